@@ -1,0 +1,20 @@
+"""Multilayer perceptrons that are designed in one feedforward pass instead of trained."""
+
+from ffmlp.blobs import Blobs
+from ffmlp.classifier import FFMLPClassifier
+from ffmlp.hyperplanes import Hyperplanes, two_class_lda
+from ffmlp.network import Network
+from ffmlp.pruning import PruningPath
+from ffmlp.regions import Regions
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Blobs",
+    "FFMLPClassifier",
+    "Hyperplanes",
+    "Network",
+    "PruningPath",
+    "Regions",
+    "two_class_lda",
+]

@@ -1,0 +1,347 @@
+"""Stage 0: every class becomes a mixture of Gaussian blobs.
+
+The mixture of a class is fitted by expectation maximisation with full covariances. All that the
+fit reads from the samples is a `Moments`: a sum over samples, so the moments of blocks of samples
+add up to the moments of all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+# Added to the variances of standardised features: no covariance is ever singular.
+REGULARIZATION = 1e-6
+# A covariance is trusted as it is from this many samples per feature on.
+TRUSTED_SAMPLES_PER_FEATURE = 5.0
+MAX_LLOYD_ITERATIONS = 30
+MAX_EM_ITERATIONS = 100
+# EM stops when the mean log-likelihood of a sample gains less than this.
+EM_TOLERANCE = 1e-3
+# Entries of the (blob, sample, feature) arrays of one block (2 MB: they stay in the cache).
+_BLOCK_ENTRIES = 1 << 18
+
+
+@dataclass(frozen=True, eq=False)
+class Blobs:
+    """G Gaussian blobs, those of one class next to each other.
+
+    Attributes
+    ----------
+    classes : ndarray of shape (G,)
+        The class of each blob, as an index into the classifier's ``classes_``.
+    means : ndarray of shape (G, N)
+    covariances : ndarray of shape (G, N, N)
+    weights : ndarray of shape (G,)
+        The share of the training samples that each blob stands for; they sum to one.
+    """
+
+    classes: NDArray[np.intp]
+    means: Floats
+    covariances: Floats
+    weights: Floats
+
+    def __len__(self) -> int:
+        return len(self.weights)
+
+    def unscaled(self, scaling: Scaling) -> Blobs:
+        """The same blobs for features as they were before ``scaling``."""
+        covariances = self.covariances * np.multiply.outer(scaling.scale, scaling.scale)
+        means = self.means * scaling.scale + scaling.mean
+        return Blobs(self.classes, means, covariances, self.weights)
+
+
+@dataclass(frozen=True, eq=False)
+class Scaling:
+    """Standardisation of features: subtract ``mean``, divide by ``scale``."""
+
+    mean: Floats
+    scale: Floats
+
+    @classmethod
+    def of(cls, X: NDArray[np.floating], weight: Floats) -> Scaling:
+        """The weighted mean and standard deviation of each feature; constant features keep scale 1."""
+        share = weight / weight.sum()
+        largest = np.max(np.abs(X), axis=0).astype(np.float64)
+        # Features are brought to unit size first: squares of 1e200 would overflow.
+        size = np.where(largest > 0, largest, 1.0)
+        mean = share @ (X / size)
+        deviation = X / size
+        deviation -= mean
+        deviation *= deviation
+        scale = np.sqrt(share @ deviation)
+        # What rounding alone leaves of a constant feature is not a spread.
+        constant = scale <= 10 * len(X) * np.finfo(np.float64).eps * np.abs(mean)
+        return cls(mean * size, np.where(constant | (scale == 0), 1.0, scale * size))
+
+    def apply(self, X: NDArray[np.floating]) -> Floats:
+        """The standardised features, in float64."""
+        Z = X - self.mean
+        Z /= self.scale
+        return Z
+
+
+@dataclass(frozen=True, eq=False)
+class Mixture:
+    """The k blobs of one class: shares (k,), means (k, N) and covariances (k, N, N)."""
+
+    weights: Floats
+    means: Floats
+    covariances: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """What a block of samples says about k blobs; the moments of blocks add up.
+
+    Deviations are taken from ``origin`` (k, N), which all summands share: near the blobs' means,
+    so that variances do not drown in rounding.
+    """
+
+    origin: Floats
+    mass: Floats  # (k,)      sum of the samples' weights
+    deviation: Floats  # (k, N)    sum of weight * (x - origin)
+    product: Floats  # (k, N, N) sum of weight * (x - origin)(x - origin)'
+    log_likelihood: float = 0.0
+
+    def __add__(self, other: Moments) -> Moments:
+        return Moments(
+            self.origin,
+            self.mass + other.mass,
+            self.deviation + other.deviation,
+            self.product + other.product,
+            self.log_likelihood + other.log_likelihood,
+        )
+
+
+def _moments(shifted: Floats, share: Floats, origin: Floats, log_likelihood: float) -> Moments:
+    """Moments from deviations (k, n, N) and each blob's share of each sample (k, n)."""
+    weighted = shifted * share[:, :, None]
+    return Moments(
+        origin,
+        share.sum(axis=1),
+        weighted.sum(axis=1),
+        weighted.swapaxes(1, 2) @ shifted,
+        log_likelihood,
+    )
+
+
+def expectation(X: Floats, weight: Floats, mixture: Mixture) -> Moments:
+    """E-step: the moments of samples X (n, N), each shared among the blobs by its posterior."""
+    cholesky = np.linalg.cholesky(mixture.covariances)
+    whitening = np.linalg.inv(cholesky)
+    log_determinant = np.log(np.diagonal(cholesky, axis1=1, axis2=2)).sum(axis=1)
+    with np.errstate(divide="ignore"):  # an empty blob has log-weight -inf and gets no sample
+        constant = np.log(mixture.weights) - log_determinant
+    constant -= 0.5 * X.shape[1] * np.log(2 * np.pi)
+
+    shifted = X - mixture.means[:, None, :]
+    white = shifted @ whitening.swapaxes(1, 2)
+    log_joint = constant[:, None] - 0.5 * np.einsum("knd,knd->kn", white, white)
+    largest = log_joint.max(axis=0)
+    posterior = np.exp(log_joint - largest)
+    total = posterior.sum(axis=0)
+    posterior *= weight / total
+    log_likelihood = float(weight @ (largest + np.log(total)))
+    return _moments(shifted, posterior, mixture.means, log_likelihood)
+
+
+def assignment(X: Floats, weight: Floats, labels: NDArray[np.intp], origin: Floats) -> Moments:
+    """The moments of samples X (n, N) that belong wholly to the blob named by their label."""
+    share = np.where(labels == np.arange(len(origin))[:, None], weight, 0.0)
+    return _moments(X - origin[:, None, :], share, origin, 0.0)
+
+
+def maximization(moments: Moments, regularization: float = REGULARIZATION) -> Mixture:
+    """M-step: the mixture that explains the moments best."""
+    mass = np.maximum(moments.mass, np.finfo(np.float64).tiny)
+    shift = moments.deviation / mass[:, None]
+    covariances = moments.product / mass[:, None, None]
+    covariances -= shift[:, :, None] * shift[:, None, :]
+    diagonal = np.arange(shift.shape[1])
+    covariances[:, diagonal, diagonal] += regularization
+    return Mixture(moments.mass / moments.mass.sum(), moments.origin + shift, covariances)
+
+
+def summed(statistic: Callable[[slice], Moments], n_samples: int, entries: int) -> Moments:
+    """Add up ``statistic`` over blocks of samples; ``entries`` is the size of one sample's arrays."""
+    step = max(1, _BLOCK_ENTRIES // entries)
+    starts: Iterable[int] = range(step, n_samples, step)
+    total = statistic(slice(0, step))
+    for start in starts:
+        total = total + statistic(slice(start, start + step))
+    return total
+
+
+def fit_mixture(X: Floats, weight: Floats, n_components: int, rng: np.random.RandomState) -> Mixture:
+    """Fit a mixture to the samples of one class: k-means++ seeds, Lloyd's iterations, then EM.
+
+    Costs O(n·k·N²) time an iteration and O(n·k) memory. Fewer than ``n_components`` blobs come
+    back when there are fewer distinct samples.
+    """
+    # In an order of their own, repeated samples are neighbours: the draw of seeds then depends
+    # neither on the order of the rows nor on whether a row of weight 2 is given once or twice.
+    order = np.argsort(X @ rng.standard_normal(X.shape[1]), kind="stable")
+    X, weight = X[order], weight[order]
+    means = lloyd(X, weight, seeds(X, weight, n_components, rng))
+    labels = nearest(X, means)
+    entries = means.size
+    mixture = maximization(
+        summed(lambda s: assignment(X[s], weight[s], labels[s], means), len(X), entries)
+    )
+    if len(means) == 1:
+        return mixture
+    return maximize_likelihood(X, weight, mixture)
+
+
+def maximize_likelihood(
+    X: Floats,
+    weight: Floats,
+    mixture: Mixture,
+    *,
+    tolerance: float = EM_TOLERANCE,
+    max_iterations: int = MAX_EM_ITERATIONS,
+    regularization: float = REGULARIZATION,
+) -> Mixture:
+    """Expectation maximisation from a given start; the likelihood never falls."""
+    previous = -np.inf
+    for _ in range(max_iterations):
+        start = mixture
+        moments = summed(
+            lambda s: expectation(X[s], weight[s], start), len(X), start.means.size
+        )
+        mixture = maximization(moments, regularization)
+        likelihood = moments.log_likelihood / weight.sum()
+        if abs(likelihood - previous) < tolerance:
+            break
+        previous = likelihood
+    return mixture
+
+
+def seeds(X: Floats, weight: Floats, n_seeds: int, rng: np.random.RandomState) -> Floats:
+    """Greedy k-means++: samples far from each other, at most one per distinct sample."""
+
+    def draw(mass: Floats, n_draws: int) -> NDArray[np.intp]:
+        cumulated = np.cumsum(mass)
+        drawn = np.searchsorted(cumulated, rng.uniform(size=n_draws) * cumulated[-1], side="right")
+        return np.minimum(drawn, np.flatnonzero(mass)[-1])
+
+    def squared_distance(seed: Floats) -> Floats:
+        shifted = X - seed
+        return np.einsum("nd,nd->n", shifted, shifted)
+
+    chosen = [X[draw(weight, 1)[0]]]
+    closest = squared_distance(chosen[0])
+    n_trials = 2 + int(np.log(n_seeds))
+    while len(chosen) < n_seeds and closest.any():
+        trials = draw(weight * closest, n_trials)
+        distances = [np.minimum(closest, squared_distance(X[trial])) for trial in trials]
+        best = int(np.argmin([weight @ distance for distance in distances]))
+        chosen.append(X[trials[best]])
+        closest = distances[best]
+    return np.array(chosen)
+
+
+def nearest(X: Floats, means: Floats) -> NDArray[np.intp]:
+    """Index of the nearest mean of each sample; the lowest one in a tie."""
+    return np.argmin(np.sum(means**2, axis=1) - 2 * (X @ means.T), axis=1)
+
+
+def lloyd(X: Floats, weight: Floats, means: Floats) -> Floats:
+    """Lloyd's k-means iterations from the given means."""
+    labels = None
+    for _ in range(MAX_LLOYD_ITERATIONS):
+        previous, labels = labels, nearest(X, means)
+        if previous is not None and np.array_equal(labels, previous):
+            break
+        member = np.where(labels[:, None] == np.arange(len(means)), weight[:, None], 0.0)
+        mass = member.sum(axis=0)
+        filled = mass > 0
+        means = means.copy()
+        means[filled] = (member.T @ X)[filled] / mass[filled, None]
+    return means
+
+
+def shrunk(covariances: Floats, mass: Floats) -> Floats:
+    """Covariances of one class's blobs, those of few samples drawn towards what they share.
+
+    A blob with fewer than `TRUSTED_SAMPLES_PER_FEATURE` · N samples borrows the pooled covariance
+    of its class in the proportion in which samples are missing, and the pooled one its own diagonal.
+    """
+    n_features = covariances.shape[1]
+
+    def doubt(n_samples: Floats) -> Floats:
+        return np.maximum(0.0, 1.0 - n_samples / (TRUSTED_SAMPLES_PER_FEATURE * n_features))
+
+    pooled = np.tensordot(mass / mass.sum(), covariances, axes=1)
+    distrust = doubt(mass.sum())
+    pooled = (1.0 - distrust) * pooled + distrust * np.diag(np.diag(pooled))
+    distrust = doubt(mass)[:, None, None]
+    return (1.0 - distrust) * covariances + distrust * pooled
+
+
+def fitted_blobs(
+    X: Floats,
+    y: NDArray[np.intp],
+    weight: Floats,
+    scaling: Scaling,
+    n_components: NDArray[np.intp],
+    rng: np.random.RandomState,
+) -> Blobs:
+    """Blobs of classes 0..C-1 from samples X in the user's units, ``n_components[c]`` of class c.
+
+    Works class by class, so that only one class is held standardised.
+    """
+    mixtures = []
+    for label, k in enumerate(n_components):
+        mine = y == label
+        if not mine.any():
+            continue
+        mixture = fit_mixture(scaling.apply(X[mine]), weight[mine], int(k), rng)
+        mixtures.append((label, weight[mine].sum(), mixture))
+    return _collected(mixtures)
+
+
+def labelled_blobs(
+    X: Floats, y: NDArray[np.intp], blob: NDArray[np.intp], weight: Floats
+) -> Blobs:
+    """Blobs whose members are known: ``blob`` (n,) names each sample's, each of one class only."""
+    mixtures = []
+    for label in np.unique(y):
+        mine = y == label
+        members, labels = np.unique(blob[mine], return_inverse=True)
+        rows, mass = X[mine], weight[mine]
+        origin = np.broadcast_to(rows.mean(axis=0), (len(members), X.shape[1]))
+        moments = summed(
+            lambda s, rows=rows, mass=mass, labels=labels, origin=origin: assignment(
+                rows[s], mass[s], labels[s], origin
+            ),
+            len(rows),
+            origin.size,
+        )
+        mixtures.append((int(label), mass.sum(), maximization(moments)))
+    return _collected(mixtures)
+
+
+def _collected(mixtures: list[tuple[int, float, Mixture]]) -> Blobs:
+    """Join the mixtures of the classes, given with class and total weight; empty blobs are dropped."""
+    classes, means, covariances, weights = [], [], [], []
+    for label, total, mixture in mixtures:
+        mass = mixture.weights * total
+        filled = mixture.weights > np.finfo(np.float64).eps
+        classes.append(np.full(np.count_nonzero(filled), label))
+        means.append(mixture.means[filled])
+        covariances.append(shrunk(mixture.covariances[filled], mass[filled]))
+        weights.append(mass[filled])
+    shares = np.concatenate(weights)
+    return Blobs(
+        np.concatenate(classes),
+        np.concatenate(means),
+        np.concatenate(covariances),
+        shares / shares.sum(),
+    )

@@ -1,0 +1,414 @@
+"""FFMLPClassifier: validate the input, then one line per stage."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from numbers import Integral, Real
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_array, check_consistent_length, check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+
+from ffmlp.blobs import Blobs, Scaling, fitted_blobs, labelled_blobs
+from ffmlp.hyperplanes import DISCRIMINANTS, pairs_of_different_classes
+from ffmlp.network import Network
+from ffmlp.pruning import prune
+from ffmlp.regions import find_regions, tabulate
+
+DESIGNS = ("region",)
+
+
+class FFMLPClassifier(ClassifierMixin, BaseEstimator):
+    """A multilayer perceptron that is designed in one feedforward pass instead of trained.
+
+    Each class becomes a few Gaussian blobs, each pair of blobs of different classes a hyperplane
+    (two neurons of layer l_1), each region that the hyperplanes cut out and a training sample
+    occupies a neuron of l_2, and each region votes for its majority class. No backpropagation is used.
+
+    Parameters
+    ----------
+    n_components : int or mapping of class label to int, default=2
+        Gaussian blobs per class.
+    design : {"region"}, default="region"
+        How layers 2 and 3 are made. ``"region"`` is the paper's: one neuron per occupied region.
+    discriminant : {"lda"}, default="lda"
+        How two blobs are separated. ``"lda"`` is two-class LDA, prior term included.
+    error_threshold : float in [0, 1] or None, default=0.05
+        Pruning: hyperplanes are deleted one by one, cheapest first, as long as the resulting
+        training error rate is below this. At least one stays. ``None`` keeps all.
+    penalty : float, default=1000
+        P: the weight from a half-space to a region outside of it is -P. At least 1.
+    random_state : int, RandomState instance or None, default=None
+        Draws the seeds of the Gaussian mixtures.
+    verbose : int, default=0
+        If positive, print progress by stage and, while pruning, how many hyperplanes are left.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (C,)
+        Class labels.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Feature names, if X had string column names.
+    blobs_ : Blobs
+        The G blobs: ``classes``, ``means``, ``covariances``, ``weights``.
+    hyperplanes_ : Hyperplanes
+        The L hyperplanes that pruning kept: ``weights``, ``biases``, ``pairs``.
+    pruning_path_ : PruningPath
+        What was deleted in which order (``deleted``), and the training error rate after each
+        deletion (``error_rates``).
+    regions_ : Regions
+        The occupied regions: ``codes``, ``counts`` per class, majority ``classes``.
+    network_ : Network
+        The network: ``layer_sizes``, ``weights``, ``biases``, ``forward``, ``responses``, ``meaning``.
+    timings_ : dict
+        Seconds for the steps ``gmm``, ``boundaries``, ``regions`` and ``classes``.
+
+    Notes
+    -----
+    Blobs and regions name a class by its index in ``classes_``.
+
+    A sample weight is a frequency: a sample of weight 2 counts as two samples, one of weight 0 as none.
+
+    References
+    ----------
+    R. Lin, Z. Zhou, S. You, R. Rao and C.-C. J. Kuo, "From Two-Class Linear Discriminant Analysis to
+    Interpretable Multilayer Perceptron Design", 2020.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from ffmlp import FFMLPClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> clf = FFMLPClassifier(random_state=0).fit(X, y)
+    >>> clf.network_.layer_sizes
+    (4, 4, 3, 3)
+    >>> round(clf.score(X, y), 3)
+    0.98
+    """
+
+    def __init__(
+        self,
+        n_components: int | Mapping[Any, int] = 2,
+        *,
+        design: str = "region",
+        discriminant: str = "lda",
+        error_threshold: float | None = 0.05,
+        penalty: float = 1000.0,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_components = n_components
+        self.design = design
+        self.discriminant = discriminant
+        self.error_threshold = error_threshold
+        self.penalty = penalty
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        blobs: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> FFMLPClassifier:
+        """Design the network.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Training samples.
+        y : array-like of shape (n_samples,)
+            Class labels.
+        blobs : array-like of shape (n_samples,), default=None
+            The blob that each sample belongs to, where that is known. No mixture is fitted then and
+            ``n_components`` is not used. Blobs are numbered by class, then by this id.
+        sample_weight : array-like of shape (n_samples,), default=None
+            How often each sample counts.
+
+        Returns
+        -------
+        self
+        """
+        with self._all_or_nothing():
+            self._check_parameters()
+            X, y = validate_data(self, X, y, dtype=[np.float64, np.float32])
+            check_classification_targets(y)
+            labels, y = np.unique(y, return_inverse=True)
+            n_components = self._components_of_each(labels)
+            members = None if blobs is None else _checked_blobs(blobs, y, labels)
+            weight = None if sample_weight is None else _checked_weight(sample_weight, y)
+            self._design(X, y, labels, n_components, members, weight)
+        return self
+
+    def _design(
+        self,
+        X: NDArray[np.floating],
+        y: NDArray[np.intp],
+        labels: NDArray,
+        n_components: NDArray[np.intp],
+        members: NDArray[np.intp] | None,
+        sample_weight: NDArray[np.float64] | None,
+    ) -> None:
+        """The stages of the paper, on validated input."""
+        if sample_weight is not None and not sample_weight.all():
+            counted = sample_weight > 0
+            X, y, sample_weight = X[counted], y[counted], sample_weight[counted]
+            members = None if members is None else members[counted]
+        _check_two_classes(labels[np.unique(y)])
+        weight = np.ones(len(y)) if sample_weight is None else sample_weight
+        rng = check_random_state(self.random_state)
+        progress = _Progress(self.verbose)
+
+        with progress.step("gmm"):
+            scaling = Scaling.of(X, weight)
+            if members is None:
+                blobs = fitted_blobs(X, y, weight, scaling, n_components, rng)
+                _warn_of_missing_blobs(blobs, labels, n_components, np.unique(y))
+            else:
+                blobs = labelled_blobs(scaling.apply(X), y, members, weight)
+            progress.say(f"{len(blobs)} blobs in {len(labels)} classes")
+
+        with progress.step("boundaries"):
+            separate = DISCRIMINANTS[self.discriminant]
+            hyperplanes = separate(blobs, pairs_of_different_classes(blobs)).unscaled(scaling)
+            regions = tabulate(hyperplanes, X, y, len(labels), sample_weight)
+            progress.say(f"{len(hyperplanes)} hyperplanes cut out {len(regions)} occupied regions")
+            # A threshold of 0 allows no deletion: no error rate is below it.
+            threshold = 0.0 if self.error_threshold is None else self.error_threshold
+            path = prune(regions, threshold, progress.deletion)
+            hyperplanes = hyperplanes.select(path.kept)
+
+        with progress.step("regions"):
+            regions = regions.select(path.kept)
+            progress.say(f"{len(regions)} regions after pruning")
+
+        with progress.step("classes"):
+            network = Network(
+                hyperplanes,
+                regions.codes,
+                regions.classes,
+                labels,
+                blobs.classes,
+                tuple(getattr(self, "feature_names_in_", _default_names(X.shape[1]))),
+                self.penalty,
+            )
+            progress.say("network of {} → {} → {} → {} neurons".format(*network.layer_sizes))
+
+        self.classes_ = labels
+        self.blobs_ = blobs.unscaled(scaling)
+        self.hyperplanes_ = hyperplanes
+        self.pruning_path_ = path
+        self.regions_ = regions
+        self.network_ = network
+        self.timings_ = progress.seconds
+
+    def predict(self, X: ArrayLike) -> NDArray:
+        """The majority class of each sample's region.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        probability = self.predict_proba(X)
+        return self.classes_[np.argmax(probability, axis=1)]
+
+    def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
+        """The class frequencies of each sample's region among the training samples.
+
+        A sample in a region that no training sample occupied is counted to the region it violates
+        least: the one with the smallest sum of ``|w·x + b|`` over the hyperplanes on whose wrong side
+        the sample lies.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, dtype=[np.float64, np.float32])
+        return self.regions_.frequencies[find_regions(self.hyperplanes_, self.regions_, X)]
+
+    def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Confidence: the class frequencies, or with two classes the second's lead over the first.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes), or (n_samples,) with two classes
+        """
+        probability = self.predict_proba(X)
+        if probability.shape[1] == 2:
+            return probability[:, 1] - probability[:, 0]
+        return probability
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "network_")
+
+    @contextmanager
+    def _all_or_nothing(self) -> Iterator[None]:
+        """Whatever goes wrong, the estimator stays as it was before."""
+        before = dict(vars(self))
+        try:
+            yield
+        except BaseException:
+            vars(self).clear()
+            vars(self).update(before)
+            raise
+
+    def _check_parameters(self) -> None:
+        if self.design not in DESIGNS:
+            raise ValueError(f"design must be one of {list(DESIGNS)}, got {self.design!r}.")
+        if self.discriminant not in DISCRIMINANTS:
+            raise ValueError(
+                f"discriminant must be one of {list(DISCRIMINANTS)}, got {self.discriminant!r}."
+            )
+        threshold = self.error_threshold
+        if threshold is not None and not (_is_real(threshold) and 0 <= threshold <= 1):
+            raise ValueError(
+                "error_threshold must be a number in [0, 1] (a training error rate), or None for no "
+                f"pruning, got {threshold!r}."
+            )
+        if not (_is_real(self.penalty) and 1 <= self.penalty < np.inf):
+            raise ValueError(
+                f"penalty must be a finite number of at least 1, got {self.penalty!r}."
+            )
+
+    def _components_of_each(self, labels: NDArray) -> NDArray[np.intp]:
+        """The number of blobs of each class."""
+        given = self.n_components
+        if not isinstance(given, Mapping):
+            return np.full(len(labels), _checked_component_count(given, "n_components"))
+        known = labels.tolist()
+        for label in given:
+            if label not in known:
+                raise ValueError(
+                    f"n_components names class {label!r}, which is not in y. Classes: {known[:10]}."
+                )
+        for label in known:
+            if label not in given:
+                raise ValueError(
+                    f"n_components has no entry for class {label!r}. Add one, or give a single int "
+                    "for all classes."
+                )
+        counts = [_checked_component_count(given[c], f"n_components[{c!r}]") for c in known]
+        return np.array(counts, np.intp)
+
+
+class _Progress:
+    """Times the steps of a fit and, if asked, tells how it goes on."""
+
+    def __init__(self, verbose: int) -> None:
+        self.verbose = verbose
+        self.seconds: dict[str, float] = {}
+        self._current = ""
+
+    @contextmanager
+    def step(self, name: str) -> Iterator[None]:
+        self._current = name
+        start = perf_counter()
+        yield
+        self.seconds[name] = perf_counter() - start
+        self.say(f"done in {self.seconds[name]:.3f} s")
+
+    def say(self, message: str) -> None:
+        if self.verbose:
+            print(f"[FFMLPClassifier] {self._current}: {message}")
+
+    def deletion(self, n_left: int, error_rate: float) -> None:
+        if self.verbose:
+            message = f"{n_left} hyperplanes left, training error {100 * error_rate:.2f} %"
+            # On a terminal the count runs in place.
+            end = "\r" if sys.stdout.isatty() and n_left > 1 else "\n"
+            print(f"[FFMLPClassifier] {self._current}: {message}", end=end)
+
+
+def _is_real(value: object) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool | np.bool_)
+
+
+def _checked_component_count(count: object, name: str) -> int:
+    if not isinstance(count, Integral) or isinstance(count, bool) or count < 1:
+        raise ValueError(
+            f"{name} must be an int of at least 1, or a mapping of class label to int, got {count!r}."
+        )
+    return int(count)
+
+
+def _check_two_classes(labels: NDArray) -> None:
+    if len(labels) < 2:
+        raise ValueError(
+            "FFMLPClassifier needs samples (of positive weight) of at least 2 classes, got only 1 "
+            f"class: {labels.tolist()}."
+        )
+
+
+def _checked_weight(sample_weight: ArrayLike, y: NDArray[np.intp]) -> NDArray[np.float64]:
+    weight = column_or_1d(
+        check_array(sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight")
+    )
+    check_consistent_length(y, weight)
+    if (weight < 0).any():
+        first = int(np.argmax(weight < 0))
+        raise ValueError(
+            f"Negative values in data passed to `sample_weight`: sample_weight[{first}] is "
+            f"{weight[first]}. Weights count samples: use 0 to leave one out."
+        )
+    if not weight.any():
+        raise ValueError("sample_weight is zero for all samples: at least one class is left empty.")
+    return weight
+
+
+def _checked_blobs(blobs: ArrayLike, y: NDArray[np.intp], labels: NDArray) -> NDArray[np.intp]:
+    """Blob ids as integers from 0, after making sure that each is of one class."""
+    members = column_or_1d(check_array(blobs, ensure_2d=False, dtype=None, input_name="blobs"))
+    check_consistent_length(y, members)
+    ids, members = np.unique(members, return_inverse=True)
+    first = np.full(len(ids), -1)
+    first[members[::-1]] = y[::-1]
+    mixed = np.flatnonzero(first[members] != y)
+    if len(mixed):
+        blob, row = members[mixed[0]], mixed[0]
+        raise ValueError(
+            f"blob {ids[blob]!r} has samples of two classes, {labels[first[blob]]!r} and "
+            f"{labels[y[row]]!r} (row {row}). Give each class blobs of its own."
+        )
+    return members
+
+
+def _warn_of_missing_blobs(
+    blobs: Blobs, labels: NDArray, n_components: NDArray[np.intp], present: NDArray[np.intp]
+) -> None:
+    made = np.bincount(blobs.classes, minlength=len(labels))
+    for label in present:
+        if made[label] < n_components[label]:
+            warnings.warn(
+                f"class {labels[label]!r} has too few distinct samples for {n_components[label]} "
+                f"Gaussian blobs: it gets {made[label]}.",
+                UserWarning,
+                stacklevel=4,
+            )
+
+
+def _default_names(n_features: int) -> tuple[str, ...]:
+    return tuple(f"x{number}" for number in range(n_features))

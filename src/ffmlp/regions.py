@@ -1,0 +1,321 @@
+"""Stages 2 and 3: sign codes become a table of occupied regions and their classes.
+
+A *code* is the row of signs of the L hyperplanes at a sample, one bit each; samples with equal codes
+share a region. Codes are kept packed, 64 hyperplanes to a word, and looked up through `CodeIndex`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ffmlp.hyperplanes import Hyperplanes
+
+Words = NDArray[np.uint64]
+
+# Slots of a code index per region: few enough to stay in the cache, enough to keep chains short.
+_SLOTS_PER_REGION = 8
+# Rows whose region is looked up at once.
+_ROWS_AT_ONCE = 1 << 16
+# Entries of the (sample, region) table of one dense search (32 MB).
+_ENTRIES_AT_ONCE = 1 << 22
+# A sample in no occupied region first tries all subsets of this many hyperplanes near it.
+_FLIPPED_HYPERPLANES = 8
+
+
+@dataclass(frozen=True, eq=False)
+class Regions:
+    """The R regions that training samples occupy, in the order of their codes.
+
+    Attributes
+    ----------
+    codes : ndarray of bool, shape (R, L)
+        ``codes[r, l]`` is true where region r lies on the positive side of hyperplane l.
+    counts : ndarray of shape (R, C)
+        Training samples of each class (sums of weights if there are sample weights).
+    """
+
+    codes: NDArray[np.bool_]
+    counts: NDArray[np.float64] | NDArray[np.intp]
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    @property
+    def frequencies(self) -> NDArray[np.float64]:
+        """Class frequencies of each region, shape (R, C)."""
+        return self.counts / self.counts.sum(axis=1, keepdims=True)
+
+    @property
+    def classes(self) -> NDArray[np.intp]:
+        """Majority class of each region, an index into ``classes_``; the first one in a tie."""
+        return np.argmax(self.frequencies, axis=1)
+
+    @property
+    def error_rate(self) -> float:
+        """Share of the training samples that are not of their region's majority class."""
+        total = self.counts.sum()
+        return float((total - self.counts.max(axis=1).sum()) / total)
+
+    def select(self, kept: NDArray[np.intp]) -> Regions:
+        """The regions that are left when only the ``kept`` hyperplanes partition the space."""
+        codes = self.codes[:, kept]
+        first, inverse = distinct_codes(pack(codes))
+        counts = np.zeros((len(first), self.counts.shape[1]), self.counts.dtype)
+        np.add.at(counts, inverse, self.counts)
+        return Regions(codes[first], counts)
+
+
+def pack(codes: NDArray[np.bool_]) -> Words:
+    """Codes (n, L) as words (n, ⌈L/64⌉): hyperplane l is bit l % 64 of word l // 64."""
+    n_words = -(-codes.shape[1] // 64)
+    octets = np.zeros((len(codes), 8 * n_words), np.uint8)
+    packed = np.packbits(codes, axis=1, bitorder="little")
+    octets[:, : packed.shape[1]] = packed
+    return octets.view("<u8")
+
+
+def unpack(words: Words, n_hyperplanes: int) -> NDArray[np.bool_]:
+    """The inverse of `pack`."""
+    octets = np.ascontiguousarray(words).view(np.uint8)
+    return np.unpackbits(octets, axis=1, count=n_hyperplanes, bitorder="little").view(np.bool_)
+
+
+def bit(hyperplane: int, n_words: int) -> Words:
+    """The words (n_words,) in which only the bit of one hyperplane is set."""
+    words = np.zeros(n_words, "<u8")
+    words[hyperplane // 64] = np.uint64(1) << np.uint64(hyperplane % 64)
+    return words
+
+
+def sign_codes(hyperplanes: Hyperplanes, X: NDArray[np.floating]) -> Words:
+    """The packed codes of samples X."""
+    words = np.empty((len(X), -(-len(hyperplanes) // 64)), "<u8")
+    for rows, h in hyperplanes.blocks(X):
+        words[rows] = pack(h > 0)
+    return words
+
+
+def distinct_codes(words: Words) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Row of the first of each distinct code, in the order of the codes, and each row's code number."""
+    order = np.argsort(words[:, 0], kind="stable") if words.shape[1] == 1 else np.lexsort(words.T)
+    ordered = words[order]
+    new = np.ones(len(words), bool)
+    new[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
+    inverse = np.empty(len(words), np.intp)
+    inverse[order] = np.cumsum(new) - 1
+    return order[new], inverse
+
+
+def tabulate(
+    hyperplanes: Hyperplanes,
+    X: NDArray[np.floating],
+    y: NDArray[np.intp],
+    n_classes: int,
+    sample_weight: NDArray[np.float64] | None = None,
+) -> Regions:
+    """Reduce the samples to the regions they occupy: one pass over the data, O(n·L·N + n·log n)."""
+    words = sign_codes(hyperplanes, X)
+    first, inverse = distinct_codes(words)
+    cells = inverse * n_classes + y
+    counts = np.bincount(cells, sample_weight, minlength=len(first) * n_classes)
+    codes = unpack(words[first], len(hyperplanes))
+    return Regions(codes, counts.reshape(len(first), n_classes))
+
+
+@dataclass(frozen=True, eq=False)
+class CodeIndex:
+    """A hash table of distinct codes that can also be asked for codes with one bit flipped.
+
+    The slot of a code is the exclusive or of the keys of its set bits, so flipping bit l moves a code
+    by ``keys[l]``. Codes of one slot form a chain. Whole codes are compared on every look-up:
+    the keys decide how fast an answer comes, never which.
+    """
+
+    words: Words  # (R, n_words)
+    slots: NDArray[np.int64]  # (R,)
+    keys: NDArray[np.int64]  # (L,)
+    occupied: NDArray[np.bool_]  # (n_slots,) is there any code of this slot?
+    heads: NDArray[np.int32]  # (n_slots,) first code of the slot's chain, or -1
+    following: NDArray[np.int32]  # (R,) next code in the chain, or -1
+
+    @classmethod
+    def of(cls, words: Words, n_hyperplanes: int) -> CodeIndex:
+        """Index distinct codes."""
+        n_slots = _n_slots(len(words))
+        keys = np.random.default_rng(0).integers(n_slots, size=n_hyperplanes)
+        return cls._chained(words, _slots(words, keys), keys, n_slots)
+
+    @classmethod
+    def _chained(
+        cls, words: Words, slots: NDArray[np.int64], keys: NDArray[np.int64], n_slots: int
+    ) -> CodeIndex:
+        occupied = np.zeros(n_slots, bool)
+        occupied[slots] = True
+        heads = np.full(n_slots, -1, np.int32)
+        following = np.full(len(words), -1, np.int32)
+        waiting = np.arange(len(words), dtype=np.int32)
+        slot = slots
+        while len(waiting):
+            # Of all that want a slot one gets it and goes before the chain that was there.
+            behind = heads[slot]
+            heads[slot] = waiting
+            first = heads[slot] == waiting
+            following[waiting[first]] = behind[first]
+            waiting, slot = waiting[~first], slot[~first]
+        return cls(words, slots, keys, occupied, heads, following)
+
+    def without(self, hyperplane: int, merged: NDArray[np.intp]) -> CodeIndex:
+        """The index after clearing one bit everywhere and removing the codes that became doubles."""
+        flag = bit(hyperplane, self.words.shape[1])
+        had = (self.words & flag).any(axis=1)
+        slots = np.where(had, self.slots ^ self.keys[hyperplane], self.slots)
+        left = np.ones(len(self.words), bool)
+        left[merged] = False
+        n_slots = min(len(self.heads), _n_slots(int(np.count_nonzero(left))))
+        # Slot numbers are powers of two in range: keeping their low bits keeps the algebra of keys.
+        mask = n_slots - 1
+        return CodeIndex._chained(
+            self.words[left] & ~flag, slots[left] & mask, self.keys & mask, n_slots
+        )
+
+    def find(self, words: Words) -> NDArray[np.intp]:
+        """The number of each code, -1 where it is not in the index."""
+        found = np.full(len(words), -1, np.intp)
+        asking = np.arange(len(words))
+        candidate = self.heads[_slots(words, self.keys)]
+        while len(asking):
+            there = candidate >= 0
+            asking, candidate = asking[there], candidate[there]
+            same = (self.words[candidate] == words[asking]).all(axis=1)
+            found[asking[same]] = candidate[same]
+            asking, candidate = asking[~same], self.following[candidate[~same]]
+        return found
+
+    def neighbours(
+        self, hyperplanes: NDArray[np.intp], start: int, stop: int
+    ) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
+        """All (i, a, b): codes a < b, a in [start, stop), that differ in ``hyperplanes[i]`` alone."""
+        flags = np.array([bit(l, self.words.shape[1]) for l in hyperplanes])
+        reached = self.slots[start:stop] ^ self.keys[hyperplanes, None]
+        cells = np.flatnonzero(self.occupied[reached])
+        b = self.heads[reached.ravel()[cells]]
+        i, a = np.divmod(cells, stop - start)
+        a += start
+        found: list[tuple[NDArray[np.intp], ...]] = []
+        while len(a):
+            same = (self.words[a] ^ self.words[b] == flags[i]).all(axis=1)
+            once = same & (a < b)
+            found.append((i[once], a[once], b[once]))
+            b = self.following[b]
+            more = ~same & (b >= 0)
+            i, a, b = i[more], a[more], b[more]
+        if not found:
+            return i, a, a
+        i, a, b = (np.concatenate(part) for part in zip(*found, strict=True))
+        return i, a, b
+
+
+def _n_slots(n_codes: int) -> int:
+    return 1 << (_SLOTS_PER_REGION * max(n_codes, 1) - 1).bit_length()
+
+
+def _slots(words: Words, keys: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The exclusive or of the keys of each code's set bits, eight bits at a time."""
+    octets = np.ascontiguousarray(words).view(np.uint8)
+    slots = np.zeros(len(words), np.int64)
+    for start in range(0, len(keys), 8):
+        table = np.zeros(1, np.int64)
+        for key in keys[start : start + 8]:
+            table = np.concatenate([table, table ^ key])
+        slots ^= table[octets[:, start // 8]]
+    return slots
+
+
+def find_regions(
+    hyperplanes: Hyperplanes, regions: Regions, X: NDArray[np.floating]
+) -> NDArray[np.intp]:
+    """The region of each sample; in a region that no training sample occupied, the nearest one.
+
+    Nearest is the region whose code the sample violates least: the smallest sum of |h| over the
+    hyperplanes on whose wrong side the sample lies. Memory is bounded whatever the number of rows.
+    """
+    index = CodeIndex.of(pack(regions.codes), len(hyperplanes))
+    found = np.empty(len(X), np.intp)
+    for start in range(0, len(X), _ROWS_AT_ONCE):
+        rows = slice(start, start + _ROWS_AT_ONCE)
+        block = X[rows]
+        region = index.find(sign_codes(hyperplanes, block))
+        unseen = np.flatnonzero(region < 0)
+        for some in np.array_split(unseen, -(-len(unseen) * len(hyperplanes) // _ENTRIES_AT_ONCE) or 1):
+            region[some] = least_violated(hyperplanes.log_odds(block[some]), regions, index)
+        found[rows] = region
+    return found
+
+
+def least_violated(
+    h: NDArray[np.float64], regions: Regions, index: CodeIndex
+) -> NDArray[np.intp]:
+    """The region that each row of signed responses h (n, L) violates least.
+
+    With many regions only those are looked up that lie across a few of the nearest hyperplanes; the
+    dense search is left to rows for which that cannot be proved sufficient.
+    """
+    few = len(regions) <= 1 << _FLIPPED_HYPERPLANES or h.shape[1] <= _FLIPPED_HYPERPLANES
+    if few:
+        return _least_violated_of_all(h, regions)
+    region = _least_violated_nearby(h, index)
+    open_ = region < 0
+    region[open_] = _least_violated_of_all(h[open_], regions)
+    return region
+
+
+def _least_violated_of_all(h: NDArray[np.float64], regions: Regions) -> NDArray[np.intp]:
+    """Dense search, O(n·R·L) time and bounded memory.
+
+    The violation of a region is Σ relu(h) − h·code, so the least violated one has the largest h·code.
+    """
+    best = np.full(len(h), -np.inf)
+    region = np.zeros(len(h), np.intp)
+    step = max(1, _ENTRIES_AT_ONCE // max(len(h), h.shape[1]))
+    for start in range(0, len(regions), step):
+        agreement = h @ regions.codes[start : start + step].T.astype(np.float64)
+        largest = np.argmax(agreement, axis=1)
+        value = agreement[np.arange(len(h)), largest]
+        better = value > best
+        best[better] = value[better]
+        region[better] = start + largest[better]
+    return region
+
+
+def _least_violated_nearby(h: NDArray[np.float64], index: CodeIndex) -> NDArray[np.intp]:
+    """Search across subsets of the nearest hyperplanes; -1 where the answer may lie elsewhere.
+
+    A region outside the search lies across at least one hyperplane beyond the nearest ones, so an
+    answer that violates no more than that one does is the least violated of all.
+    """
+    n_flipped = _FLIPPED_HYPERPLANES
+    distance = np.abs(h)
+    near = np.argpartition(distance, n_flipped, axis=1)[:, : n_flipped + 1]
+    near = np.take_along_axis(near, np.argsort(np.take_along_axis(distance, near, 1), axis=1), axis=1)
+    violation = np.take_along_axis(distance, near, axis=1)
+    words = pack(h > 0)
+    region = np.full(len(h), -1, np.intp)
+    best = np.full(len(h), np.inf)
+    for subset in range(1, 1 << n_flipped):
+        chosen = [place for place in range(n_flipped) if subset >> place & 1]
+        cost = violation[:, chosen].sum(axis=1)
+        trying = np.flatnonzero(cost < best)
+        flipped = words[trying]
+        for place in chosen:
+            hyperplane = near[trying, place]
+            flag = np.uint64(1) << (hyperplane % 64).astype(np.uint64)
+            flipped[np.arange(len(trying)), hyperplane // 64] ^= flag
+        there = index.find(flipped)
+        hit = there >= 0
+        region[trying[hit]] = there[hit]
+        best[trying[hit]] = cost[trying[hit]]
+    region[best > violation[:, n_flipped]] = -1
+    return region

@@ -1,0 +1,30 @@
+"""Small classification problems that several tests share."""
+
+import numpy as np
+from sklearn.datasets import load_iris, make_moons
+
+IRIS = load_iris(return_X_y=True)
+
+
+def xor(n_samples=400, seed=0):
+    """Four Gaussian blobs at the corners of a square; X, y and the blob of each sample."""
+    rng = np.random.default_rng(seed)
+    blob = rng.integers(4, size=n_samples)
+    corners = np.array([[2.0, 2.0], [-2.0, -2.0], [-2.0, 2.0], [2.0, -2.0]])
+    return corners[blob] + 0.5 * rng.normal(size=(n_samples, 2)), blob // 2, blob
+
+
+def four_moons(n_samples=1200, seed=0):
+    """Two pairs of interleaving half circles, every half circle a class."""
+    half = n_samples // 2
+    lower, y_lower = make_moons(half, noise=0.1, random_state=seed)
+    upper, y_upper = make_moons(n_samples - half, noise=0.1, random_state=seed + 1)
+    return np.vstack([lower, upper + [0.0, 1.5]]), np.concatenate([y_lower, y_upper + 2])
+
+
+def overlapping(n_samples, n_features=3, n_classes=3, seed=0):
+    """Gaussian classes that overlap: many regions, many mistakes."""
+    rng = np.random.default_rng(seed)
+    y = np.arange(n_samples) % n_classes
+    centres = rng.normal(size=(n_classes, n_features))
+    return centres[y] + rng.normal(size=(n_samples, n_features)), y

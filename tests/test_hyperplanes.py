@@ -1,0 +1,99 @@
+import numpy as np
+import pytest
+from problems import IRIS, overlapping
+from sklearn.datasets import load_breast_cancer
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from threadpoolctl import threadpool_limits
+
+from ffmlp import Blobs, Hyperplanes, two_class_lda
+from ffmlp.hyperplanes import lda, pairs_of_different_classes
+
+
+@pytest.mark.parametrize("data", [IRIS, load_breast_cancer(return_X_y=True)], ids=["iris", "bcw"])
+def test_two_class_lda_agrees_with_scikit_learn(data):
+    X, y = data
+    X, y = X[y < 2], y[y < 2]
+    ours = two_class_lda(X, y)
+    oracle = LinearDiscriminantAnalysis(solver="lsqr").fit(X, y)
+    # scikit-learn's is positive for the second class.
+    h = -ours.log_odds(X)[:, 0]
+    np.testing.assert_allclose(h, oracle.decision_function(X), rtol=0.02, atol=0.02)
+    np.testing.assert_array_equal(h > 0, oracle.predict(X) == 1)
+
+
+def test_two_class_lda_weights_equal_scikit_learns():
+    X, y = overlapping(2000, 4, n_classes=2)
+    ours = two_class_lda(X, y)
+    oracle = LinearDiscriminantAnalysis(solver="lsqr").fit(X, y)
+    np.testing.assert_allclose(-ours.weights, oracle.coef_, rtol=1e-4)
+    np.testing.assert_allclose(-ours.biases, oracle.intercept_, rtol=1e-4)
+
+
+def test_perceptron_has_two_opposite_neurons():
+    X, y = overlapping(100, 2, n_classes=2)
+    plane = two_class_lda(X, y)
+    h = plane.log_odds(X)
+    responses = plane.responses(X)
+    assert responses.shape == (100, 2)
+    assert (responses >= 0).all()
+    np.testing.assert_array_equal(responses[:, :1] - responses[:, 1:], h)
+
+
+@pytest.mark.parametrize("n_classes", [1, 3])
+def test_two_class_lda_refuses_other_numbers_of_classes(n_classes):
+    X, y = overlapping(30, 2, n_classes=n_classes)
+    with pytest.raises(ValueError, match=f"exactly 2 classes, got {n_classes}"):
+        two_class_lda(X, y)
+
+
+def random_blobs(n_blobs, n_features, seed=0):
+    rng = np.random.default_rng(seed)
+    roots = rng.normal(size=(n_blobs, n_features, n_features + 2))
+    weights = rng.uniform(0.1, 1, size=n_blobs)
+    return Blobs(
+        np.sort(rng.integers(3, size=n_blobs)),
+        rng.normal(size=(n_blobs, n_features)),
+        roots @ roots.swapaxes(1, 2),
+        weights / weights.sum(),
+    )
+
+
+def test_pairs_are_all_pairs_of_different_classes():
+    blobs = random_blobs(9, 2)
+    expected = [
+        [i, j] for i in range(9) for j in range(i + 1, 9) if blobs.classes[i] != blobs.classes[j]
+    ]
+    assert pairs_of_different_classes(blobs).tolist() == expected
+
+
+def test_lda_is_the_formula_pair_by_pair(monkeypatch):
+    monkeypatch.setattr("ffmlp.hyperplanes._ENTRIES_AT_ONCE", 40)  # more than one block of pairs
+    blobs = random_blobs(8, 3)
+    planes = lda(blobs, pairs_of_different_classes(blobs))
+    for (i, j), w, b in zip(planes.pairs, planes.weights, planes.biases, strict=True):
+        n_i, n_j = blobs.weights[i], blobs.weights[j]
+        pooled = (n_i * blobs.covariances[i] + n_j * blobs.covariances[j]) / (n_i + n_j)
+        inverse = np.linalg.inv(pooled)
+        mu_i, mu_j = blobs.means[i], blobs.means[j]
+        bias = 0.5 * mu_j @ inverse @ mu_j - 0.5 * mu_i @ inverse @ mu_i + np.log(n_i / n_j)
+        np.testing.assert_allclose(w, inverse @ (mu_i - mu_j), rtol=1e-9)
+        np.testing.assert_allclose(b, bias, rtol=1e-9)
+
+
+@pytest.mark.parametrize(("n_features", "n_planes"), [(2, 1), (3, 54), (10, 54), (64, 200)])
+def test_a_response_depends_on_its_own_sample_only(n_features, n_planes):
+    rng = np.random.default_rng(0)
+    planes = Hyperplanes(
+        rng.normal(size=(n_planes, n_features)),
+        rng.normal(size=n_planes),
+        np.zeros((n_planes, 2), int),
+    )
+    X = rng.normal(size=(700, n_features))
+    whole = planes.log_odds(X)
+    for size in (1, 7, 256, 300):
+        parts = [planes.log_odds(X[start : start + size]) for start in range(0, 700, size)]
+        np.testing.assert_array_equal(np.vstack(parts), whole)
+    np.testing.assert_array_equal(planes.log_odds(np.asfortranarray(X)), whole)
+    with threadpool_limits(1):
+        np.testing.assert_array_equal(planes.log_odds(X), whole)
+    np.testing.assert_allclose(whole, X @ planes.weights.T + planes.biases)
