@@ -19,7 +19,7 @@ def four_moons(n_samples=1200, seed=0):
     half = n_samples // 2
     lower, y_lower = make_moons(half, noise=0.1, random_state=seed)
     upper, y_upper = make_moons(n_samples - half, noise=0.1, random_state=seed + 1)
-    return np.vstack([lower, upper + [0.0, 1.5]]), np.concatenate([y_lower, y_upper + 2])
+    return np.vstack([lower, upper + np.array([0.0, 1.5])]), np.concatenate([y_lower, y_upper + 2])
 
 
 def overlapping(n_samples, n_features=3, n_classes=3, seed=0):

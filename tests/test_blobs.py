@@ -28,7 +28,7 @@ def a_start(X, k, seed=0):
 
 
 def log_likelihood(X, mixture):
-    return expectation(X, np.ones(len(X)), mixture).log_likelihood / len(X)
+    return expectation(mixture, X, np.ones(len(X))).log_likelihood / len(X)
 
 
 @pytest.mark.parametrize("k", [2, 3, 5])
@@ -72,11 +72,9 @@ def test_moments_of_blocks_add_up():
     X, _ = overlapping(200, 4)
     weight = np.random.default_rng(0).uniform(0, 3, size=200)
     mixture = a_start(X, 3)
-    whole = expectation(X, weight, mixture)
-    parts = [expectation(X[s], weight[s], mixture) for s in np.array_split(np.arange(200), 7)]
-    total = parts[0]
-    for part in parts[1:]:
-        total = total + part
+    whole = expectation(mixture, X, weight)
+    first, *rest = (expectation(mixture, X[s], weight[s]) for s in np.array_split(np.arange(200), 7))
+    total = sum(rest, start=first)
     for name in ("mass", "deviation", "product", "log_likelihood"):
         np.testing.assert_allclose(getattr(total, name), getattr(whole, name), rtol=1e-12, atol=1e-12)
 
@@ -85,15 +83,15 @@ def test_weights_are_repetitions():
     X, _ = overlapping(60, 3)
     times = np.random.default_rng(1).integers(1, 4, size=60)
     mixture = a_start(X, 2)
-    weighted = maximization(expectation(X, times.astype(float), mixture))
-    repeated = maximization(expectation(np.repeat(X, times, axis=0), np.ones(times.sum()), mixture))
+    weighted = maximization(expectation(mixture, X, times.astype(float)))
+    repeated = maximization(expectation(mixture, np.repeat(X, times, axis=0), np.ones(times.sum())))
     np.testing.assert_allclose(weighted.means, repeated.means, rtol=1e-12)
     np.testing.assert_allclose(weighted.covariances, repeated.covariances, rtol=1e-10)
 
 
 def test_assigned_moments_are_means_and_covariances_of_the_members():
     X, y = overlapping(120, 3)
-    mixture = maximization(assignment(X, np.ones(120), y, np.zeros((3, 3))), regularization=0.0)
+    mixture = maximization(assignment(np.zeros((3, 3)), X, np.ones(120), y), regularization=0.0)
     for label in range(3):
         np.testing.assert_allclose(mixture.means[label], X[y == label].mean(axis=0))
         np.testing.assert_allclose(mixture.covariances[label], np.cov(X[y == label].T, bias=True))

@@ -65,9 +65,7 @@ def test_arbitrary_codes(data):
     n_samples = data.draw(st.integers(1, 25))
     n_hyperplanes = data.draw(st.integers(1, 7))
     bits = data.draw(
-        st.lists(
-            st.integers(0, 2**n_hyperplanes - 1), min_size=n_samples, max_size=n_samples
-        )
+        st.lists(st.integers(0, 2**n_hyperplanes - 1), min_size=n_samples, max_size=n_samples)
     )
     codes = unpack(np.array(bits, "<u8")[:, None], n_hyperplanes)
     y = np.array(data.draw(st.lists(st.integers(0, 2), min_size=n_samples, max_size=n_samples)))

@@ -96,9 +96,9 @@ def test_dense_search_is_the_definition(monkeypatch):
 def test_search_nearby_is_exact_where_it_answers(n_hyperplanes):
     rng = np.random.default_rng(1)
     h = rng.normal(size=(300, n_hyperplanes)) * rng.choice([0.05, 1.0], size=(300, n_hyperplanes))
-    # Occupied codes near the samples' own, a few flips away.
-    flips = rng.random(h.shape) < 0.15
-    codes = (h > 0) ^ flips
+    # Occupied codes a few flips away from the samples' own, across near hyperplanes mostly.
+    near = np.argsort(np.argsort(np.abs(h), axis=1), axis=1) < 6
+    codes = (h > 0) ^ (rng.random(h.shape) < np.where(near, 0.4, 0.01))
     codes = codes[distinct_codes(pack(codes))[0]]
     expected, violation = naive_least_violated(h, codes)
     # The search is for samples whose own region is not occupied.

@@ -7,8 +7,10 @@ add up to the moments of all of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial, reduce
+from operator import add
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,7 +53,8 @@ class Blobs:
 
     def unscaled(self, scaling: Scaling) -> Blobs:
         """The same blobs for features as they were before ``scaling``."""
-        covariances = self.covariances * np.multiply.outer(scaling.scale, scaling.scale)
+        with np.errstate(over="ignore"):  # variances of features around 1e200 are infinite
+            covariances = self.covariances * np.multiply.outer(scaling.scale, scaling.scale)
         means = self.means * scaling.scale + scaling.mean
         return Blobs(self.classes, means, covariances, self.weights)
 
@@ -131,7 +134,7 @@ def _moments(shifted: Floats, share: Floats, origin: Floats, log_likelihood: flo
     )
 
 
-def expectation(X: Floats, weight: Floats, mixture: Mixture) -> Moments:
+def expectation(mixture: Mixture, X: Floats, weight: Floats) -> Moments:
     """E-step: the moments of samples X (n, N), each shared among the blobs by its posterior."""
     cholesky = np.linalg.cholesky(mixture.covariances)
     whitening = np.linalg.inv(cholesky)
@@ -151,7 +154,7 @@ def expectation(X: Floats, weight: Floats, mixture: Mixture) -> Moments:
     return _moments(shifted, posterior, mixture.means, log_likelihood)
 
 
-def assignment(X: Floats, weight: Floats, labels: NDArray[np.intp], origin: Floats) -> Moments:
+def assignment(origin: Floats, X: Floats, weight: Floats, labels: NDArray[np.intp]) -> Moments:
     """The moments of samples X (n, N) that belong wholly to the blob named by their label."""
     share = np.where(labels == np.arange(len(origin))[:, None], weight, 0.0)
     return _moments(X - origin[:, None, :], share, origin, 0.0)
@@ -168,14 +171,11 @@ def maximization(moments: Moments, regularization: float = REGULARIZATION) -> Mi
     return Mixture(moments.mass / moments.mass.sum(), moments.origin + shift, covariances)
 
 
-def summed(statistic: Callable[[slice], Moments], n_samples: int, entries: int) -> Moments:
-    """Add up ``statistic`` over blocks of samples; ``entries`` is the size of one sample's arrays."""
-    step = max(1, _BLOCK_ENTRIES // entries)
-    starts: Iterable[int] = range(step, n_samples, step)
-    total = statistic(slice(0, step))
-    for start in starts:
-        total = total + statistic(slice(start, start + step))
-    return total
+def summed(statistic: Callable[..., Moments], n_blobs: int, X: Floats, *others: NDArray) -> Moments:
+    """Add up ``statistic(X, *others)`` over blocks of samples, in constant memory."""
+    step = max(1, _BLOCK_ENTRIES // (n_blobs * X.shape[1]))
+    blocks = (slice(start, start + step) for start in range(0, len(X), step))
+    return reduce(add, (statistic(X[block], *(other[block] for other in others)) for block in blocks))
 
 
 def fit_mixture(X: Floats, weight: Floats, n_components: int, rng: np.random.RandomState) -> Mixture:
@@ -190,10 +190,7 @@ def fit_mixture(X: Floats, weight: Floats, n_components: int, rng: np.random.Ran
     X, weight = X[order], weight[order]
     means = lloyd(X, weight, seeds(X, weight, n_components, rng))
     labels = nearest(X, means)
-    entries = means.size
-    mixture = maximization(
-        summed(lambda s: assignment(X[s], weight[s], labels[s], means), len(X), entries)
-    )
+    mixture = maximization(summed(partial(assignment, means), len(means), X, weight, labels))
     if len(means) == 1:
         return mixture
     return maximize_likelihood(X, weight, mixture)
@@ -211,10 +208,7 @@ def maximize_likelihood(
     """Expectation maximisation from a given start; the likelihood never falls."""
     previous = -np.inf
     for _ in range(max_iterations):
-        start = mixture
-        moments = summed(
-            lambda s: expectation(X[s], weight[s], start), len(X), start.means.size
-        )
+        moments = summed(partial(expectation, mixture), len(mixture.means), X, weight)
         mixture = maximization(moments, regularization)
         likelihood = moments.log_likelihood / weight.sum()
         if abs(likelihood - previous) < tolerance:
@@ -286,7 +280,7 @@ def shrunk(covariances: Floats, mass: Floats) -> Floats:
 
 
 def fitted_blobs(
-    X: Floats,
+    X: NDArray[np.floating],
     y: NDArray[np.intp],
     weight: Floats,
     scaling: Scaling,
@@ -307,9 +301,7 @@ def fitted_blobs(
     return _collected(mixtures)
 
 
-def labelled_blobs(
-    X: Floats, y: NDArray[np.intp], blob: NDArray[np.intp], weight: Floats
-) -> Blobs:
+def labelled_blobs(X: Floats, y: NDArray[np.intp], blob: NDArray[np.intp], weight: Floats) -> Blobs:
     """Blobs whose members are known: ``blob`` (n,) names each sample's, each of one class only."""
     mixtures = []
     for label in np.unique(y):
@@ -317,13 +309,7 @@ def labelled_blobs(
         members, labels = np.unique(blob[mine], return_inverse=True)
         rows, mass = X[mine], weight[mine]
         origin = np.broadcast_to(rows.mean(axis=0), (len(members), X.shape[1]))
-        moments = summed(
-            lambda s, rows=rows, mass=mass, labels=labels, origin=origin: assignment(
-                rows[s], mass[s], labels[s], origin
-            ),
-            len(rows),
-            origin.size,
-        )
+        moments = summed(partial(assignment, origin), len(members), rows, mass, labels)
         mixtures.append((int(label), mass.sum(), maximization(moments)))
     return _collected(mixtures)
 

@@ -6,24 +6,28 @@ import sys
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from numbers import Integral, Real
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import check_array, check_consistent_length, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ffmlp.blobs import Blobs, Scaling, fitted_blobs, labelled_blobs
 from ffmlp.hyperplanes import DISCRIMINANTS, pairs_of_different_classes
 from ffmlp.network import Network
 from ffmlp.pruning import prune
 from ffmlp.regions import find_regions, tabulate
-
-DESIGNS = ("region",)
+from ffmlp.validation import (
+    check_parameters,
+    check_two_classes,
+    checked_blobs,
+    checked_weight,
+    components_of_each,
+)
 
 
 class FFMLPClassifier(ClassifierMixin, BaseEstimator):
@@ -141,14 +145,14 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
         self
         """
         with self._all_or_nothing():
-            self._check_parameters()
-            X, y = validate_data(self, X, y, dtype=[np.float64, np.float32])
-            check_classification_targets(y)
-            labels, y = np.unique(y, return_inverse=True)
-            n_components = self._components_of_each(labels)
-            members = None if blobs is None else _checked_blobs(blobs, y, labels)
-            weight = None if sample_weight is None else _checked_weight(sample_weight, y)
-            self._design(X, y, labels, n_components, members, weight)
+            check_parameters(self.design, self.discriminant, self.error_threshold, self.penalty)
+            samples, targets = validate_data(self, X, y, dtype=[np.float64, np.float32])
+            check_classification_targets(targets)
+            labels, targets = np.unique(targets, return_inverse=True)
+            n_components = components_of_each(self.n_components, labels)
+            members = None if blobs is None else checked_blobs(blobs, targets, labels)
+            weight = None if sample_weight is None else checked_weight(sample_weight, targets)
+            self._design(samples, targets, labels, n_components, members, weight)
         return self
 
     def _design(
@@ -165,7 +169,7 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
             counted = sample_weight > 0
             X, y, sample_weight = X[counted], y[counted], sample_weight[counted]
             members = None if members is None else members[counted]
-        _check_two_classes(labels[np.unique(y)])
+        check_two_classes(labels[np.unique(y)])
         weight = np.ones(len(y)) if sample_weight is None else sample_weight
         rng = check_random_state(self.random_state)
         progress = _Progress(self.verbose)
@@ -243,8 +247,8 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
         ndarray of shape (n_samples, n_classes)
         """
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=[np.float64, np.float32])
-        return self.regions_.frequencies[find_regions(self.hyperplanes_, self.regions_, X)]
+        samples: NDArray = validate_data(self, X, reset=False, dtype=[np.float64, np.float32])
+        return self.regions_.frequencies[find_regions(self.hyperplanes_, self.regions_, samples)]
 
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
         """Confidence: the class frequencies, or with two classes the second's lead over the first.
@@ -268,51 +272,13 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
     @contextmanager
     def _all_or_nothing(self) -> Iterator[None]:
         """Whatever goes wrong, the estimator stays as it was before."""
-        before = dict(vars(self))
+        before = dict(self.__dict__)
         try:
             yield
         except BaseException:
-            vars(self).clear()
-            vars(self).update(before)
+            self.__dict__.clear()
+            self.__dict__.update(before)
             raise
-
-    def _check_parameters(self) -> None:
-        if self.design not in DESIGNS:
-            raise ValueError(f"design must be one of {list(DESIGNS)}, got {self.design!r}.")
-        if self.discriminant not in DISCRIMINANTS:
-            raise ValueError(
-                f"discriminant must be one of {list(DISCRIMINANTS)}, got {self.discriminant!r}."
-            )
-        threshold = self.error_threshold
-        if threshold is not None and not (_is_real(threshold) and 0 <= threshold <= 1):
-            raise ValueError(
-                "error_threshold must be a number in [0, 1] (a training error rate), or None for no "
-                f"pruning, got {threshold!r}."
-            )
-        if not (_is_real(self.penalty) and 1 <= self.penalty < np.inf):
-            raise ValueError(
-                f"penalty must be a finite number of at least 1, got {self.penalty!r}."
-            )
-
-    def _components_of_each(self, labels: NDArray) -> NDArray[np.intp]:
-        """The number of blobs of each class."""
-        given = self.n_components
-        if not isinstance(given, Mapping):
-            return np.full(len(labels), _checked_component_count(given, "n_components"))
-        known = labels.tolist()
-        for label in given:
-            if label not in known:
-                raise ValueError(
-                    f"n_components names class {label!r}, which is not in y. Classes: {known[:10]}."
-                )
-        for label in known:
-            if label not in given:
-                raise ValueError(
-                    f"n_components has no entry for class {label!r}. Add one, or give a single int "
-                    "for all classes."
-                )
-        counts = [_checked_component_count(given[c], f"n_components[{c!r}]") for c in known]
-        return np.array(counts, np.intp)
 
 
 class _Progress:
@@ -343,68 +309,16 @@ class _Progress:
             print(f"[FFMLPClassifier] {self._current}: {message}", end=end)
 
 
-def _is_real(value: object) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool | np.bool_)
-
-
-def _checked_component_count(count: object, name: str) -> int:
-    if not isinstance(count, Integral) or isinstance(count, bool) or count < 1:
-        raise ValueError(
-            f"{name} must be an int of at least 1, or a mapping of class label to int, got {count!r}."
-        )
-    return int(count)
-
-
-def _check_two_classes(labels: NDArray) -> None:
-    if len(labels) < 2:
-        raise ValueError(
-            "FFMLPClassifier needs samples (of positive weight) of at least 2 classes, got only 1 "
-            f"class: {labels.tolist()}."
-        )
-
-
-def _checked_weight(sample_weight: ArrayLike, y: NDArray[np.intp]) -> NDArray[np.float64]:
-    weight = column_or_1d(
-        check_array(sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight")
-    )
-    check_consistent_length(y, weight)
-    if (weight < 0).any():
-        first = int(np.argmax(weight < 0))
-        raise ValueError(
-            f"Negative values in data passed to `sample_weight`: sample_weight[{first}] is "
-            f"{weight[first]}. Weights count samples: use 0 to leave one out."
-        )
-    if not weight.any():
-        raise ValueError("sample_weight is zero for all samples: at least one class is left empty.")
-    return weight
-
-
-def _checked_blobs(blobs: ArrayLike, y: NDArray[np.intp], labels: NDArray) -> NDArray[np.intp]:
-    """Blob ids as integers from 0, after making sure that each is of one class."""
-    members = column_or_1d(check_array(blobs, ensure_2d=False, dtype=None, input_name="blobs"))
-    check_consistent_length(y, members)
-    ids, members = np.unique(members, return_inverse=True)
-    first = np.full(len(ids), -1)
-    first[members[::-1]] = y[::-1]
-    mixed = np.flatnonzero(first[members] != y)
-    if len(mixed):
-        blob, row = members[mixed[0]], mixed[0]
-        raise ValueError(
-            f"blob {ids[blob]!r} has samples of two classes, {labels[first[blob]]!r} and "
-            f"{labels[y[row]]!r} (row {row}). Give each class blobs of its own."
-        )
-    return members
-
-
 def _warn_of_missing_blobs(
     blobs: Blobs, labels: NDArray, n_components: NDArray[np.intp], present: NDArray[np.intp]
 ) -> None:
     made = np.bincount(blobs.classes, minlength=len(labels))
     for label in present:
         if made[label] < n_components[label]:
+            name = labels.tolist()[label]
             warnings.warn(
-                f"class {labels[label]!r} has too few distinct samples for {n_components[label]} "
-                f"Gaussian blobs: it gets {made[label]}.",
+                f"class {name!r} has too few distinct samples for {n_components[label]} Gaussian "
+                f"blobs: it gets {made[label]}.",
                 UserWarning,
                 stacklevel=4,
             )

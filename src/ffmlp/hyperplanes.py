@@ -69,7 +69,7 @@ class Hyperplanes:
             yield slice(start, start + len(block)), h[: len(block)]
 
     def log_odds(self, X: NDArray[np.floating]) -> NDArray[np.float64]:
-        """Signed responses ``h`` of shape (n, L): log-odds of the pair's first blob against its second."""
+        """Signed responses ``h`` of shape (n, L): log-odds of a pair's first blob over its second."""
         h = np.empty((len(X), len(self)))
         for rows, block in self.blocks(X):
             h[rows] = block
@@ -141,14 +141,14 @@ def two_class_lda(X: ArrayLike, y: ArrayLike) -> Hyperplanes:
     array([[8., 0.],
            [0., 8.]])
     """
-    X, y = check_X_y(X, y, dtype=np.float64)
-    labels, y = np.unique(y, return_inverse=True)
+    samples, targets = check_X_y(X, y, dtype=np.float64)
+    labels, targets = np.unique(targets, return_inverse=True)
     if len(labels) != 2:
         raise ValueError(
             f"two_class_lda needs samples of exactly 2 classes, got {len(labels)}: "
             f"{labels.tolist()[:10]}. Use FFMLPClassifier for more classes."
         )
-    weight = np.ones(len(X))
-    scaling = Scaling.of(X, weight)
-    blobs = labelled_blobs(scaling.apply(X), y, y, weight)
+    weight = np.ones(len(samples))
+    scaling = Scaling.of(samples, weight)
+    blobs = labelled_blobs(scaling.apply(samples), targets, targets, weight)
     return lda(blobs, np.array([[0, 1]])).unscaled(scaling)

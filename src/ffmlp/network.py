@@ -79,12 +79,17 @@ class Network:
 
         Works in float64 whatever the type of X.
         """
-        X = self._checked(X)
-        layers = tuple(np.empty((len(X), size)) for size in self.layer_sizes[1:])
+        samples = self._checked(X)
+        _, d_1, d_2, d_out = self.layer_sizes
+        layers = (
+            np.empty((len(samples), d_1)),
+            np.empty((len(samples), d_2)),
+            np.empty((len(samples), d_out)),
+        )
         _, region_weights, class_weights = self.weights
         # Fixed product shapes: a sample's response does not depend on the other samples.
-        padded = np.zeros((ROWS_PER_PRODUCT, self.layer_sizes[1]))
-        for rows, h in self.hyperplanes.blocks(X):
+        padded = np.zeros((ROWS_PER_PRODUCT, d_1))
+        for rows, h in self.hyperplanes.blocks(samples):
             padded[: len(h)] = np.hstack([np.maximum(h, 0.0), np.maximum(-h, 0.0)])
             with np.errstate(over="ignore", invalid="ignore"):
                 inside = np.maximum(padded @ region_weights.T, 0.0)
@@ -113,9 +118,7 @@ class Network:
         if not 0 <= layer < len(sizes):
             raise ValueError(f"layer must be 0, 1, 2 or 3, got {layer!r}.")
         if not 0 <= neuron < sizes[layer]:
-            raise ValueError(
-                f"layer {layer} has neurons 0 to {sizes[layer] - 1}, got {neuron!r}."
-            )
+            raise ValueError(f"layer {layer} has neurons 0 to {sizes[layer] - 1}, got {neuron!r}.")
         if layer == 0:
             return f"feature {self.feature_names[neuron]}"
         if layer == 1:
@@ -135,9 +138,9 @@ class Network:
         return f"blob {near} ({near_class}) over blob {far} ({far_class})"
 
     def _checked(self, X: ArrayLike) -> NDArray[np.floating]:
-        X = check_array(X, dtype=[np.float64, np.float32], input_name="X")
-        if X.shape[1] != self.layer_sizes[0]:
+        samples: NDArray = check_array(X, dtype=[np.float64, np.float32], input_name="X")
+        if samples.shape[1] != self.layer_sizes[0]:
             raise ValueError(
-                f"X has {X.shape[1]} features, but the network takes {self.layer_sizes[0]}."
+                f"X has {samples.shape[1]} features, but the network takes {self.layer_sizes[0]}."
             )
-        return X
+        return samples

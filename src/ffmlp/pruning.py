@@ -66,9 +66,7 @@ class _Partition:
     def __len__(self) -> int:
         return len(self.largest)
 
-    def added_errors(
-        self, hyperplanes: NDArray[np.intp], start: int, stop: int
-    ) -> NDArray[np.float64]:
+    def added_errors(self, hyperplanes: NDArray[np.intp], start: int, stop: int) -> NDArray[np.float64]:
         """Errors that each deletion adds, counting the pairs whose first region is in [start, stop)."""
         added = np.zeros(len(hyperplanes))
         step = max(1, _CELLS_AT_ONCE // max(1, stop - start))

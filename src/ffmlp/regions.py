@@ -38,7 +38,7 @@ class Regions:
     """
 
     codes: NDArray[np.bool_]
-    counts: NDArray[np.float64] | NDArray[np.intp]
+    counts: NDArray
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -255,9 +255,7 @@ def find_regions(
     return found
 
 
-def least_violated(
-    h: NDArray[np.float64], regions: Regions, index: CodeIndex
-) -> NDArray[np.intp]:
+def least_violated(h: NDArray[np.float64], regions: Regions, index: CodeIndex) -> NDArray[np.intp]:
     """The region that each row of signed responses h (n, L) violates least.
 
     With many regions only those are looked up that lie across a few of the nearest hyperplanes; the

@@ -1,0 +1,109 @@
+"""Checks of what `FFMLPClassifier` is given, beyond those that scikit-learn makes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_array, check_consistent_length
+from sklearn.utils.validation import column_or_1d
+
+from ffmlp.hyperplanes import DISCRIMINANTS
+
+DESIGNS = ("region",)
+
+
+def check_parameters(
+    design: str, discriminant: str, error_threshold: float | None, penalty: float
+) -> None:
+    """Raise a ValueError if a parameter that does not depend on the data is wrong."""
+    if design not in DESIGNS:
+        raise ValueError(f"design must be one of {list(DESIGNS)}, got {design!r}.")
+    if discriminant not in DISCRIMINANTS:
+        raise ValueError(f"discriminant must be one of {list(DISCRIMINANTS)}, got {discriminant!r}.")
+    if error_threshold is not None and not (_is_real(error_threshold) and 0 <= error_threshold <= 1):
+        raise ValueError(
+            "error_threshold must be a number in [0, 1] (a training error rate), or None for no "
+            f"pruning, got {error_threshold!r}."
+        )
+    if not (_is_real(penalty) and 1 <= penalty < np.inf):
+        raise ValueError(f"penalty must be a finite number of at least 1, got {penalty!r}.")
+
+
+def components_of_each(n_components: int | Mapping[Any, int], labels: NDArray) -> NDArray[np.intp]:
+    """The number of blobs of each class."""
+    if not isinstance(n_components, Mapping):
+        return np.full(len(labels), _checked_count(n_components, "n_components"))
+    known = labels.tolist()
+    for label in n_components:
+        if label not in known:
+            raise ValueError(
+                f"n_components names class {label!r}, which is not in y. Classes: {known[:10]}."
+            )
+    for label in known:
+        if label not in n_components:
+            raise ValueError(
+                f"n_components has no entry for class {label!r}. Add one, or give a single int for "
+                "all classes."
+            )
+    counts = [_checked_count(n_components[label], f"n_components[{label!r}]") for label in known]
+    return np.array(counts, np.intp)
+
+
+def check_two_classes(labels: NDArray) -> None:
+    """Raise a ValueError unless there are samples of at least two classes."""
+    if len(labels) < 2:
+        raise ValueError(
+            "FFMLPClassifier needs samples (of positive weight) of at least 2 classes, got only 1 "
+            f"class: {labels.tolist()}."
+        )
+
+
+def checked_weight(sample_weight: ArrayLike, y: NDArray[np.intp]) -> NDArray[np.float64]:
+    """Sample weights as non-negative floats, one per label."""
+    weight = column_or_1d(
+        check_array(sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight")
+    )
+    check_consistent_length(y, weight)
+    if (weight < 0).any():
+        first = int(np.argmax(weight < 0))
+        raise ValueError(
+            f"Negative values in data passed to `sample_weight`: sample_weight[{first}] is "
+            f"{weight[first]}. Weights count samples: use 0 to leave one out."
+        )
+    if not weight.any():
+        raise ValueError("sample_weight is zero for all samples: at least one class is left empty.")
+    return weight
+
+
+def checked_blobs(blobs: ArrayLike, y: NDArray[np.intp], labels: NDArray) -> NDArray[np.intp]:
+    """Blob ids as integers from 0, after making sure that each is of one class."""
+    members = column_or_1d(check_array(blobs, ensure_2d=False, dtype=None, input_name="blobs"))
+    check_consistent_length(y, members)
+    ids, members = np.unique(members, return_inverse=True)
+    first = np.full(len(ids), -1)
+    first[members[::-1]] = y[::-1]
+    mixed = np.flatnonzero(first[members] != y)
+    if len(mixed):
+        row = mixed[0]
+        blob, names = members[row], labels.tolist()
+        raise ValueError(
+            f"blob {ids.tolist()[blob]!r} has samples of two classes, {names[first[blob]]!r} and "
+            f"{names[y[row]]!r} (row {row}). Give each class blobs of its own."
+        )
+    return members
+
+
+def _is_real(value: object) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool | np.bool_)
+
+
+def _checked_count(count: object, name: str) -> int:
+    if not isinstance(count, Integral) or isinstance(count, bool) or count < 1:
+        raise ValueError(
+            f"{name} must be an int of at least 1, or a mapping of class label to int, got {count!r}."
+        )
+    return int(count)

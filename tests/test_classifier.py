@@ -1,0 +1,326 @@
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from problems import IRIS, four_moons, overlapping, xor
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.datasets import load_iris
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+from threadpoolctl import threadpool_limits
+
+from ffmlp import FFMLPClassifier
+
+
+@parametrize_with_checks(
+    [FFMLPClassifier(), FFMLPClassifier(1), FFMLPClassifier(3, error_threshold=None)]
+)
+@pytest.mark.filterwarnings("ignore:class .* has too few distinct samples")
+def test_scikit_learn_conventions(estimator, check):
+    check(estimator)
+
+
+def designs_equal(a, b):
+    return all(np.array_equal(v, w) for v, w in zip(a.network_.weights, b.network_.weights, strict=True))
+
+
+# What comes in
+
+
+def test_dataframes_keep_their_feature_names():
+    pytest.importorskip("pandas")
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    clf = FFMLPClassifier(random_state=0).fit(X, y)
+    assert clf.feature_names_in_.tolist() == list(X.columns)
+    assert clf.network_.meaning(0, 2) == "feature petal length (cm)"
+    with pytest.raises(ValueError, match="feature names"):
+        clf.predict(X[X.columns[::-1]])
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        np.array(["a", "b", "c"]),
+        np.array(["a", "b", "c"], dtype=object),
+        np.array([-5, 0, 70]),
+        np.array([1.0, 2.0, 3.0]),
+    ],
+    ids=["str", "object", "int", "float"],
+)
+def test_any_label_type(labels):
+    X, y = IRIS
+    reference = FFMLPClassifier(random_state=0).fit(X, y)
+    clf = FFMLPClassifier(random_state=0).fit(X, labels[y])
+    np.testing.assert_array_equal(clf.classes_, labels)
+    np.testing.assert_array_equal(clf.predict(X), labels[reference.predict(X)])
+    assert clf.predict(X).dtype == labels.dtype
+
+
+def test_boolean_labels():
+    X, y = overlapping(100, n_classes=2)
+    clf = FFMLPClassifier(random_state=0).fit(X, y == 1)
+    assert clf.classes_.tolist() == [False, True]
+    np.testing.assert_array_equal(clf.predict(X), clf.decision_function(X) > 0)
+
+
+def test_components_by_class():
+    X, y = IRIS
+    names = np.array(["setosa", "versicolor", "virginica"])
+    components = {"setosa": 1, "versicolor": 3, "virginica": 2}
+    clf = FFMLPClassifier(components, random_state=0).fit(X, names[y])
+    assert np.bincount(clf.blobs_.classes).tolist() == [1, 3, 2]
+    assert len(clf.hyperplanes_) + len(clf.pruning_path_.deleted) == 1 * 3 + 1 * 2 + 3 * 2
+
+
+def test_given_blobs_are_used_as_they_are():
+    X, y, blob = xor(400)
+    clf = FFMLPClassifier(n_components=7, error_threshold=None).fit(X, y, blobs=blob)
+    assert len(clf.blobs_) == 4
+    for number in range(4):
+        np.testing.assert_allclose(clf.blobs_.means[number], X[blob == number].mean(axis=0))
+    by_name = FFMLPClassifier(error_threshold=None).fit(X, y, blobs=np.array(list("pqrs"))[blob])
+    assert designs_equal(clf, by_name)
+
+
+def test_weights_are_repetitions_and_zero_leaves_out():
+    X, y = overlapping(150, 2)
+    times = np.random.default_rng(0).integers(0, 4, size=150)
+    weighted = FFMLPClassifier(2, random_state=0).fit(X, y, sample_weight=times)
+    rows = np.random.default_rng(1).permutation(np.repeat(np.arange(150), times))
+    repeated = FFMLPClassifier(2, random_state=0).fit(X[rows], y[rows])
+    np.testing.assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X))
+    np.testing.assert_allclose(weighted.hyperplanes_.weights, repeated.hyperplanes_.weights, rtol=1e-6)
+    np.testing.assert_allclose(weighted.regions_.counts, repeated.regions_.counts)
+
+
+def test_weights_reach_given_blobs_too():
+    X, y, blob = xor(200)
+    weight = (np.arange(200) % 3).astype(float)
+    clf = FFMLPClassifier().fit(X, y, blobs=blob, sample_weight=weight)
+    expected = np.average(X[blob == 1], axis=0, weights=weight[blob == 1])
+    np.testing.assert_allclose(clf.blobs_.means[1], expected)
+
+
+# What comes out
+
+
+def test_fitted_attributes():
+    X, y = four_moons(600)
+    clf = FFMLPClassifier(3, random_state=0).fit(X, y)
+    n_blobs, n_planes, n_regions = len(clf.blobs_), len(clf.hyperplanes_), len(clf.regions_)
+    assert n_blobs == 12
+    assert clf.blobs_.classes.tolist() == [0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3]
+    assert clf.blobs_.means.shape == (12, 2)
+    assert clf.blobs_.covariances.shape == (12, 2, 2)
+    assert clf.blobs_.weights.sum() == pytest.approx(1)
+    assert clf.hyperplanes_.weights.shape == (n_planes, 2)
+    assert clf.hyperplanes_.biases.shape == (n_planes,)
+    assert clf.hyperplanes_.pairs.shape == (n_planes, 2)
+    first, second = clf.blobs_.classes[clf.hyperplanes_.pairs].T
+    assert (first != second).all()
+    assert clf.regions_.codes.shape == (n_regions, n_planes)
+    assert clf.regions_.codes.dtype == bool
+    assert clf.regions_.counts.sum() == 600
+    assert clf.regions_.classes.shape == (n_regions,)
+    assert list(clf.timings_) == ["gmm", "boundaries", "regions", "classes"]
+    path = clf.pruning_path_
+    assert n_planes == 54 - len(path.deleted)
+    assert (np.diff(path.error_rates) >= 0).all()
+    assert path.error_rates[-1] < 0.05
+    assert clf.score(X, y) == pytest.approx(1 - path.error_rates[-1])
+
+
+def test_no_pruning():
+    clf = FFMLPClassifier(2, error_threshold=None, random_state=0).fit(*IRIS)
+    assert len(clf.hyperplanes_) == 12
+    assert len(clf.pruning_path_.deleted) == 0
+
+
+def test_clone_pickle_pipeline_and_grid_search():
+    X, y = IRIS
+    clf = FFMLPClassifier({0: 1, 1: 2, 2: 2}, error_threshold=0.1, random_state=3)
+    twin = clone(clf)
+    assert twin.get_params() == clf.get_params()
+    clf.fit(X, y)
+    revived = pickle.loads(pickle.dumps(clf))
+    np.testing.assert_array_equal(revived.predict_proba(X), clf.predict_proba(X))
+    pipeline = make_pipeline(StandardScaler(), FFMLPClassifier(random_state=0))
+    assert cross_val_score(pipeline, X, y, cv=3).min() > 0.9
+    search = GridSearchCV(
+        FFMLPClassifier(random_state=0), {"n_components": [1, 2], "error_threshold": [None, 0.05]}, cv=3
+    )
+    assert search.fit(X, y).best_score_ > 0.9
+
+
+def test_same_seed_same_network_on_any_number_of_threads():
+    X, y = overlapping(3000, 12)
+    reference = FFMLPClassifier(3, random_state=0).fit(X, y)
+    assert designs_equal(reference, FFMLPClassifier(3, random_state=0).fit(X, y))
+    with threadpool_limits(1):
+        alone = FFMLPClassifier(3, random_state=0).fit(X, y)
+        assert designs_equal(reference, alone)
+        np.testing.assert_array_equal(reference.predict(X), alone.predict(X))
+
+
+def test_prediction_does_not_depend_on_the_other_rows():
+    X, y = overlapping(1000, 5)
+    X = np.round(X)  # samples that lie exactly on hyperplanes are likely on a grid
+    clf = FFMLPClassifier(2, random_state=0).fit(X, y)
+    whole = clf.predict_proba(X)
+    np.testing.assert_array_equal(
+        np.vstack([clf.predict_proba(X[i : i + 1]) for i in range(300)]), whole[:300]
+    )
+    np.testing.assert_array_equal(clf.predict_proba(X[::-1])[::-1], whole)
+
+
+def test_float32_samples_predict_like_their_float64_copies():
+    X, y = four_moons(400)
+    X = X.astype(np.float32)
+    clf = FFMLPClassifier(3, random_state=0).fit(X, y)
+    np.testing.assert_array_equal(clf.predict(X), clf.predict(X.astype(np.float64)))
+
+
+def test_scaling_of_the_features_does_not_matter():
+    X, y = IRIS
+    reference = FFMLPClassifier(random_state=0).fit(X, y)
+    scale, shift = np.array([1e-12, 1e12, 1.0, 1e3]), np.array([0.0, 1e12, -5.0, 1e4])
+    clf = FFMLPClassifier(random_state=0).fit(X * scale + shift, y)
+    assert (clf.predict(X * scale + shift) == reference.predict(X)).mean() > 0.99
+    np.testing.assert_allclose(clf.blobs_.means, reference.blobs_.means * scale + shift, rtol=1e-6)
+
+
+def test_verbose_tells_stages_and_hyperplanes_left(capsys):
+    FFMLPClassifier(random_state=0, verbose=1).fit(*IRIS)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "[FFMLPClassifier] gmm: 6 blobs in 3 classes"
+    assert lines[2].startswith("[FFMLPClassifier] boundaries: 12 hyperplanes cut out ")
+    assert lines[3].startswith("[FFMLPClassifier] boundaries: 11 hyperplanes left, training error ")
+    assert any("network of 4 → 4 → 3 → 3 neurons" in line for line in lines)
+    FFMLPClassifier(random_state=0).fit(*IRIS)
+    assert capsys.readouterr().out == ""
+
+
+# Data that are hard to take
+
+
+@pytest.mark.filterwarnings("ignore:class .* has too few distinct samples")
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda X: np.column_stack([X, X[:, 0]]),
+        lambda X: np.column_stack([X, np.full(len(X), 0.1)]),
+        lambda X: np.column_stack([X, X[:, :1] * 1e-12, X[:, 1:2] * 1e12]),
+        lambda X: np.zeros_like(X),
+        lambda X: X * 1e-200,
+        lambda X: X * 1e200,
+        lambda X: np.repeat(X[:4], len(X) // 4, axis=0),
+        lambda X: np.round(X),
+        lambda X: X[:, :1],
+        lambda X: np.hstack([X] * 40),
+    ],
+    ids=["duplicate", "constant", "scales", "zero", "tiny", "huge", "rows", "grid", "one", "wide"],
+)
+@pytest.mark.parametrize("n_components", [1, 4])
+def test_degenerate_features(spoil, n_components):
+    X, y = overlapping(120)
+    X = spoil(X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        clf = FFMLPClassifier(n_components, random_state=0).fit(X, y)
+        probability = clf.predict_proba(X)
+    assert np.isfinite(probability).all()
+    assert np.isfinite(clf.hyperplanes_.weights).all()
+
+
+def test_a_class_smaller_than_its_number_of_components():
+    X = np.array([[0.0, 0.0], [0.1, 0.2], [5.0, 5.0], [5.1, 5.2], [5.2, 4.9], [4.9, 5.1]])
+    y = np.array(["few", "few", "more", "more", "more", "more"])
+    with pytest.warns(UserWarning, match="class 'few' has too few distinct samples for 3 .* it gets 2"):
+        clf = FFMLPClassifier(3, random_state=0).fit(X, y)
+    assert clf.predict(X).tolist() == y.tolist()
+
+
+def test_one_sample_per_class():
+    clf = FFMLPClassifier(1).fit([[0.0], [1.0]], ["no", "yes"])
+    assert clf.predict([[0.1], [0.9], [-50.0], [50.0]]).tolist() == ["no", "yes", "no", "yes"]
+
+
+# Input that is wrong
+
+X_OK, Y_OK = IRIS
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"n_components": 0}, "n_components must be an int of at least 1.*got 0"),
+        ({"n_components": 1.5}, "n_components must be an int.*got 1.5"),
+        ({"n_components": True}, "n_components must be an int.*got True"),
+        ({"n_components": "two"}, "n_components must be an int.*got 'two'"),
+        ({"n_components": {0: 1, 1: 1, 2: 0}}, r"n_components\[2\] must be an int.*got 0"),
+        ({"n_components": {0: 1, 1: 1, 2: 1, 9: 1}}, "names class 9, which is not in y"),
+        ({"n_components": {0: 1, 1: 1}}, "no entry for class 2"),
+        ({"error_threshold": 1.5}, r"error_threshold must be a number in \[0, 1\].*got 1.5"),
+        ({"error_threshold": -0.1}, r"got -0.1"),
+        ({"error_threshold": float("nan")}, r"got nan"),
+        ({"error_threshold": "0.1"}, r"got '0.1'"),
+        ({"penalty": 0.5}, "penalty must be a finite number of at least 1, got 0.5"),
+        ({"penalty": np.inf}, "got inf"),
+        ({"design": "tree"}, r"design must be one of \['region'\], got 'tree'"),
+        ({"discriminant": "qda"}, r"discriminant must be one of \['lda'\], got 'qda'"),
+    ],
+)
+def test_wrong_parameters(params, message):
+    with pytest.raises(ValueError, match=message):
+        FFMLPClassifier(**params).fit(X_OK, Y_OK)
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "fit_params", "error", "message"),
+    [
+        (np.where(X_OK > 7, np.nan, X_OK), Y_OK, {}, ValueError, "contains NaN"),
+        (np.where(X_OK > 7, np.inf, X_OK), Y_OK, {}, ValueError, "infinity"),
+        (X_OK, np.zeros(150), {}, ValueError, "at least 2 classes, got only 1 class"),
+        (X_OK, X_OK[:, 0], {}, ValueError, "Unknown label type"),
+        (X_OK[:0], Y_OK[:0], {}, ValueError, "0 sample"),
+        (X_OK[:, :0], Y_OK, {}, ValueError, "0 feature"),
+        (X_OK[:, 0], Y_OK, {}, ValueError, "Expected 2D array"),
+        (X_OK, Y_OK[:-1], {}, ValueError, "inconsistent numbers of samples"),
+        (X_OK.astype(complex), Y_OK, {}, ValueError, "Complex data not supported"),
+        (sparse.csr_array(X_OK), Y_OK, {}, TypeError, "Sparse data was passed"),
+        (X_OK, Y_OK, {"sample_weight": -np.ones(150)}, ValueError, r"sample_weight\[0\] is -1.0"),
+        (X_OK, Y_OK, {"sample_weight": np.zeros(150)}, ValueError, "zero for all samples"),
+        (X_OK, Y_OK, {"sample_weight": np.ones(149)}, ValueError, "inconsistent numbers"),
+        (X_OK, Y_OK, {"sample_weight": np.full(150, np.nan)}, ValueError, "NaN"),
+        (X_OK, Y_OK, {"sample_weight": (Y_OK == 1) * 1.0}, ValueError, "got only 1 class"),
+        (X_OK, Y_OK, {"blobs": np.zeros(150)}, ValueError, "blob .*0.* has samples of two classes"),
+        (X_OK, Y_OK, {"blobs": Y_OK[:-1]}, ValueError, "inconsistent numbers"),
+    ],
+)
+def test_wrong_data(X, y, fit_params, error, message):
+    clf = FFMLPClassifier(random_state=0)
+    with pytest.raises(error, match=message):
+        clf.fit(X, y, **fit_params)
+    assert vars(clf) == vars(FFMLPClassifier(random_state=0))
+    with pytest.raises(NotFittedError):
+        clf.predict(X_OK)
+
+
+def test_a_failed_fit_leaves_an_earlier_one_alone():
+    clf = FFMLPClassifier(random_state=0).fit(X_OK, Y_OK)
+    before = clf.predict_proba(X_OK)
+    with pytest.raises(ValueError, match="got only 1 class"):
+        clf.fit(X_OK[:, :2], np.zeros(150))
+    assert clf.n_features_in_ == 4
+    np.testing.assert_array_equal(clf.predict_proba(X_OK), before)
+
+
+def test_wrong_number_of_features():
+    clf = FFMLPClassifier(random_state=0).fit(X_OK, Y_OK)
+    with pytest.raises(ValueError, match="X has 3 features, but FFMLPClassifier is expecting 4"):
+        clf.predict(X_OK[:, :3])
