@@ -25,6 +25,8 @@ MAX_LLOYD_ITERATIONS = 30
 MAX_EM_ITERATIONS = 100
 # EM stops when the mean log-likelihood of a sample gains less than this.
 EM_TOLERANCE = 1e-3
+# A feature that varies less counts as constant: weights per unit of it would overflow.
+_SMALLEST_SPREAD = 1e-290
 # Entries of the (blob, sample, feature) arrays of one block (2 MB: they stay in the cache).
 _BLOCK_ENTRIES = 1 << 18
 
@@ -80,7 +82,8 @@ class Scaling:
         scale = np.sqrt(share @ deviation)
         # What rounding alone leaves of a constant feature is not a spread.
         constant = scale <= 10 * len(X) * np.finfo(np.float64).eps * np.abs(mean)
-        return cls(mean * size, np.where(constant | (scale == 0), 1.0, scale * size))
+        constant |= scale * size < _SMALLEST_SPREAD
+        return cls(mean * size, np.where(constant, 1.0, scale * size))
 
     def apply(self, X: NDArray[np.floating]) -> Floats:
         """The standardised features, in float64."""

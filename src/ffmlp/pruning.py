@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +27,8 @@ _CELLS_AT_ONCE = 1 << 18
 _PARTS = (1 / 16, 1 / 4, 1.0)
 # Below this many regions, pricing by parts costs more than it saves.
 _REGIONS_WORTH_PARTS = 1 << 12
+# With more classes, tables of slots by class would cost more memory than they save time.
+_CLASSES_WITH_OWN_TABLE = 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,11 +63,29 @@ class _Partition:
     majority: NDArray[np.intp]  # (R,)
 
     @classmethod
-    def of(cls, index: CodeIndex, counts: NDArray[np.float64]) -> _Partition:
+    def of(cls, regions: Regions) -> _Partition:
+        # Large regions first: part of them already makes tight bounds.
+        order = np.argsort(-regions.counts.sum(axis=1), kind="stable")
+        index = CodeIndex.of(pack(regions.codes[order]), regions.codes.shape[1])
+        counts = np.ascontiguousarray(regions.counts[order].T, dtype=np.float64)
         return cls(index, counts, counts.max(axis=0), counts.argmax(axis=0))
 
     def __len__(self) -> int:
         return len(self.largest)
+
+    @cached_property
+    def _clashes(self) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """Where to look for regions of another majority: only they lose anything when they merge.
+
+        One table of slots for each majority class, marked where a region of another one is.
+        """
+        n_classes, n_slots = len(self.counts), len(self.index.heads)
+        if n_classes > _CLASSES_WITH_OWN_TABLE:
+            return self.index.slots, self.index.occupied
+        marked = np.zeros((n_classes, n_slots), bool)
+        for label in range(n_classes):
+            marked[label, self.index.slots[self.majority != label]] = True
+        return self.index.slots + n_slots * self.majority, marked.ravel()
 
     def added_errors(self, hyperplanes: NDArray[np.intp], start: int, stop: int) -> NDArray[np.float64]:
         """Errors that each deletion adds, counting the pairs whose first region is in [start, stop)."""
@@ -72,10 +93,7 @@ class _Partition:
         step = max(1, _CELLS_AT_ONCE // max(1, stop - start))
         for first in range(0, len(hyperplanes), step):
             some = hyperplanes[first : first + step]
-            i, a, b = self.index.neighbours(some, start, stop)
-            # Two regions of one majority class lose nothing when they merge.
-            clash = self.majority[a] != self.majority[b]
-            i, a, b = i[clash], a[clash], b[clash]
+            i, a, b = self.index.neighbours(some, start, stop, *self._clashes)
             merged = self.counts[0][a] + self.counts[0][b]
             for count in self.counts[1:]:
                 np.maximum(merged, count[a] + count[b], out=merged)
@@ -86,11 +104,14 @@ class _Partition:
     def without(self, hyperplane: int) -> _Partition:
         """Merge the regions that only this hyperplane separates."""
         _, a, b = self.index.neighbours(np.array([hyperplane]), 0, len(self))
-        counts = self.counts.copy()
-        counts[:, a] += counts[:, b]
+        counts, largest, majority = self.counts.copy(), self.largest.copy(), self.majority.copy()
+        merged = counts[:, a] + counts[:, b]
+        counts[:, a], largest[a], majority[a] = merged, merged.max(axis=0), merged.argmax(axis=0)
         left = np.ones(len(self), bool)
         left[b] = False
-        return _Partition.of(self.index.without(hyperplane, b), counts[:, left])
+        return _Partition(
+            self.index.without(hyperplane, left), counts[:, left], largest[left], majority[left]
+        )
 
 
 def prune(
@@ -113,11 +134,7 @@ def prune(
         Called after each deletion with the number of hyperplanes left and the error rate.
     """
     total = float(regions.counts.sum())
-    # Large regions first: part of them already makes tight bounds.
-    order = np.argsort(-regions.counts.sum(axis=1), kind="stable")
-    index = CodeIndex.of(pack(regions.codes[order]), regions.codes.shape[1])
-    counts = np.ascontiguousarray(regions.counts[order].T, dtype=np.float64)
-    partition = _Partition.of(index, counts)
+    partition = _Partition.of(regions)
     errors = total - partition.largest.sum()
     initial_error_rate = errors / total
 

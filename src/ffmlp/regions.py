@@ -83,13 +83,6 @@ def unpack(words: Words, n_hyperplanes: int) -> NDArray[np.bool_]:
     return np.unpackbits(octets, axis=1, count=n_hyperplanes, bitorder="little").view(np.bool_)
 
 
-def bit(hyperplane: int, n_words: int) -> Words:
-    """The words (n_words,) in which only the bit of one hyperplane is set."""
-    words = np.zeros(n_words, "<u8")
-    words[hyperplane // 64] = np.uint64(1) << np.uint64(hyperplane % 64)
-    return words
-
-
 def sign_codes(hyperplanes: Hyperplanes, X: NDArray[np.floating]) -> Words:
     """The packed codes of samples X."""
     words = np.empty((len(X), -(-len(hyperplanes) // 64)), "<u8")
@@ -136,6 +129,7 @@ class CodeIndex:
 
     words: Words  # (R, n_words)
     slots: NDArray[np.int64]  # (R,)
+    bits: Words  # (L, n_words) each hyperplane's bit alone
     keys: NDArray[np.int64]  # (L,)
     occupied: NDArray[np.bool_]  # (n_slots,) is there any code of this slot?
     heads: NDArray[np.int32]  # (n_slots,) first code of the slot's chain, or -1
@@ -145,12 +139,18 @@ class CodeIndex:
     def of(cls, words: Words, n_hyperplanes: int) -> CodeIndex:
         """Index distinct codes."""
         n_slots = _n_slots(len(words))
+        bits = pack(np.eye(n_hyperplanes, dtype=bool))
         keys = np.random.default_rng(0).integers(n_slots, size=n_hyperplanes)
-        return cls._chained(words, _slots(words, keys), keys, n_slots)
+        return cls._chained(words, _slots(words, keys), bits, keys, n_slots)
 
     @classmethod
     def _chained(
-        cls, words: Words, slots: NDArray[np.int64], keys: NDArray[np.int64], n_slots: int
+        cls,
+        words: Words,
+        slots: NDArray[np.int64],
+        bits: Words,
+        keys: NDArray[np.int64],
+        n_slots: int,
     ) -> CodeIndex:
         occupied = np.zeros(n_slots, bool)
         occupied[slots] = True
@@ -165,21 +165,18 @@ class CodeIndex:
             first = heads[slot] == waiting
             following[waiting[first]] = behind[first]
             waiting, slot = waiting[~first], slot[~first]
-        return cls(words, slots, keys, occupied, heads, following)
+        return cls(words, slots, bits, keys, occupied, heads, following)
 
-    def without(self, hyperplane: int, merged: NDArray[np.intp]) -> CodeIndex:
-        """The index after clearing one bit everywhere and removing the codes that became doubles."""
-        flag = bit(hyperplane, self.words.shape[1])
-        had = (self.words & flag).any(axis=1)
-        slots = np.where(had, self.slots ^ self.keys[hyperplane], self.slots)
-        left = np.ones(len(self.words), bool)
-        left[merged] = False
-        n_slots = min(len(self.heads), _n_slots(int(np.count_nonzero(left))))
-        # Slot numbers are powers of two in range: keeping their low bits keeps the algebra of keys.
+    def without(self, hyperplane: int, left: NDArray[np.bool_]) -> CodeIndex:
+        """The index after clearing one bit everywhere; ``left`` (R,) tells which codes are no doubles."""
+        bit = self.bits[hyperplane]
+        had = (self.words[left] & bit).any(axis=1)
+        slots = self.slots[left] ^ np.where(had, self.keys[hyperplane], 0)
+        n_slots = min(len(self.heads), _n_slots(len(slots)))
+        # The number of slots is a power of two: keeping the low bits keeps the algebra of the keys.
         mask = n_slots - 1
-        return CodeIndex._chained(
-            self.words[left] & ~flag, slots[left] & mask, self.keys & mask, n_slots
-        )
+        words = self.words[left] & ~bit
+        return CodeIndex._chained(words, slots & mask, self.bits, self.keys & mask, n_slots)
 
     def find(self, words: Words) -> NDArray[np.intp]:
         """The number of each code, -1 where it is not in the index."""
@@ -189,24 +186,35 @@ class CodeIndex:
         while len(asking):
             there = candidate >= 0
             asking, candidate = asking[there], candidate[there]
-            same = (self.words[candidate] == words[asking]).all(axis=1)
+            same = _rows_equal(self.words[candidate], words[asking])
             found[asking[same]] = candidate[same]
             asking, candidate = asking[~same], self.following[candidate[~same]]
         return found
 
     def neighbours(
-        self, hyperplanes: NDArray[np.intp], start: int, stop: int
+        self,
+        hyperplanes: NDArray[np.intp],
+        start: int,
+        stop: int,
+        places: NDArray[np.int64] | None = None,
+        wanted: NDArray[np.bool_] | None = None,
     ) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
-        """All (i, a, b): codes a < b, a in [start, stop), that differ in ``hyperplanes[i]`` alone."""
-        flags = np.array([bit(l, self.words.shape[1]) for l in hyperplanes])
-        reached = self.slots[start:stop] ^ self.keys[hyperplanes, None]
-        cells = np.flatnonzero(self.occupied[reached])
-        b = self.heads[reached.ravel()[cells]]
+        """All (i, a, b): codes a < b, a in [start, stop), that differ in ``hyperplanes[i]`` alone.
+
+        ``wanted`` (n_tables · n_slots,) narrows the search to slots that matter; ``places`` (R,) are
+        each code's slot in the table that holds for it.
+        """
+        places = self.slots if places is None else places
+        wanted = self.occupied if wanted is None else wanted
+        reached = places[start:stop] ^ self.keys[hyperplanes, None]
+        cells = np.flatnonzero(wanted[reached])
+        b = self.heads[reached.ravel()[cells] & (len(self.heads) - 1)]
         i, a = np.divmod(cells, stop - start)
         a += start
+        bits = self.bits[hyperplanes]
         found: list[tuple[NDArray[np.intp], ...]] = []
         while len(a):
-            same = (self.words[a] ^ self.words[b] == flags[i]).all(axis=1)
+            same = _rows_equal(self.words[a] ^ self.words[b], bits[i])
             once = same & (a < b)
             found.append((i[once], a[once], b[once]))
             b = self.following[b]
@@ -216,6 +224,13 @@ class CodeIndex:
             return i, a, a
         i, a, b = (np.concatenate(part) for part in zip(*found, strict=True))
         return i, a, b
+
+
+def _rows_equal(words: Words, others: Words) -> NDArray[np.bool_]:
+    equal = words[:, 0] == others[:, 0]
+    for word in range(1, words.shape[1]):
+        equal &= words[:, word] == others[:, word]
+    return equal
 
 
 def _n_slots(n_codes: int) -> int:
