@@ -12,7 +12,6 @@ import argparse
 import multiprocessing
 import os
 import platform
-import resource
 import subprocess
 import sys
 from collections.abc import Callable
@@ -63,7 +62,12 @@ def print_machine() -> None:
 
 
 def gaussian_classes(
-    n_rows: int, *, spread: float = 2.0, n_features: int = 10, blobs_per_class: int = 3, n_classes: int = 4
+    n_rows: int,
+    *,
+    spread: float = 2.0,
+    n_features: int = 10,
+    blobs_per_class: int = 3,
+    n_classes: int = 4,
 ) -> tuple[np.ndarray, np.ndarray, Hyperplanes]:
     """Unit Gaussian blobs with centres ``spread`` apart, and the hyperplanes halfway between them."""
     rng = np.random.default_rng(0)
@@ -92,7 +96,9 @@ def pruning_against_naive() -> None:
     same = path.deleted.tolist() == deleted and path.error_rates.tolist() == error_rates
     fast = best(lambda: prune(tabulate(full.hyperplanes_, X, y, 4), 0.05), 20)
     print(f"  {codes.shape[1]} hyperplanes, {len(deleted)} deleted, identical: {same}")
-    print(f"  naive {slow:.3f} s, ours {1e3 * fast:.2f} ms (sign codes included): {slow / fast:.0f}x faster")
+    print(
+        f"  naive {slow:.3f} s, ours {1e3 * fast:.2f} ms (sign codes included): {slow / fast:.0f}x faster"
+    )
 
 
 def pruning_against_sign_codes(quick: bool) -> None:
@@ -134,9 +140,13 @@ def _spin(stop) -> None:
 
 def fit_against_mixtures(loaded: bool) -> None:
     state = "a loaded" if loaded else "an idle"
-    print(f"\nWhole fit against scikit-learn's GaussianMixture fits alone, on {state} machine (median of 15)")
+    print(
+        f"\nWhole fit against scikit-learn's GaussianMixture fits alone, on {state} machine (median of 15)"
+    )
     stop = multiprocessing.Event()
-    workers = [multiprocessing.Process(target=_spin, args=(stop,)) for _ in range(2 * (os.cpu_count() or 1))]
+    workers = [
+        multiprocessing.Process(target=_spin, args=(stop,)) for _ in range(2 * (os.cpu_count() or 1))
+    ]
     if loaded:
         for worker in workers:
             worker.start()
@@ -157,7 +167,9 @@ def fit_against_mixtures(loaded: bool) -> None:
             ours.append(middle - start)
             theirs.append(perf_counter() - middle)
         a, b = 1e3 * np.median(ours), 1e3 * np.median(theirs)
-        print(f"  {name:18} FFMLPClassifier {a:8.2f} ms   GaussianMixture {b:8.2f} ms   ratio {a / b:.2f}")
+        print(
+            f"  {name:18} FFMLPClassifier {a:8.2f} ms   GaussianMixture {b:8.2f} ms   ratio {a / b:.2f}"
+        )
     stop.set()
     if loaded:
         for worker in workers:
@@ -170,7 +182,9 @@ def scale(n_rows: int) -> None:
     megabytes = X.nbytes / 2**20
 
     def peak() -> float:
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
+        """Peak memory of this process in MB; `ru_maxrss` would count the parent's as well."""
+        status = Path("/proc/self/status").read_text()
+        return int(status.split("VmHWM:")[1].split()[0]) / 2**10
 
     before = peak()
     start = perf_counter()
@@ -197,6 +211,9 @@ def scale(n_rows: int) -> None:
 
 def scaling(quick: bool) -> None:
     print("\nWhole fit and predict, 10 features, 4 classes, k=3, threshold 0.05")
+    if not Path("/proc/self/status").exists():
+        print("  left out: peak memory is read from /proc, which this system does not have")
+        return
     for n_rows in (10_000, 100_000) if quick else (10_000, 100_000, 1_000_000):
         subprocess.run([sys.executable, __file__, "--scale", str(n_rows)], check=True)
 
@@ -206,11 +223,15 @@ def import_time() -> None:
         return best(lambda: subprocess.run([sys.executable, "-c", f"import {module}"], check=True), 7)
 
     ours, theirs = seconds("ffmlp"), seconds("sklearn.mixture")
-    print(f"\nimport ffmlp {ours:.3f} s, import sklearn.mixture {theirs:.3f} s: ratio {ours / theirs:.2f}")
+    print(
+        f"\nimport ffmlp {ours:.3f} s, import sklearn.mixture {theirs:.3f} s: ratio {ours / theirs:.2f}"
+    )
 
 
 def accuracy(pima: Path | None, n_splits: int) -> None:
-    print(f"\nAccuracy on the paper's settings: mean ± standard deviation over {n_splits} splits, 60 % train")
+    print(
+        f"\nAccuracy on the paper's settings: mean ± standard deviation over {n_splits} splits, 60 % train"
+    )
     ring = make_circles(1000, noise=0.2, factor=0.5, random_state=0)
     cases = {
         "Iris": (*load_iris(return_X_y=True), 2, 0.05, "96.67 / 98.33"),
@@ -245,7 +266,9 @@ def accuracy(pima: Path | None, n_splits: int) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="leave the largest sizes out")
-    parser.add_argument("--pima", type=Path, help="CSV of the Pima set, 8 features and outcome, 768 rows")
+    parser.add_argument(
+        "--pima", type=Path, help="CSV of the Pima set, 8 features and outcome, 768 rows"
+    )
     parser.add_argument("--scale", type=int, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.scale:

@@ -5,7 +5,7 @@ import numpy as np
 
 def training_errors(codes, y, n_classes, weight):
     """Weight of the samples that are not of the majority class of their region."""
-    _, region = np.unique(codes, axis=0, return_inverse=True)
+    _, region = np.unique(np.packbits(codes, axis=1), axis=0, return_inverse=True)
     counts = np.zeros((region.max() + 1, n_classes))
     np.add.at(counts, (region.ravel(), y), weight)
     return weight.sum() - counts.max(axis=1).sum()

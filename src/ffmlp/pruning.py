@@ -104,14 +104,14 @@ class _Partition:
     def without(self, hyperplane: int) -> _Partition:
         """Merge the regions that only this hyperplane separates."""
         _, a, b = self.index.neighbours(np.array([hyperplane]), 0, len(self))
-        counts, largest, majority = self.counts.copy(), self.largest.copy(), self.majority.copy()
-        merged = counts[:, a] + counts[:, b]
-        counts[:, a], largest[a], majority[a] = merged, merged.max(axis=0), merged.argmax(axis=0)
         left = np.ones(len(self), bool)
         left[b] = False
-        return _Partition(
-            self.index.without(hyperplane, left), counts[:, left], largest[left], majority[left]
-        )
+        kept = np.flatnonzero(left)
+        counts, largest, majority = self.counts[:, kept], self.largest[kept], self.majority[kept]
+        merged = self.counts[:, a] + self.counts[:, b]
+        a = np.searchsorted(kept, a)
+        counts[:, a], largest[a], majority[a] = merged, merged.max(axis=0), merged.argmax(axis=0)
+        return _Partition(self.index.without(hyperplane, kept), counts, largest, majority)
 
 
 def prune(

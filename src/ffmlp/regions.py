@@ -16,7 +16,7 @@ from ffmlp.hyperplanes import Hyperplanes
 Words = NDArray[np.uint64]
 
 # Slots of a code index per region: few enough to stay in the cache, enough to keep chains short.
-_SLOTS_PER_REGION = 8
+_SLOTS_PER_REGION = 16
 # Rows whose region is looked up at once.
 _ROWS_AT_ONCE = 1 << 16
 # Entries of the (sample, region) table of one dense search (32 MB).
@@ -167,16 +167,16 @@ class CodeIndex:
             waiting, slot = waiting[~first], slot[~first]
         return cls(words, slots, bits, keys, occupied, heads, following)
 
-    def without(self, hyperplane: int, left: NDArray[np.bool_]) -> CodeIndex:
-        """The index after clearing one bit everywhere; ``left`` (R,) tells which codes are no doubles."""
-        bit = self.bits[hyperplane]
-        had = (self.words[left] & bit).any(axis=1)
-        slots = self.slots[left] ^ np.where(had, self.keys[hyperplane], 0)
+    def without(self, hyperplane: int, kept: NDArray[np.intp]) -> CodeIndex:
+        """The index of the ``kept`` codes after clearing one bit in all of them."""
+        words, bit = self.words[kept], self.bits[hyperplane]
+        word = hyperplane // 64
+        had = (words[:, word] & bit[word]) != 0
+        slots = self.slots[kept] ^ np.where(had, self.keys[hyperplane], 0)
         n_slots = min(len(self.heads), _n_slots(len(slots)))
         # The number of slots is a power of two: keeping the low bits keeps the algebra of the keys.
         mask = n_slots - 1
-        words = self.words[left] & ~bit
-        return CodeIndex._chained(words, slots & mask, self.bits, self.keys & mask, n_slots)
+        return CodeIndex._chained(words & ~bit, slots & mask, self.bits, self.keys & mask, n_slots)
 
     def find(self, words: Words) -> NDArray[np.intp]:
         """The number of each code, -1 where it is not in the index."""
