@@ -201,8 +201,8 @@ def scale(n_rows: int) -> None:
     unpruned.predict(moved)
     unpruned_time = perf_counter() - start
     print(
-        f"  {n_rows:9d} rows ({megabytes:.0f} MB): fit {fit_time:.2f} s = {1e6 * fit_time / n_rows:.2f} µs a "
-        f"row, process peak {after_fit:.0f} MB (before: {before:.0f} MB)\n"
+        f"  {n_rows:9d} rows ({megabytes:.0f} MB): fit {fit_time:.2f} s = {1e6 * fit_time / n_rows:.2f} µs "
+        f"a row, process peak {after_fit:.0f} MB (before: {before:.0f} MB)\n"
         f"    predict {predict_time:.3f} s with {len(clf.regions_)} regions, {unpruned_time:.3f} s with "
         f"{len(unpruned.regions_)} regions and shifted rows; both above the input and the fit: "
         f"{peak() - after_both - megabytes:.0f} MB"
@@ -229,9 +229,7 @@ def import_time() -> None:
 
 
 def accuracy(pima: Path | None, n_splits: int) -> None:
-    print(
-        f"\nAccuracy on the paper's settings: mean ± standard deviation over {n_splits} splits, 60 % train"
-    )
+    print(f"\nAccuracy on the paper's settings: mean ± standard deviation over {n_splits} 60/40 splits")
     ring = make_circles(1000, noise=0.2, factor=0.5, random_state=0)
     cases = {
         "Iris": (*load_iris(return_X_y=True), 2, 0.05, "96.67 / 98.33"),
@@ -258,8 +256,8 @@ def accuracy(pima: Path | None, n_splits: int) -> None:
             sizes.append(clf.network_.layer_sizes[1:3])
         d_1, d_2 = np.mean(sizes, axis=0)
         print(
-            f"  {name:21} train {np.mean(train):5.2f} ± {np.std(train):4.2f}   test {np.mean(test):5.2f} ± "
-            f"{np.std(test):4.2f}   D_1 {d_1:5.1f}  D_2 {d_2:5.1f}   paper (one split) {reported}"
+            f"  {name:21} train {np.mean(train):5.2f} ± {np.std(train):4.2f}   "
+            f"test {np.mean(test):5.2f} ± {np.std(test):4.2f}   D_1 {d_1:5.1f}  D_2 {d_2:5.1f}   paper (one split) {reported}"
         )
 
 
