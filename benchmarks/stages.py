@@ -96,9 +96,7 @@ def pruning_against_naive() -> None:
     same = path.deleted.tolist() == deleted and path.error_rates.tolist() == error_rates
     fast = best(lambda: prune(tabulate(full.hyperplanes_, X, y, 4), 0.05), 20)
     print(f"  {codes.shape[1]} hyperplanes, {len(deleted)} deleted, identical: {same}")
-    print(
-        f"  naive {slow:.3f} s, ours {1e3 * fast:.2f} ms (sign codes included): {slow / fast:.0f}x faster"
-    )
+    print(f"  naive {slow:.3f} s, ours {1e3 * fast:.2f} ms with sign codes: {slow / fast:.0f}x faster")
 
 
 def pruning_against_sign_codes(quick: bool) -> None:
@@ -140,9 +138,7 @@ def _spin(stop) -> None:
 
 def fit_against_mixtures(loaded: bool) -> None:
     state = "a loaded" if loaded else "an idle"
-    print(
-        f"\nWhole fit against scikit-learn's GaussianMixture fits alone, on {state} machine (median of 15)"
-    )
+    print(f"\nWhole fit against scikit-learn's GaussianMixture alone, on {state} machine (median of 15)")
     stop = multiprocessing.Event()
     workers = [
         multiprocessing.Process(target=_spin, args=(stop,)) for _ in range(2 * (os.cpu_count() or 1))
@@ -201,8 +197,8 @@ def scale(n_rows: int) -> None:
     unpruned.predict(moved)
     unpruned_time = perf_counter() - start
     print(
-        f"  {n_rows:9d} rows ({megabytes:.0f} MB): fit {fit_time:.2f} s = {1e6 * fit_time / n_rows:.2f} µs "
-        f"a row, process peak {after_fit:.0f} MB (before: {before:.0f} MB)\n"
+        f"  {n_rows:9d} rows ({megabytes:.0f} MB): fit {fit_time:.2f} s = "
+        f"{1e6 * fit_time / n_rows:.2f} µs a row, process peak {after_fit:.0f} MB (before: {before:.0f} MB)\n"
         f"    predict {predict_time:.3f} s with {len(clf.regions_)} regions, {unpruned_time:.3f} s with "
         f"{len(unpruned.regions_)} regions and shifted rows; both above the input and the fit: "
         f"{peak() - after_both - megabytes:.0f} MB"
@@ -257,7 +253,8 @@ def accuracy(pima: Path | None, n_splits: int) -> None:
         d_1, d_2 = np.mean(sizes, axis=0)
         print(
             f"  {name:21} train {np.mean(train):5.2f} ± {np.std(train):4.2f}   "
-            f"test {np.mean(test):5.2f} ± {np.std(test):4.2f}   D_1 {d_1:5.1f}  D_2 {d_2:5.1f}   paper (one split) {reported}"
+            f"test {np.mean(test):5.2f} ± {np.std(test):4.2f}   "
+            f"D_1 {d_1:5.1f}  D_2 {d_2:5.1f}   paper (one split) {reported}"
         )
 
 
