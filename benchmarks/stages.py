@@ -198,7 +198,7 @@ def scale(n_rows: int) -> None:
     unpruned_time = perf_counter() - start
     print(
         f"  {n_rows:9d} rows ({megabytes:.0f} MB): fit {fit_time:.2f} s = "
-        f"{1e6 * fit_time / n_rows:.2f} µs a row, process peak {after_fit:.0f} MB (before: {before:.0f} MB)\n"
+        f"{1e6 * fit_time / n_rows:.2f} µs a row, peak {after_fit:.0f} MB (before: {before:.0f} MB)\n"
         f"    predict {predict_time:.3f} s with {len(clf.regions_)} regions, {unpruned_time:.3f} s with "
         f"{len(unpruned.regions_)} regions and shifted rows; both above the input and the fit: "
         f"{peak() - after_both - megabytes:.0f} MB"
