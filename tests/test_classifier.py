@@ -18,7 +18,12 @@ from ffmlp import FFMLPClassifier
 
 
 @parametrize_with_checks(
-    [FFMLPClassifier(), FFMLPClassifier(1), FFMLPClassifier(3, error_threshold=None)]
+    [
+        FFMLPClassifier(),
+        FFMLPClassifier(1),
+        FFMLPClassifier(3, error_threshold=None),
+        FFMLPClassifier(discriminant="heteroscedastic", pruning="optimal"),
+    ]
 )
 @pytest.mark.filterwarnings("ignore:class .* has too few distinct samples")
 def test_scikit_learn_conventions(estimator, check):
@@ -271,8 +276,13 @@ X_OK, Y_OK = IRIS
         ({"error_threshold": "0.1"}, r"got '0.1'"),
         ({"penalty": 0.5}, "penalty must be a finite number of at least 1, got 0.5"),
         ({"penalty": np.inf}, "got inf"),
+        ({"pruning": "none"}, r"pruning must be one of \['greedy', 'optimal'\], got 'none'"),
+        ({"time_limit": 0}, "time_limit must be a positive number of seconds, got 0"),
         ({"design": "tree"}, r"design must be one of \['region'\], got 'tree'"),
-        ({"discriminant": "qda"}, r"discriminant must be one of \['lda'\], got 'qda'"),
+        (
+            {"discriminant": "qda"},
+            r"must be one of \['lda', 'heteroscedastic'\], got 'qda'",
+        ),
     ],
 )
 def test_wrong_parameters(params, message):

@@ -1,12 +1,19 @@
 import numpy as np
 import pytest
 from problems import IRIS, overlapping
+from scipy.optimize import minimize
+from scipy.stats import norm
 from sklearn.datasets import load_breast_cancer
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from threadpoolctl import threadpool_limits
 
 from ffmlp import Blobs, Hyperplanes, two_class_lda
-from ffmlp.hyperplanes import lda, pairs_of_different_classes
+from ffmlp.hyperplanes import (
+    error_probability,
+    heteroscedastic,
+    lda,
+    pairs_of_different_classes,
+)
 
 
 @pytest.mark.parametrize("data", [IRIS, load_breast_cancer(return_X_y=True)], ids=["iris", "bcw"])
@@ -97,3 +104,70 @@ def test_a_response_depends_on_its_own_sample_only(n_features, n_planes):
     with threadpool_limits(1):
         np.testing.assert_array_equal(planes.log_odds(X), whole)
     np.testing.assert_allclose(whole, X @ planes.weights.T + planes.biases)
+
+
+PAIR = np.array([[0, 1]])
+
+
+def test_error_probability_is_what_samples_show():
+    blobs = random_blobs(2, 3)
+    plane = lda(blobs, PAIR)
+    rng = np.random.default_rng(0)
+    share = blobs.weights[0] / blobs.weights[:2].sum()
+    wrong = [
+        np.mean(sign * plane.log_odds(rng.multivariate_normal(mean, covariance, 200_000)) < 0)
+        for mean, covariance, sign in zip(blobs.means, blobs.covariances, (1, -1), strict=True)
+    ]
+    expected = share * wrong[0] + (1 - share) * wrong[1]
+    assert error_probability(blobs, plane)[0] == pytest.approx(expected, abs=3e-3)
+
+
+def test_heteroscedastic_is_lda_for_equal_covariances():
+    blobs = random_blobs(6, 4)
+    shared = Blobs(blobs.classes, blobs.means, np.tile(blobs.covariances[:1], (6, 1, 1)), blobs.weights)
+    pairs = pairs_of_different_classes(shared)
+    ours, oracle = heteroscedastic(shared, pairs), lda(shared, pairs)
+    np.testing.assert_allclose(ours.weights, oracle.weights, rtol=1e-3, atol=1e-4)
+    np.testing.assert_allclose(ours.biases, oracle.biases, rtol=1e-3, atol=1e-3)
+
+
+def test_heteroscedastic_never_errs_more_than_lda():
+    for n_features in (1, 2, 5, 12):
+        blobs = random_blobs(14, n_features, seed=n_features)
+        pairs = pairs_of_different_classes(blobs)
+        ours = error_probability(blobs, heteroscedastic(blobs, pairs))
+        theirs = error_probability(blobs, lda(blobs, pairs))
+        assert (ours <= theirs).all()
+        assert (ours < theirs - 0.01).any()
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_heteroscedastic_is_the_best_linear_rule(seed):
+    blobs = random_blobs(2, 1 + seed % 3, seed)
+    start = lda(blobs, PAIR)
+
+    def error(parameters):
+        return error_probability(blobs, Hyperplanes(parameters[None, :-1], parameters[-1:], PAIR))[0]
+
+    rng = np.random.default_rng(seed)
+    origin = np.append(start.weights, start.biases)
+    starts = [origin, *(origin + rng.normal(size=len(origin)) for _ in range(4))]
+    options = {"maxiter": 3000, "xatol": 1e-8, "fatol": 1e-11}
+    best = min(minimize(error, x, method="Nelder-Mead", options=options).fun for x in starts)
+    assert error_probability(blobs, heteroscedastic(blobs, PAIR))[0] <= best + 1e-6
+
+
+def test_heteroscedastic_response_is_a_log_odds_at_the_boundary():
+    """Along w, the two blobs are Gaussians on a line whose log-odds are known."""
+    blobs = random_blobs(2, 3, seed=4)
+    plane = heteroscedastic(blobs, PAIR)
+    w, b = plane.weights[0], plane.biases[0]
+    mean = blobs.means @ w + b
+    spread = np.sqrt([w @ covariance @ w for covariance in blobs.covariances])
+
+    def log_odds(h):
+        densities = norm.logpdf(h, mean, spread) + np.log(blobs.weights)
+        return densities[0] - densities[1]
+
+    assert log_odds(0.0) == pytest.approx(0, abs=1e-3)
+    assert (log_odds(1e-4) - log_odds(-1e-4)) / 2e-4 == pytest.approx(1, abs=1e-2)

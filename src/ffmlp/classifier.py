@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ffmlp.blobs import Blobs, Scaling, fitted_blobs, labelled_blobs
 from ffmlp.hyperplanes import DISCRIMINANTS, pairs_of_different_classes
 from ffmlp.network import Network
+from ffmlp.optimal_pruning import prune_optimally
 from ffmlp.pruning import prune
 from ffmlp.regions import find_regions, tabulate
 from ffmlp.validation import (
@@ -43,11 +44,17 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
         Gaussian blobs per class.
     design : {"region"}, default="region"
         How layers 2 and 3 are made. ``"region"`` is the paper's: one neuron per occupied region.
-    discriminant : {"lda"}, default="lda"
-        How two blobs are separated. ``"lda"`` is two-class LDA, prior term included.
+    discriminant : {"lda", "heteroscedastic"}, default="lda"
+        How two blobs are separated. ``"lda"`` is two-class LDA, prior term included;
+        ``"heteroscedastic"`` the linear rule of least error for blobs whose covariances differ.
     error_threshold : float in [0, 1] or None, default=0.05
         Pruning: hyperplanes are deleted one by one, cheapest first, as long as the resulting
         training error rate is below this. At least one stays. ``None`` keeps all.
+    pruning : {"greedy", "optimal"}, default="greedy"
+        ``"greedy"`` is the paper's. ``"optimal"`` keeps the fewest hyperplanes that the threshold
+        allows, with a proof (``pruning_path_.proved_minimum``), by integer programming.
+    time_limit : float, default=60
+        Seconds after which optimal pruning gives the best it has found so far.
     penalty : float, default=1000
         P: the weight from a half-space to a region outside of it is -P. At least 1.
     random_state : int, RandomState instance or None, default=None
@@ -107,6 +114,8 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
         design: str = "region",
         discriminant: str = "lda",
         error_threshold: float | None = 0.05,
+        pruning: str = "greedy",
+        time_limit: float = 60.0,
         penalty: float = 1000.0,
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
@@ -115,6 +124,8 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
         self.design = design
         self.discriminant = discriminant
         self.error_threshold = error_threshold
+        self.pruning = pruning
+        self.time_limit = time_limit
         self.penalty = penalty
         self.random_state = random_state
         self.verbose = verbose
@@ -145,7 +156,7 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
         self
         """
         with self._all_or_nothing():
-            check_parameters(self.design, self.discriminant, self.error_threshold, self.penalty)
+            check_parameters(self)
             samples, targets = validate_data(self, X, y, dtype=[np.float64, np.float32])
             check_classification_targets(targets)
             labels, targets = np.unique(targets, return_inverse=True)
@@ -190,7 +201,10 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
             progress.say(f"{len(hyperplanes)} hyperplanes cut out {len(regions)} occupied regions")
             # A threshold of 0 allows no deletion: no error rate is below it.
             threshold = 0.0 if self.error_threshold is None else self.error_threshold
-            path = prune(regions, threshold, progress.deletion)
+            if self.pruning == "greedy":
+                path = prune(regions, threshold, progress.deletion)
+            else:
+                path = prune_optimally(regions, threshold, self.time_limit)
             hyperplanes = hyperplanes.select(path.kept)
 
         with progress.step("regions"):

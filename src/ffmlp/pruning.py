@@ -45,12 +45,16 @@ class PruningPath:
         Training error rate with all hyperplanes.
     kept : ndarray of shape (L,)
         The hyperplanes that stay, in ascending order.
+    proved_minimum : int
+        No fewer hyperplanes can stay below the threshold: proved by optimal pruning, which found the
+        optimum if this equals ``len(kept)``; greedy pruning proves nothing and says 1.
     """
 
     deleted: NDArray[np.intp]
     error_rates: NDArray[np.float64]
     initial_error_rate: float
     kept: NDArray[np.intp]
+    proved_minimum: int = 1
 
 
 @dataclass(frozen=True, eq=False)

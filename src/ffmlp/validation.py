@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from numbers import Integral, Real
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,24 +13,33 @@ from sklearn.utils.validation import column_or_1d
 
 from ffmlp.hyperplanes import DISCRIMINANTS
 
+if TYPE_CHECKING:
+    from ffmlp.classifier import FFMLPClassifier
+
 DESIGNS = ("region",)
+PRUNINGS = ("greedy", "optimal")
 
 
-def check_parameters(
-    design: str, discriminant: str, error_threshold: float | None, penalty: float
-) -> None:
+def check_parameters(classifier: FFMLPClassifier) -> None:
     """Raise a ValueError if a parameter that does not depend on the data is wrong."""
-    if design not in DESIGNS:
-        raise ValueError(f"design must be one of {list(DESIGNS)}, got {design!r}.")
-    if discriminant not in DISCRIMINANTS:
-        raise ValueError(f"discriminant must be one of {list(DISCRIMINANTS)}, got {discriminant!r}.")
-    if error_threshold is not None and not (_is_real(error_threshold) and 0 <= error_threshold <= 1):
+    choices = {"design": DESIGNS, "discriminant": DISCRIMINANTS, "pruning": PRUNINGS}
+    for name, allowed in choices.items():
+        if getattr(classifier, name) not in allowed:
+            raise ValueError(
+                f"{name} must be one of {list(allowed)}, got {getattr(classifier, name)!r}."
+            )
+    threshold = classifier.error_threshold
+    if threshold is not None and not (_is_real(threshold) and 0 <= threshold <= 1):
         raise ValueError(
             "error_threshold must be a number in [0, 1] (a training error rate), or None for no "
-            f"pruning, got {error_threshold!r}."
+            f"pruning, got {threshold!r}."
         )
-    if not (_is_real(penalty) and 1 <= penalty < np.inf):
-        raise ValueError(f"penalty must be a finite number of at least 1, got {penalty!r}.")
+    if not (_is_real(classifier.time_limit) and classifier.time_limit > 0):
+        raise ValueError(
+            f"time_limit must be a positive number of seconds, got {classifier.time_limit!r}."
+        )
+    if not (_is_real(classifier.penalty) and 1 <= classifier.penalty < np.inf):
+        raise ValueError(f"penalty must be a finite number of at least 1, got {classifier.penalty!r}.")
 
 
 def components_of_each(n_components: int | Mapping[Any, int], labels: NDArray) -> NDArray[np.intp]:
