@@ -34,7 +34,7 @@ from sklearn.model_selection import train_test_split
 import ffmlp
 from ffmlp import FFMLPClassifier, Hyperplanes, Regions
 from ffmlp.pruning import prune
-from ffmlp.regions import distinct_codes, pack, tabulate, unpack
+from ffmlp.regions import pack, sign_codes, tabulate
 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
 import naive
@@ -88,13 +88,12 @@ def pruning_against_naive() -> None:
     X, y = four_moons(1200)
     full = FFMLPClassifier(3, error_threshold=None, random_state=0).fit(X, y)
     codes = full.hyperplanes_.log_odds(X) > 0
-    regions = tabulate(full.hyperplanes_, X, y, 4)
     start = perf_counter()
     deleted, error_rates = naive.prune(codes, y, 4, 0.05)
     slow = perf_counter() - start
-    path = prune(regions, 0.05)
+    path = prune(tabulate(pack(codes), 54, y, 4), 0.05)
     same = path.deleted.tolist() == deleted and path.error_rates.tolist() == error_rates
-    fast = best(lambda: prune(tabulate(full.hyperplanes_, X, y, 4), 0.05), 20)
+    fast = best(lambda: prune(tabulate(sign_codes(full.hyperplanes_, X), 54, y, 4), 0.05), 20)
     print(f"  {codes.shape[1]} hyperplanes, {len(deleted)} deleted, identical: {same}")
     print(f"  naive {slow:.3f} s, ours {1e3 * fast:.2f} ms with sign codes: {slow / fast:.0f}x faster")
 
@@ -118,9 +117,7 @@ def pruning_against_sign_codes(quick: bool) -> None:
         found: list[tuple[Regions, int]] = []
 
         def pruning(words=words, y=y, planes=planes, threshold=threshold, found=found):
-            first, inverse = distinct_codes(words)
-            counts = np.bincount(inverse * 4 + y, minlength=4 * len(first)).reshape(-1, 4)
-            regions = Regions(unpack(words[first], len(planes)), counts)
+            regions = tabulate(words, len(planes), y, 4)
             found.append((regions, len(prune(regions, threshold).deleted)))
 
         pruning_time = best(pruning, repetitions)
@@ -172,36 +169,32 @@ def fit_against_mixtures(loaded: bool) -> None:
             worker.join()
 
 
+def memory_above_start(action: Callable[[], object]) -> tuple[float, float]:
+    """Seconds, and the peak of resident memory in MB above what the process held before."""
+
+    def megabytes(name: str) -> float:
+        return int(Path("/proc/self/status").read_text().split(f"{name}:")[1].split()[0]) / 2**10
+
+    Path("/proc/self/clear_refs").write_text("5")  # the peak starts anew from here
+    before = megabytes("VmRSS")
+    seconds = best(action, 1)
+    return seconds, megabytes("VmHWM") - before
+
+
 def scale(n_rows: int) -> None:
     """Fit and predict in this process alone; called in a fresh one by `scaling`."""
     X, y, _ = gaussian_classes(n_rows)
-    megabytes = X.nbytes / 2**20
-
-    def peak() -> float:
-        """Peak memory of this process in MB; `ru_maxrss` would count the parent's as well."""
-        status = Path("/proc/self/status").read_text()
-        return int(status.split("VmHWM:")[1].split()[0]) / 2**10
-
-    before = peak()
-    start = perf_counter()
-    clf = FFMLPClassifier(3, random_state=0).fit(X, y)
-    fit_time = perf_counter() - start
-    after_fit = peak()
+    clf = FFMLPClassifier(3, random_state=0)
     unpruned = FFMLPClassifier(3, error_threshold=None, random_state=0).fit(X, y)
-    after_both = peak()
-    start = perf_counter()
-    clf.predict(X)
-    predict_time = perf_counter() - start
     moved = X + 0.5
-    start = perf_counter()
-    unpruned.predict(moved)
-    unpruned_time = perf_counter() - start
+    fit = memory_above_start(lambda: clf.fit(X, y))
+    predict = memory_above_start(lambda: clf.predict(X))
+    unseen = memory_above_start(lambda: unpruned.predict(moved))
     print(
-        f"  {n_rows:9d} rows ({megabytes:.0f} MB): fit {fit_time:.2f} s = "
-        f"{1e6 * fit_time / n_rows:.2f} µs a row, peak {after_fit:.0f} MB (before: {before:.0f} MB)\n"
-        f"    predict {predict_time:.3f} s with {len(clf.regions_)} regions, {unpruned_time:.3f} s with "
-        f"{len(unpruned.regions_)} regions and shifted rows; both above the input and the fit: "
-        f"{peak() - after_both - megabytes:.0f} MB"
+        f"  {n_rows:9d} rows ({X.nbytes / 2**20:.0f} MB): fit {fit[0]:.2f} s = "
+        f"{1e6 * fit[0] / n_rows:.2f} µs a row, {fit[1]:.0f} MB above the data\n"
+        f"    predict {predict[0]:.3f} s and {predict[1]:.0f} MB with {len(clf.regions_)} regions, "
+        f"{unseen[0]:.3f} s and {unseen[1]:.0f} MB with {len(unpruned.regions_)} and shifted rows"
     )
 
 

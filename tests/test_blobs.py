@@ -159,6 +159,12 @@ def test_scaling_standardises_at_any_scale(scale):
     np.testing.assert_allclose(Z.std(axis=0), 1)
 
 
+def test_scaling_sees_small_variations_around_a_large_mean():
+    signal = np.random.default_rng(0).normal(size=200_000)
+    scaling = Scaling.of((1 + 1e-9 * signal)[:, None], np.ones(200_000))
+    assert scaling.scale == pytest.approx([1e-9], rel=0.01)
+
+
 @pytest.mark.parametrize("value", [0.0, 0.1, -1e12, 1e-12, 1e300])
 def test_scaling_leaves_constant_features_alone(value):
     scaling = Scaling.of(np.full((1000, 1), value), np.ones(1000))
@@ -169,7 +175,7 @@ def test_scaling_leaves_constant_features_alone(value):
 def test_known_blobs_have_the_moments_of_their_members():
     X, y = overlapping(400, 2, n_classes=2)
     blob = 2 * y + (X[:, 0] > 0)
-    blobs = labelled_blobs(X, y, blob, np.ones(400))
+    blobs = labelled_blobs(X, y, blob, np.ones(400), Scaling(np.zeros(2), np.ones(2)))
     assert blobs.classes.tolist() == [0, 0, 1, 1]
     for number in range(4):
         np.testing.assert_allclose(blobs.means[number], X[blob == number].mean(axis=0))

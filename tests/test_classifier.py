@@ -146,6 +146,14 @@ def test_no_pruning():
     assert len(clf.pruning_path_.deleted) == 0
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_no_pruning_with_fractional_weights(seed):
+    X, y, _ = xor(100, seed)
+    weight = np.random.default_rng(seed).uniform(size=100)
+    clf = FFMLPClassifier(error_threshold=None, random_state=0).fit(X, y, sample_weight=weight)
+    assert len(clf.pruning_path_.deleted) == 0
+
+
 def test_clone_pickle_pipeline_and_grid_search():
     X, y = IRIS
     clf = FFMLPClassifier({0: 1, 1: 2, 2: 2}, error_threshold=0.1, random_state=3)
@@ -305,6 +313,7 @@ def test_wrong_parameters(params, message):
         (sparse.csr_array(X_OK), Y_OK, {}, TypeError, "Sparse data was passed"),
         (X_OK, Y_OK, {"sample_weight": -np.ones(150)}, ValueError, r"sample_weight\[0\] is -1.0"),
         (X_OK, Y_OK, {"sample_weight": np.zeros(150)}, ValueError, "zero for all samples"),
+        (X_OK, Y_OK, {"sample_weight": np.full(150, 1e307)}, ValueError, "Scale the weights down"),
         (X_OK, Y_OK, {"sample_weight": np.ones(149)}, ValueError, "inconsistent numbers"),
         (X_OK, Y_OK, {"sample_weight": np.full(150, np.nan)}, ValueError, "NaN"),
         (X_OK, Y_OK, {"sample_weight": (Y_OK == 1) * 1.0}, ValueError, "got only 1 class"),

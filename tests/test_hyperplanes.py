@@ -36,6 +36,20 @@ def test_two_class_lda_weights_equal_scikit_learns():
     np.testing.assert_allclose(-ours.biases, oracle.intercept_, rtol=1e-4)
 
 
+@pytest.mark.parametrize("n_samples", [20, 40])
+def test_two_class_lda_agrees_with_scikit_learn_on_few_samples(n_samples):
+    X, y = overlapping(n_samples, 6, n_classes=2)
+    oracle = LinearDiscriminantAnalysis(solver="lsqr").fit(X, y)
+    np.testing.assert_allclose(-two_class_lda(X, y).weights, oracle.coef_, rtol=1e-3)
+
+
+@pytest.mark.parametrize("X", [[[1.0]], [1.0, 2.0], [[1.0, np.nan]], np.ones((2, 3))])
+def test_hyperplanes_check_their_input(X):
+    plane = two_class_lda(*overlapping(20, 2, n_classes=2))
+    with pytest.raises(ValueError, match="features|2D array|NaN"):
+        plane.log_odds(X)
+
+
 def test_perceptron_has_two_opposite_neurons():
     X, y = overlapping(100, 2, n_classes=2)
     plane = two_class_lda(X, y)

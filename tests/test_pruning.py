@@ -8,14 +8,12 @@ from problems import four_moons
 from ffmlp import FFMLPClassifier
 from ffmlp import pruning as pruning_module
 from ffmlp.pruning import prune
-from ffmlp.regions import Regions, distinct_codes, pack, sign_codes, unpack
+from ffmlp.regions import pack, sign_codes, tabulate, unpack
+from ffmlp.validation import checked_weight
 
 
 def table(codes, y, n_classes, weight=None):
-    first, inverse = distinct_codes(pack(codes))
-    counts = np.zeros((len(first), n_classes))
-    np.add.at(counts, (inverse, y), 1.0 if weight is None else weight)
-    return Regions(codes[first], counts)
+    return tabulate(pack(codes), codes.shape[1], y, n_classes, weight)
 
 
 def random_problem(rng, n_samples, n_hyperplanes, n_features, n_classes):
@@ -78,11 +76,19 @@ def test_integer_weights():
     assert_same_path(codes, y, 3, 0.4, rng.integers(1, 5, size=80).astype(float))
 
 
+@pytest.mark.parametrize("seed", range(60))
+def test_fractional_weights(seed):
+    rng = np.random.default_rng(seed)
+    codes, y = random_problem(rng, 100, 9, 3, 3)
+    weight = rng.choice([0.1, 0.3, 0.7], size=100) if seed % 2 else rng.uniform(size=100)
+    assert_same_path(codes, y, 3, rng.choice([0.1, 0.3, 1.0]), checked_weight(weight, y))
+
+
 def test_four_moons():
     X, y = four_moons(1200)
     full = FFMLPClassifier(3, error_threshold=None, random_state=0).fit(X, y)
     codes = unpack(sign_codes(full.hyperplanes_, X), 54)
-    assert_same_path(codes[::4], y[::4], 4, 0.05)
+    assert_same_path(codes, y, 4, 0.05)
 
 
 def test_threshold_is_strict_and_one_hyperplane_stays():

@@ -1,8 +1,8 @@
 """Stage 0: every class becomes a mixture of Gaussian blobs.
 
-The mixture of a class is fitted by expectation maximisation with full covariances. All that the
-fit reads from the samples is a `Moments`: a sum over samples, so the moments of blocks of samples
-add up to the moments of all of them.
+The mixture of a class is fitted by expectation maximisation with full covariances. All that EM reads
+from the samples is a `Moments`: a sum over samples, so the moments of blocks of samples add up to the
+moments of all of them. Only the start, k-means, looks at the samples of a class together.
 """
 
 from __future__ import annotations
@@ -80,9 +80,8 @@ class Scaling:
         deviation -= mean
         deviation *= deviation
         scale = np.sqrt(share @ deviation)
-        # What rounding alone leaves of a constant feature is not a spread.
-        constant = scale <= 10 * len(X) * np.finfo(np.float64).eps * np.abs(mean)
-        constant |= scale * size < _SMALLEST_SPREAD
+        # Rounding alone may leave a spread of a constant feature.
+        constant = (X.min(axis=0) == X.max(axis=0)) | (scale * size < _SMALLEST_SPREAD)
         return cls(mean * size, np.where(constant, 1.0, scale * size))
 
     def apply(self, X: NDArray[np.floating]) -> Floats:
@@ -268,16 +267,19 @@ def shrunk(covariances: Floats, mass: Floats) -> Floats:
     """Covariances of one class's blobs, those of few samples drawn towards what they share.
 
     A blob with fewer than `TRUSTED_SAMPLES_PER_FEATURE` · N samples borrows the pooled covariance
-    of its class in the proportion in which samples are missing, and the pooled one its own diagonal.
+    of its class in the proportion in which samples are missing. The pooled one borrows in the same
+    way its own diagonal, with the unit variance of the standardised features counted as one more
+    sample: a feature that does not vary within a few samples is not certain to be constant.
     """
     n_features = covariances.shape[1]
 
     def doubt(n_samples: Floats) -> Floats:
         return np.maximum(0.0, 1.0 - n_samples / (TRUSTED_SAMPLES_PER_FEATURE * n_features))
 
-    pooled = np.tensordot(mass / mass.sum(), covariances, axes=1)
-    distrust = doubt(mass.sum())
-    pooled = (1.0 - distrust) * pooled + distrust * np.diag(np.diag(pooled))
+    total = mass.sum()
+    pooled = np.tensordot(mass / total, covariances, axes=1)
+    diagonal = np.diag((total * np.diag(pooled) + 1.0) / (total + 1.0))
+    pooled = (1.0 - doubt(total)) * pooled + doubt(total) * diagonal
     distrust = doubt(mass)[:, None, None]
     return (1.0 - distrust) * covariances + distrust * pooled
 
@@ -290,10 +292,7 @@ def fitted_blobs(
     n_components: NDArray[np.intp],
     rng: np.random.RandomState,
 ) -> Blobs:
-    """Blobs of classes 0..C-1 from samples X in the user's units, ``n_components[c]`` of class c.
-
-    Works class by class, so that only one class is held standardised.
-    """
+    """Blobs of classes 0..C-1, ``n_components[c]`` of class c; one class is standardised at a time."""
     mixtures = []
     for label, k in enumerate(n_components):
         mine = y == label
@@ -304,20 +303,28 @@ def fitted_blobs(
     return _collected(mixtures)
 
 
-def labelled_blobs(X: Floats, y: NDArray[np.intp], blob: NDArray[np.intp], weight: Floats) -> Blobs:
+def labelled_blobs(
+    X: NDArray[np.floating],
+    y: NDArray[np.intp],
+    blob: NDArray[np.intp],
+    weight: Floats,
+    scaling: Scaling,
+    *,
+    shrink: bool = True,
+) -> Blobs:
     """Blobs whose members are known: ``blob`` (n,) names each sample's, each of one class only."""
     mixtures = []
     for label in np.unique(y):
         mine = y == label
         members, labels = np.unique(blob[mine], return_inverse=True)
-        rows, mass = X[mine], weight[mine]
-        origin = np.broadcast_to(rows.mean(axis=0), (len(members), X.shape[1]))
-        moments = summed(partial(assignment, origin), len(members), rows, mass, labels)
+        samples, mass = scaling.apply(X[mine]), weight[mine]
+        origin = np.broadcast_to(samples.mean(axis=0), (len(members), X.shape[1]))
+        moments = summed(partial(assignment, origin), len(members), samples, mass, labels)
         mixtures.append((int(label), mass.sum(), maximization(moments)))
-    return _collected(mixtures)
+    return _collected(mixtures, shrink=shrink)
 
 
-def _collected(mixtures: list[tuple[int, float, Mixture]]) -> Blobs:
+def _collected(mixtures: list[tuple[int, float, Mixture]], *, shrink: bool = True) -> Blobs:
     """Join the mixtures of the classes, given with class and total weight; empty blobs are dropped."""
     classes, means, covariances, weights = [], [], [], []
     for label, total, mixture in mixtures:
@@ -325,7 +332,8 @@ def _collected(mixtures: list[tuple[int, float, Mixture]]) -> Blobs:
         filled = mixture.weights > np.finfo(np.float64).eps
         classes.append(np.full(np.count_nonzero(filled), label))
         means.append(mixture.means[filled])
-        covariances.append(shrunk(mixture.covariances[filled], mass[filled]))
+        covariance = mixture.covariances[filled]
+        covariances.append(shrunk(covariance, mass[filled]) if shrink else covariance)
         weights.append(mass[filled])
     shares = np.concatenate(weights)
     return Blobs(

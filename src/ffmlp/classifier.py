@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -21,7 +20,7 @@ from ffmlp.hyperplanes import DISCRIMINANTS, pairs_of_different_classes
 from ffmlp.network import Network
 from ffmlp.optimal_pruning import prune_optimally
 from ffmlp.pruning import prune
-from ffmlp.regions import find_regions, tabulate
+from ffmlp.regions import find_regions, sign_codes, tabulate
 from ffmlp.validation import (
     check_parameters,
     check_two_classes,
@@ -191,13 +190,14 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
                 blobs = fitted_blobs(X, y, weight, scaling, n_components, rng)
                 _warn_of_missing_blobs(blobs, labels, n_components, np.unique(y))
             else:
-                blobs = labelled_blobs(scaling.apply(X), y, members, weight)
+                blobs = labelled_blobs(X, y, members, weight, scaling)
             progress.say(f"{len(blobs)} blobs in {len(labels)} classes")
 
         with progress.step("boundaries"):
             separate = DISCRIMINANTS[self.discriminant]
             hyperplanes = separate(blobs, pairs_of_different_classes(blobs)).unscaled(scaling)
-            regions = tabulate(hyperplanes, X, y, len(labels), sample_weight)
+            codes = sign_codes(hyperplanes, X)
+            regions = tabulate(codes, len(hyperplanes), y, len(labels), sample_weight)
             progress.say(f"{len(hyperplanes)} hyperplanes cut out {len(regions)} occupied regions")
             # A threshold of 0 allows no deletion: no error rate is below it.
             threshold = 0.0 if self.error_threshold is None else self.error_threshold
@@ -242,8 +242,8 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
         -------
         ndarray of shape (n_samples,)
         """
-        probability = self.predict_proba(X)
-        return self.classes_[np.argmax(probability, axis=1)]
+        region = self._regions_of(X)
+        return self.classes_[self.regions_.classes[region]]
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """The class frequencies of each sample's region among the training samples.
@@ -260,9 +260,8 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
         -------
         ndarray of shape (n_samples, n_classes)
         """
-        check_is_fitted(self)
-        samples: NDArray = validate_data(self, X, reset=False, dtype=[np.float64, np.float32])
-        return self.regions_.frequencies[find_regions(self.hyperplanes_, self.regions_, samples)]
+        region = self._regions_of(X)
+        return self.regions_.frequencies[region]
 
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
         """Confidence: the class frequencies, or with two classes the second's lead over the first.
@@ -279,6 +278,11 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
         if probability.shape[1] == 2:
             return probability[:, 1] - probability[:, 0]
         return probability
+
+    def _regions_of(self, X: ArrayLike) -> NDArray[np.intp]:
+        check_is_fitted(self)
+        samples: NDArray = validate_data(self, X, reset=False, dtype=[np.float64, np.float32])
+        return find_regions(self.hyperplanes_, self.regions_, samples)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "network_")
@@ -316,11 +320,7 @@ class _Progress:
             print(f"[FFMLPClassifier] {self._current}: {message}")
 
     def deletion(self, n_left: int, error_rate: float) -> None:
-        if self.verbose:
-            message = f"{n_left} hyperplanes left, training error {100 * error_rate:.2f} %"
-            # On a terminal the count runs in place.
-            end = "\r" if sys.stdout.isatty() and n_left > 1 else "\n"
-            print(f"[FFMLPClassifier] {self._current}: {message}", end=end)
+        self.say(f"{n_left} hyperplanes left, training error {100 * error_rate:.2f} %")
 
 
 def _warn_of_missing_blobs(

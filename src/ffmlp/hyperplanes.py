@@ -13,12 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr
-from sklearn.utils import check_X_y
+from sklearn.utils import check_array, check_X_y
 
 from ffmlp.blobs import Blobs, Scaling, labelled_blobs
 
-# A BLAS product may round differently with the shape of its operands. Every product over samples
-# is therefore made with exactly this many rows (the last block is padded), so that a sample's
+# A BLAS product may round differently with the shape of its operands. Responses are therefore
+# computed for exactly this many rows at once (the last block is padded), so that a sample's
 # response does not depend on the samples it is computed with.
 ROWS_PER_PRODUCT = 256
 
@@ -60,6 +60,15 @@ class Hyperplanes:
         weights = self.weights / scaling.scale
         return Hyperplanes(weights, self.biases - weights @ scaling.mean, self.pairs)
 
+    def checked(self, X: ArrayLike) -> NDArray[np.floating]:
+        """Samples as an array of the right number of features, or a ValueError."""
+        samples: NDArray = check_array(X, dtype=[np.float64, np.float32], input_name="X")
+        if samples.shape[1] != self.weights.shape[1]:
+            raise ValueError(
+                f"X has {samples.shape[1]} features, but {self.weights.shape[1]} are expected."
+            )
+        return samples
+
     def blocks(self, X: NDArray[np.floating]) -> Iterator[tuple[slice, NDArray[np.float64]]]:
         """Yield ``(rows, h)`` with ``h = X[rows] @ weights.T + biases``, in constant memory."""
         buffer = np.zeros((ROWS_PER_PRODUCT, self.weights.shape[1]))
@@ -73,14 +82,15 @@ class Hyperplanes:
                 h += self.biases
             yield slice(start, start + len(block)), h[: len(block)]
 
-    def log_odds(self, X: NDArray[np.floating]) -> NDArray[np.float64]:
+    def log_odds(self, X: ArrayLike) -> NDArray[np.float64]:
         """Signed responses ``h`` of shape (n, L): log-odds of a pair's first blob over its second."""
-        h = np.empty((len(X), len(self)))
-        for rows, block in self.blocks(X):
+        samples = self.checked(X)
+        h = np.empty((len(samples), len(self)))
+        for rows, block in self.blocks(samples):
             h[rows] = block
         return h
 
-    def responses(self, X: NDArray[np.floating]) -> NDArray[np.float64]:
+    def responses(self, X: ArrayLike) -> NDArray[np.float64]:
         """Layer l_1 of shape (n, 2L): neurons l and L + l are the two sides of hyperplane l."""
         h = self.log_odds(X)
         return np.hstack([np.maximum(h, 0.0), np.maximum(-h, 0.0)])
@@ -236,5 +246,5 @@ def two_class_lda(X: ArrayLike, y: ArrayLike) -> Hyperplanes:
         )
     weight = np.ones(len(samples))
     scaling = Scaling.of(samples, weight)
-    blobs = labelled_blobs(scaling.apply(samples), targets, targets, weight)
+    blobs = labelled_blobs(samples, targets, targets, weight, scaling, shrink=False)
     return lda(blobs, np.array([[0, 1]])).unscaled(scaling)

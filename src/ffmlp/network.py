@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_array
 
 from ffmlp.hyperplanes import ROWS_PER_PRODUCT, Hyperplanes
 
@@ -79,7 +78,7 @@ class Network:
 
         Works in float64 whatever the type of X.
         """
-        samples = self._checked(X)
+        samples = self.hyperplanes.checked(X)
         _, d_1, d_2, d_out = self.layer_sizes
         layers = (
             np.empty((len(samples), d_1)),
@@ -136,11 +135,3 @@ class Network:
         near, far = self.hyperplanes.pairs[hyperplane][:: -1 if negative else 1]
         near_class, far_class = self.labels[self.blob_classes[[near, far]]]
         return f"blob {near} ({near_class}) over blob {far} ({far_class})"
-
-    def _checked(self, X: ArrayLike) -> NDArray[np.floating]:
-        samples: NDArray = check_array(X, dtype=[np.float64, np.float32], input_name="X")
-        if samples.shape[1] != self.layer_sizes[0]:
-            raise ValueError(
-                f"X has {samples.shape[1]} features, but the network takes {self.layer_sizes[0]}."
-            )
-        return samples

@@ -7,11 +7,12 @@ share a region. Codes are kept packed, 64 hyperplanes to a word, and looked up t
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ffmlp.hyperplanes import Hyperplanes
+from ffmlp.hyperplanes import ROWS_PER_PRODUCT, Hyperplanes
 
 Words = NDArray[np.uint64]
 
@@ -43,15 +44,23 @@ class Regions:
     def __len__(self) -> int:
         return len(self.codes)
 
-    @property
+    @cached_property
     def frequencies(self) -> NDArray[np.float64]:
         """Class frequencies of each region, shape (R, C)."""
         return self.counts / self.counts.sum(axis=1, keepdims=True)
 
-    @property
+    @cached_property
     def classes(self) -> NDArray[np.intp]:
         """Majority class of each region, an index into ``classes_``; the first one in a tie."""
         return np.argmax(self.frequencies, axis=1)
+
+    @cached_property
+    def index(self) -> CodeIndex:
+        """Finds regions by their codes."""
+        return CodeIndex.of(pack(self.codes), self.codes.shape[1])
+
+    def __getstate__(self) -> dict[str, NDArray]:
+        return {"codes": self.codes, "counts": self.counts}  # what is cached is made again
 
     @property
     def error_rate(self) -> float:
@@ -103,19 +112,17 @@ def distinct_codes(words: Words) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
 
 
 def tabulate(
-    hyperplanes: Hyperplanes,
-    X: NDArray[np.floating],
+    words: Words,
+    n_hyperplanes: int,
     y: NDArray[np.intp],
     n_classes: int,
     sample_weight: NDArray[np.float64] | None = None,
 ) -> Regions:
-    """Reduce the samples to the regions they occupy: one pass over the data, O(n·L·N + n·log n)."""
-    words = sign_codes(hyperplanes, X)
+    """Reduce samples, given by their packed codes, to the regions they occupy in O(n·log n) time."""
     first, inverse = distinct_codes(words)
     cells = inverse * n_classes + y
     counts = np.bincount(cells, sample_weight, minlength=len(first) * n_classes)
-    codes = unpack(words[first], len(hyperplanes))
-    return Regions(codes, counts.reshape(len(first), n_classes))
+    return Regions(unpack(words[first], n_hyperplanes), counts.reshape(len(first), n_classes))
 
 
 @dataclass(frozen=True, eq=False)
@@ -257,31 +264,30 @@ def find_regions(
     Nearest is the region whose code the sample violates least: the smallest sum of |h| over the
     hyperplanes on whose wrong side the sample lies. Memory is bounded whatever the number of rows.
     """
-    index = CodeIndex.of(pack(regions.codes), len(hyperplanes))
     found = np.empty(len(X), np.intp)
     for start in range(0, len(X), _ROWS_AT_ONCE):
         rows = slice(start, start + _ROWS_AT_ONCE)
         block = X[rows]
-        region = index.find(sign_codes(hyperplanes, block))
+        region = regions.index.find(sign_codes(hyperplanes, block))
         unseen = np.flatnonzero(region < 0)
-        for some in np.array_split(unseen, -(-len(unseen) * len(hyperplanes) // _ENTRIES_AT_ONCE) or 1):
-            region[some] = least_violated(hyperplanes.log_odds(block[some]), regions, index)
+        for rows_of_h, h in hyperplanes.blocks(block[unseen]):
+            region[unseen[rows_of_h]] = least_violated(h, regions)
         found[rows] = region
     return found
 
 
-def least_violated(h: NDArray[np.float64], regions: Regions, index: CodeIndex) -> NDArray[np.intp]:
+def least_violated(h: NDArray[np.float64], regions: Regions) -> NDArray[np.intp]:
     """The region that each row of signed responses h (n, L) violates least.
 
     With many regions only those are looked up that lie across a few of the nearest hyperplanes; the
     dense search is left to rows for which that cannot be proved sufficient.
     """
-    few = len(regions) <= 1 << _FLIPPED_HYPERPLANES or h.shape[1] <= _FLIPPED_HYPERPLANES
-    if few:
+    if len(regions) <= 1 << _FLIPPED_HYPERPLANES or h.shape[1] <= _FLIPPED_HYPERPLANES:
         return _least_violated_of_all(h, regions)
-    region = _least_violated_nearby(h, index)
-    open_ = region < 0
-    region[open_] = _least_violated_of_all(h[open_], regions)
+    region = _least_violated_nearby(h, regions.index)
+    open_ = np.flatnonzero(region < 0)
+    if len(open_):
+        region[open_] = _least_violated_of_all(h, regions)[open_]
     return region
 
 
@@ -292,9 +298,12 @@ def _least_violated_of_all(h: NDArray[np.float64], regions: Regions) -> NDArray[
     """
     best = np.full(len(h), -np.inf)
     region = np.zeros(len(h), np.intp)
-    step = max(1, _ENTRIES_AT_ONCE // max(len(h), h.shape[1]))
+    # Products of one shape round alike, whatever the number of rows.
+    padded = np.zeros((ROWS_PER_PRODUCT, h.shape[1]))
+    padded[: len(h)] = h
+    step = max(1, _ENTRIES_AT_ONCE // max(ROWS_PER_PRODUCT, h.shape[1]))
     for start in range(0, len(regions), step):
-        agreement = h @ regions.codes[start : start + step].T.astype(np.float64)
+        agreement = (padded @ regions.codes[start : start + step].T.astype(np.float64))[: len(h)]
         largest = np.argmax(agreement, axis=1)
         value = agreement[np.arange(len(h)), largest]
         better = value > best

@@ -72,7 +72,11 @@ def check_two_classes(labels: NDArray) -> None:
 
 
 def checked_weight(sample_weight: ArrayLike, y: NDArray[np.intp]) -> NDArray[np.float64]:
-    """Sample weights as non-negative floats, one per label."""
+    """Sample weights as non-negative floats, one per label, that add up without rounding.
+
+    Pruning compares sums of weights. They are rounded to multiples of a 2⁻⁵⁰th of their total, so that
+    every sum of some of them is exact, in whatever order it is formed.
+    """
     weight = column_or_1d(
         check_array(sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight")
     )
@@ -83,9 +87,15 @@ def checked_weight(sample_weight: ArrayLike, y: NDArray[np.intp]) -> NDArray[np.
             f"Negative values in data passed to `sample_weight`: sample_weight[{first}] is "
             f"{weight[first]}. Weights count samples: use 0 to leave one out."
         )
-    if not weight.any():
+    with np.errstate(over="ignore"):
+        total = weight.sum()
+    if total == 0:
         raise ValueError("sample_weight is zero for all samples: at least one class is left empty.")
-    return weight
+    if not np.isfinite(total):
+        raise ValueError("sample_weight has a sum too large for a float. Scale the weights down.")
+    # Exponents are kept in range for the smallest totals.
+    quantum = np.ldexp(1.0, max(int(np.frexp(total)[1]) - 50, -1022))
+    return np.round(weight / quantum) * quantum
 
 
 def checked_blobs(blobs: ArrayLike, y: NDArray[np.intp], labels: NDArray) -> NDArray[np.intp]:
