@@ -46,7 +46,7 @@ def test_two_class_lda_agrees_with_scikit_learn_on_few_samples(n_samples):
 @pytest.mark.parametrize("X", [[[1.0]], [1.0, 2.0], [[1.0, np.nan]], np.ones((2, 3))])
 def test_hyperplanes_check_their_input(X):
     plane = two_class_lda(*overlapping(20, 2, n_classes=2))
-    with pytest.raises(ValueError, match="features|2D array|NaN"):
+    with pytest.raises(ValueError, match=r"features|2D array|NaN"):
         plane.log_odds(X)
 
 

