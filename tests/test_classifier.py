@@ -103,6 +103,29 @@ def test_weights_are_repetitions_and_zero_leaves_out():
     np.testing.assert_allclose(weighted.regions_.counts, repeated.regions_.counts)
 
 
+def test_weights_below_one_are_relative():
+    X, y = overlapping(300, 3)
+    even = FFMLPClassifier(2, random_state=0).fit(X, y)
+    shares = FFMLPClassifier(2, random_state=0).fit(X, y, sample_weight=np.full(300, 1 / 300))
+    tiny = FFMLPClassifier(2, random_state=0).fit(X, y, sample_weight=np.full(300, 1e-300))
+    for weighted in (shares, tiny):
+        np.testing.assert_array_equal(weighted.pruning_path_.deleted, even.pruning_path_.deleted)
+        np.testing.assert_allclose(weighted.hyperplanes_.weights, even.hyperplanes_.weights)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_order_of_rows_and_memory_does_not_matter_for_discrete_features(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 2, size=(200, 6)).astype(float)
+    y = rng.integers(0, 2, size=200)
+    reference = FFMLPClassifier(3, random_state=0).fit(X, y)
+    order = rng.permutation(200)
+    shuffled = FFMLPClassifier(3, random_state=0).fit(X[order], y[order])
+    fortran = FFMLPClassifier(3, random_state=0).fit(np.asfortranarray(X), y)
+    for other in (shuffled, fortran):
+        np.testing.assert_allclose(other.hyperplanes_.weights, reference.hyperplanes_.weights, rtol=1e-6)
+
+
 def test_weights_reach_given_blobs_too():
     X, y, blob = xor(200)
     weight = (np.arange(200) % 3).astype(float)
@@ -282,8 +305,10 @@ X_OK, Y_OK = IRIS
         ({"error_threshold": -0.1}, r"got -0.1"),
         ({"error_threshold": float("nan")}, r"got nan"),
         ({"error_threshold": "0.1"}, r"got '0.1'"),
-        ({"penalty": 0.5}, "penalty must be a finite number of at least 1, got 0.5"),
+        ({"penalty": 0.5}, "penalty must be a number from 1 to 1e300, got 0.5"),
         ({"penalty": np.inf}, "got inf"),
+        ({"penalty": 10**400}, "penalty must be a number from 1 to 1e300"),
+        ({"discriminant": ["lda"]}, r"got \['lda'\]"),
         ({"pruning": "none"}, r"pruning must be one of \['greedy', 'optimal'\], got 'none'"),
         ({"time_limit": 0}, "time_limit must be a positive number of seconds, got 0"),
         ({"design": "tree"}, r"design must be one of \['region'\], got 'tree'"),
@@ -314,11 +339,15 @@ def test_wrong_parameters(params, message):
         (X_OK, Y_OK, {"sample_weight": -np.ones(150)}, ValueError, r"sample_weight\[0\] is -1.0"),
         (X_OK, Y_OK, {"sample_weight": np.zeros(150)}, ValueError, "zero for all samples"),
         (X_OK, Y_OK, {"sample_weight": np.full(150, 1e307)}, ValueError, "Scale the weights down"),
-        (X_OK, Y_OK, {"sample_weight": np.ones(149)}, ValueError, "inconsistent numbers"),
+        (X_OK, Y_OK, {"sample_weight": np.ones(149)}, ValueError, r"150 samples, got shape \(149,\)"),
+        (X_OK, Y_OK, {"sample_weight": 1.0}, ValueError, r"sample_weight must have one entry for each"),
+        (X_OK, Y_OK, {"blobs": X_OK}, ValueError, r"blobs must have one .* got shape \(150, 4\)"),
+        (X_OK, Y_OK, {"blobs": X_OK[:, 0]}, ValueError, "Pass weights as sample_weight="),
+        (X_OK, Y_OK, {"blobs": np.array([None, "a", 1] * 50)}, ValueError, "ids of one type"),
         (X_OK, Y_OK, {"sample_weight": np.full(150, np.nan)}, ValueError, "NaN"),
         (X_OK, Y_OK, {"sample_weight": (Y_OK == 1) * 1.0}, ValueError, "got only 1 class"),
         (X_OK, Y_OK, {"blobs": np.zeros(150)}, ValueError, "blob .*0.* has samples of two classes"),
-        (X_OK, Y_OK, {"blobs": Y_OK[:-1]}, ValueError, "inconsistent numbers"),
+        (X_OK, Y_OK, {"blobs": Y_OK[:-1]}, ValueError, r"150 samples, got shape \(149,\)"),
     ],
 )
 def test_wrong_data(X, y, fit_params, error, message):

@@ -121,7 +121,7 @@ def test_unseen_regions_go_to_the_least_violated_one_by_either_search(monkeypatc
     expected, violation = naive_least_violated(h, clf.regions_.codes)
     assert (violation.min(axis=1) > 0).sum() > 100  # there are unseen ones
     np.testing.assert_array_equal(find_regions(clf.hyperplanes_, clf.regions_, Z), expected)
-    monkeypatch.setattr(regions_module, "_FLIPPED_HYPERPLANES", 4)
+    monkeypatch.setattr(regions_module, "_REGIONS_SEARCHED_DENSELY", 0)
     monkeypatch.setattr(regions_module, "_ROWS_AT_ONCE", 37)
     np.testing.assert_array_equal(find_regions(clf.hyperplanes_, clf.regions_, Z), expected)
 

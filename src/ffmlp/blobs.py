@@ -27,6 +27,8 @@ MAX_EM_ITERATIONS = 100
 EM_TOLERANCE = 1e-3
 # A feature that varies less counts as constant: weights per unit of it would overflow.
 _SMALLEST_SPREAD = 1e-290
+# Distances between standardised samples that differ less are equal.
+_DISTANCE_DECIMALS = 9
 # Entries of the (blob, sample, feature) arrays of one block (2 MB: they stay in the cache).
 _BLOCK_ENTRIES = 1 << 18
 
@@ -186,9 +188,7 @@ def fit_mixture(X: Floats, weight: Floats, n_components: int, rng: np.random.Ran
     Costs O(n·k·N²) time an iteration and O(n·k) memory. Fewer than ``n_components`` blobs come
     back when there are fewer distinct samples.
     """
-    # In an order of their own, repeated samples are neighbours: the draw of seeds then depends
-    # neither on the order of the rows nor on whether a row of weight 2 is given once or twice.
-    order = np.argsort(X @ rng.standard_normal(X.shape[1]), kind="stable")
+    order = _order_by_value(X, rng)
     X, weight = X[order], weight[order]
     means = lloyd(X, weight, seeds(X, weight, n_components, rng))
     labels = nearest(X, means)
@@ -196,6 +196,20 @@ def fit_mixture(X: Floats, weight: Floats, n_components: int, rng: np.random.Ran
     if len(means) == 1:
         return mixture
     return maximize_likelihood(X, weight, mixture)
+
+
+def _order_by_value(X: Floats, rng: np.random.RandomState) -> NDArray[np.intp]:
+    """An order of the samples that depends on their values only.
+
+    Repeated samples are neighbours in it: the draw of seeds then depends neither on the order of the
+    rows nor on whether a row of weight 2 is given once or twice.
+    """
+    # Column by column, because a matrix product might round equal rows differently.
+    projection = np.zeros(len(X))
+    directions: Floats = np.asarray(rng.standard_normal(X.shape[1]))
+    for feature, direction in enumerate(directions):
+        projection += direction * X[:, feature]
+    return np.argsort(projection, kind="stable")
 
 
 def maximize_likelihood(
@@ -237,15 +251,20 @@ def seeds(X: Floats, weight: Floats, n_seeds: int, rng: np.random.RandomState) -
     while len(chosen) < n_seeds and closest.any():
         trials = draw(weight * closest, n_trials)
         distances = [np.minimum(closest, squared_distance(X[trial])) for trial in trials]
-        best = int(np.argmin([weight @ distance for distance in distances]))
+        best = _first_smallest(np.array([weight @ distance for distance in distances]) / weight.sum())
         chosen.append(X[trials[best]])
-        closest = distances[best]
+        closest = distances[int(best)]
     return np.array(chosen)
 
 
 def nearest(X: Floats, means: Floats) -> NDArray[np.intp]:
     """Index of the nearest mean of each sample; the lowest one in a tie."""
-    return np.argmin(np.sum(means**2, axis=1) - 2 * (X @ means.T), axis=1)
+    return _first_smallest(np.sum(means**2, axis=1) - 2 * (X @ means.T))
+
+
+def _first_smallest(distances: Floats) -> NDArray[np.intp]:
+    """Argmin over the last axis in which rounding decides no tie; ties are common in discrete data."""
+    return np.argmin(np.round(distances, _DISTANCE_DECIMALS), axis=-1)
 
 
 def lloyd(X: Floats, weight: Floats, means: Floats) -> Floats:

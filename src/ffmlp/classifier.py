@@ -88,6 +88,7 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
     Blobs and regions name a class by its index in ``classes_``.
 
     A sample weight is a frequency: a sample of weight 2 counts as two samples, one of weight 0 as none.
+    Weights whose mean is below one cannot be frequencies and are scaled to a mean of one.
 
     References
     ----------

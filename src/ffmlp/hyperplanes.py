@@ -76,7 +76,7 @@ class Hyperplanes:
         for start in range(0, len(X), ROWS_PER_PRODUCT):
             block = X[start : start + ROWS_PER_PRODUCT]
             buffer[: len(block)] = block
-            # Features near the largest float may overflow; the sign of an infinity is still right.
+            # Features beyond 1e300 may overflow; there is no sensible response to warn about then.
             with np.errstate(over="ignore", invalid="ignore"):
                 h = buffer @ transposed
                 h += self.biases

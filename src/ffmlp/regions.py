@@ -22,7 +22,9 @@ _SLOTS_PER_REGION = 16
 _ROWS_AT_ONCE = 1 << 16
 # Entries of the (sample, region) table of one dense search (32 MB).
 _ENTRIES_AT_ONCE = 1 << 22
-# A sample in no occupied region first tries all subsets of this many hyperplanes near it.
+# Up to this many regions, all of them are searched for the one that a sample violates least.
+_REGIONS_SEARCHED_DENSELY = 1 << 14
+# With more, a sample in no occupied region first tries all subsets of this many hyperplanes near it.
 _FLIPPED_HYPERPLANES = 8
 
 
@@ -265,13 +267,16 @@ def find_regions(
     hyperplanes on whose wrong side the sample lies. Memory is bounded whatever the number of rows.
     """
     found = np.empty(len(X), np.intp)
+    step = max(1, _ENTRIES_AT_ONCE // len(hyperplanes))
     for start in range(0, len(X), _ROWS_AT_ONCE):
         rows = slice(start, start + _ROWS_AT_ONCE)
         block = X[rows]
         region = regions.index.find(sign_codes(hyperplanes, block))
         unseen = np.flatnonzero(region < 0)
-        for rows_of_h, h in hyperplanes.blocks(block[unseen]):
-            region[unseen[rows_of_h]] = least_violated(h, regions)
+        for first in range(0, len(unseen), step):
+            some = unseen[first : first + step]
+            h = np.vstack([h for _, h in hyperplanes.blocks(block[some])])
+            region[some] = least_violated(h, regions)
         found[rows] = region
     return found
 
@@ -282,12 +287,11 @@ def least_violated(h: NDArray[np.float64], regions: Regions) -> NDArray[np.intp]
     With many regions only those are looked up that lie across a few of the nearest hyperplanes; the
     dense search is left to rows for which that cannot be proved sufficient.
     """
-    if len(regions) <= 1 << _FLIPPED_HYPERPLANES or h.shape[1] <= _FLIPPED_HYPERPLANES:
+    if len(regions) <= _REGIONS_SEARCHED_DENSELY or h.shape[1] <= _FLIPPED_HYPERPLANES:
         return _least_violated_of_all(h, regions)
     region = _least_violated_nearby(h, regions.index)
-    open_ = np.flatnonzero(region < 0)
-    if len(open_):
-        region[open_] = _least_violated_of_all(h, regions)[open_]
+    elsewhere = np.flatnonzero(region < 0)
+    region[elsewhere] = _least_violated_of_all(h[elsewhere], regions)
     return region
 
 
@@ -296,19 +300,22 @@ def _least_violated_of_all(h: NDArray[np.float64], regions: Regions) -> NDArray[
 
     The violation of a region is Σ relu(h) − h·code, so the least violated one has the largest h·code.
     """
-    best = np.full(len(h), -np.inf)
     region = np.zeros(len(h), np.intp)
-    # Products of one shape round alike, whatever the number of rows.
     padded = np.zeros((ROWS_PER_PRODUCT, h.shape[1]))
-    padded[: len(h)] = h
     step = max(1, _ENTRIES_AT_ONCE // max(ROWS_PER_PRODUCT, h.shape[1]))
-    for start in range(0, len(regions), step):
-        agreement = (padded @ regions.codes[start : start + step].T.astype(np.float64))[: len(h)]
-        largest = np.argmax(agreement, axis=1)
-        value = agreement[np.arange(len(h)), largest]
-        better = value > best
-        best[better] = value[better]
-        region[better] = start + largest[better]
+    for row in range(0, len(h), ROWS_PER_PRODUCT):
+        block = h[row : row + ROWS_PER_PRODUCT]
+        # Products of one shape round alike, whatever the number of rows.
+        padded[: len(block)] = block
+        best = np.full(len(block), -np.inf)
+        for start in range(0, len(regions), step):
+            codes = regions.codes[start : start + step].astype(np.float64)
+            agreement = (padded @ codes.T)[: len(block)]
+            largest = np.argmax(agreement, axis=1)
+            value = np.take_along_axis(agreement, largest[:, None], axis=1)[:, 0]
+            better = value > best
+            best[better] = value[better]
+            region[row + np.flatnonzero(better)] = start + largest[better]
     return region
 
 

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_array, check_consistent_length
-from sklearn.utils.validation import column_or_1d
+from sklearn.utils import check_array
 
 from ffmlp.hyperplanes import DISCRIMINANTS
 
@@ -22,12 +21,11 @@ PRUNINGS = ("greedy", "optimal")
 
 def check_parameters(classifier: FFMLPClassifier) -> None:
     """Raise a ValueError if a parameter that does not depend on the data is wrong."""
-    choices = {"design": DESIGNS, "discriminant": DISCRIMINANTS, "pruning": PRUNINGS}
+    choices = {"design": DESIGNS, "discriminant": tuple(DISCRIMINANTS), "pruning": PRUNINGS}
     for name, allowed in choices.items():
-        if getattr(classifier, name) not in allowed:
-            raise ValueError(
-                f"{name} must be one of {list(allowed)}, got {getattr(classifier, name)!r}."
-            )
+        value = getattr(classifier, name)
+        if value not in allowed:
+            raise ValueError(f"{name} must be one of {list(allowed)}, got {value!r}.")
     threshold = classifier.error_threshold
     if threshold is not None and not (_is_real(threshold) and 0 <= threshold <= 1):
         raise ValueError(
@@ -38,8 +36,8 @@ def check_parameters(classifier: FFMLPClassifier) -> None:
         raise ValueError(
             f"time_limit must be a positive number of seconds, got {classifier.time_limit!r}."
         )
-    if not (_is_real(classifier.penalty) and 1 <= classifier.penalty < np.inf):
-        raise ValueError(f"penalty must be a finite number of at least 1, got {classifier.penalty!r}.")
+    if not (_is_real(classifier.penalty) and 1 <= classifier.penalty <= 1e300):
+        raise ValueError(f"penalty must be a number from 1 to 1e300, got {classifier.penalty!r}.")
 
 
 def components_of_each(n_components: int | Mapping[Any, int], labels: NDArray) -> NDArray[np.intp]:
@@ -74,35 +72,44 @@ def check_two_classes(labels: NDArray) -> None:
 def checked_weight(sample_weight: ArrayLike, y: NDArray[np.intp]) -> NDArray[np.float64]:
     """Sample weights as non-negative floats, one per label, that add up without rounding.
 
+    Weights are frequencies. If their mean is below one they cannot be, and are scaled to a mean of one:
+    a blob's samples would look too few to be trusted otherwise.
+
     Pruning compares sums of weights. They are rounded to multiples of a 2⁻⁵⁰th of their total, so that
     every sum of some of them is exact, in whatever order it is formed.
     """
-    weight = column_or_1d(
-        check_array(sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight")
-    )
-    check_consistent_length(y, weight)
+    weight = _one_per_sample(sample_weight, y, "sample_weight", np.float64)
     if (weight < 0).any():
         first = int(np.argmax(weight < 0))
         raise ValueError(
             f"Negative values in data passed to `sample_weight`: sample_weight[{first}] is "
             f"{weight[first]}. Weights count samples: use 0 to leave one out."
         )
+    if not weight.any():
+        raise ValueError("sample_weight is zero for all samples: at least one class is left empty.")
     with np.errstate(over="ignore"):
         total = weight.sum()
-    if total == 0:
-        raise ValueError("sample_weight is zero for all samples: at least one class is left empty.")
     if not np.isfinite(total):
         raise ValueError("sample_weight has a sum too large for a float. Scale the weights down.")
-    # Exponents are kept in range for the smallest totals.
-    quantum = np.ldexp(1.0, max(int(np.frexp(total)[1]) - 50, -1022))
+    n_counted = np.count_nonzero(weight)
+    if total < n_counted:
+        weight = weight / weight.max()
+        weight *= n_counted / weight.sum()
+    quantum = np.ldexp(1.0, int(np.frexp(weight.sum())[1]) - 50)
     return np.round(weight / quantum) * quantum
 
 
 def checked_blobs(blobs: ArrayLike, y: NDArray[np.intp], labels: NDArray) -> NDArray[np.intp]:
     """Blob ids as integers from 0, after making sure that each is of one class."""
-    members = column_or_1d(check_array(blobs, ensure_2d=False, dtype=None, input_name="blobs"))
-    check_consistent_length(y, members)
-    ids, members = np.unique(members, return_inverse=True)
+    members = _one_per_sample(blobs, y, "blobs", None)
+    if members.dtype.kind == "f" and not np.array_equal(members, np.round(members)):
+        raise ValueError(
+            "blobs must be ids such as ints or strings, got fractions. Pass weights as sample_weight=."
+        )
+    try:
+        ids, members = np.unique(members, return_inverse=True)
+    except TypeError as error:
+        raise ValueError("blobs must be ids of one type, such as ints or strings.") from error
     first = np.full(len(ids), -1)
     first[members[::-1]] = y[::-1]
     mixed = np.flatnonzero(first[members] != y)
@@ -114,6 +121,17 @@ def checked_blobs(blobs: ArrayLike, y: NDArray[np.intp], labels: NDArray) -> NDA
             f"{names[y[row]]!r} (row {row}). Give each class blobs of its own."
         )
     return members
+
+
+def _one_per_sample(values: ArrayLike, y: NDArray[np.intp], name: str, dtype: Any) -> NDArray:
+    array = np.asarray(values, dtype)
+    if array.ndim:
+        array = check_array(array, ensure_2d=False, allow_nd=True, dtype=dtype, input_name=name)
+    if array.shape != y.shape:
+        raise ValueError(
+            f"{name} must have one entry for each of the {len(y)} samples, got shape {array.shape}."
+        )
+    return array
 
 
 def _is_real(value: object) -> bool:
