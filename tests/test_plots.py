@@ -2,7 +2,6 @@ import subprocess
 import sys
 
 import numpy as np
-import pandas as pd
 import pytest
 from problems import IRIS, four_moons, xor
 from sklearn.datasets import make_moons
@@ -12,6 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from ffmlp import FFMLPClassifier, Hyperplanes, two_class_lda
 
 matplotlib = pytest.importorskip("matplotlib")
+pd = pytest.importorskip("pandas")
 matplotlib.use("Agg")
 
 from matplotlib import pyplot  # noqa: E402
