@@ -71,6 +71,11 @@ def test_budget_is_strict(threshold, total, expected):
     assert _largest_below(threshold, np.ones(total)) == expected
 
 
+def test_verbose_tells_what_was_proved(capsys):
+    FFMLPClassifier(pruning="optimal", random_state=0, verbose=1).fit(*IRIS)
+    assert "boundaries: 2 hyperplanes left, at least 2 are needed" in capsys.readouterr().out
+
+
 def test_iris_is_optimal_as_it_is():
     path = FFMLPClassifier(pruning="optimal", random_state=0).fit(*IRIS).pruning_path_
     assert len(path.kept) == path.proved_minimum == 2

@@ -19,8 +19,8 @@ from ffmlp.blobs import Blobs, Scaling, fitted_blobs, labelled_blobs
 from ffmlp.hyperplanes import DISCRIMINANTS, pairs_of_different_classes
 from ffmlp.network import Network
 from ffmlp.optimal_pruning import prune_optimally
-from ffmlp.pruning import prune
-from ffmlp.regions import find_regions, sign_codes, tabulate
+from ffmlp.pruning import PruningPath, prune
+from ffmlp.regions import Regions, find_regions, sign_codes, tabulate
 from ffmlp.validation import (
     check_parameters,
     check_two_classes,
@@ -163,6 +163,11 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
             n_components = components_of_each(self.n_components, labels)
             members = None if blobs is None else checked_blobs(blobs, targets, labels)
             weight = None if sample_weight is None else checked_weight(sample_weight, targets)
+            if weight is not None and not weight.all():
+                counted = weight > 0
+                samples, targets, weight = samples[counted], targets[counted], weight[counted]
+                members = None if members is None else members[counted]
+            check_two_classes(labels[np.unique(targets)])
             self._design(samples, targets, labels, n_components, members, weight)
         return self
 
@@ -176,11 +181,6 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
         sample_weight: NDArray[np.float64] | None,
     ) -> None:
         """The stages of the paper, on validated input."""
-        if sample_weight is not None and not sample_weight.all():
-            counted = sample_weight > 0
-            X, y, sample_weight = X[counted], y[counted], sample_weight[counted]
-            members = None if members is None else members[counted]
-        check_two_classes(labels[np.unique(y)])
         weight = np.ones(len(y)) if sample_weight is None else sample_weight
         rng = check_random_state(self.random_state)
         progress = _Progress(self.verbose)
@@ -200,12 +200,7 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
             codes = sign_codes(hyperplanes, X)
             regions = tabulate(codes, len(hyperplanes), y, len(labels), sample_weight)
             progress.say(f"{len(hyperplanes)} hyperplanes cut out {len(regions)} occupied regions")
-            # A threshold of 0 allows no deletion: no error rate is below it.
-            threshold = 0.0 if self.error_threshold is None else self.error_threshold
-            if self.pruning == "greedy":
-                path = prune(regions, threshold, progress.deletion)
-            else:
-                path = prune_optimally(regions, threshold, self.time_limit)
+            path = self._prune(regions, progress)
             hyperplanes = hyperplanes.select(path.kept)
 
         with progress.step("regions"):
@@ -231,6 +226,15 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
         self.regions_ = regions
         self.network_ = network
         self.timings_ = progress.seconds
+
+    def _prune(self, regions: Regions, progress: _Progress) -> PruningPath:
+        # A threshold of 0 allows no deletion: no error rate is below it.
+        threshold = 0.0 if self.error_threshold is None else self.error_threshold
+        if self.pruning == "greedy":
+            return prune(regions, threshold, progress.deletion)
+        path = prune_optimally(regions, threshold, self.time_limit)
+        progress.say(f"{len(path.kept)} hyperplanes left, at least {path.proved_minimum} are needed")
+        return path
 
     def predict(self, X: ArrayLike) -> NDArray:
         """The majority class of each sample's region.
