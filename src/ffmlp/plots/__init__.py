@@ -1,0 +1,24 @@
+"""Figures of samples, decision regions, neuron responses and the network itself.
+
+Every class computes in a classmethod, keeps what it draws as attributes and draws in ``plot``, as
+scikit-learn's displays do; ``plot`` sets ``figure_``, and ``ax_`` or ``axes_``. A title of ``None`` is
+replaced by a default, an empty one by none. matplotlib is needed for drawing only. Legends are put
+beside the axes, where a figure with ``layout="constrained"`` makes room for them.
+"""
+
+from ffmlp.plots.architecture import NetworkDisplay
+from ffmlp.plots.curves import AccuracyCurvesDisplay
+from ffmlp.plots.responses import ResponsesDisplay, TwoNeuronDisplay
+from ffmlp.plots.samples import DecisionRegionsDisplay, HyperplanesDisplay, SamplesDisplay
+from ffmlp.plots.view import View
+
+__all__ = [
+    "AccuracyCurvesDisplay",
+    "DecisionRegionsDisplay",
+    "HyperplanesDisplay",
+    "NetworkDisplay",
+    "ResponsesDisplay",
+    "SamplesDisplay",
+    "TwoNeuronDisplay",
+    "View",
+]

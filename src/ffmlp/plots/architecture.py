@@ -1,0 +1,143 @@
+"""The network itself: neurons and links."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ffmlp.network import Network
+from ffmlp.plots.view import INK, KINDS, RED, SYMBOLS, AxesDisplay, Floats, colours, lighter, matplotlib
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# More neurons of a layer than this are not drawn, only counted.
+_MAX_NEURONS = 24
+
+
+@dataclass(eq=False)
+class NetworkDisplay(AxesDisplay):
+    """The network as the paper draws it: l_in, l_1, l_2 and l_out, and the links between them.
+
+    Both neurons of a hyperplane share a colour, one of them light. Regions have the colour of their
+    class. Positive links of stages 2 and 3 are red, negative ones thin and black, zero ones left out.
+
+    Attributes
+    ----------
+    network : Network
+    neurons : tuple of 4 ndarrays
+        The neurons of each layer that are drawn, from top to bottom: at most 24.
+    weights : tuple of 3 ndarrays
+        The weights of each stage between drawn neurons.
+    title : str
+    """
+
+    network: Network
+    neurons: tuple[NDArray[np.intp], ...]
+    weights: tuple[Floats, ...]
+    title: str
+
+    @classmethod
+    def from_network(
+        cls, network: Network, *, ax: Axes | None = None, title: str | None = None
+    ) -> NetworkDisplay:
+        """Draw a network into ``ax``, or a new figure."""
+        layers = [np.arange(size) for size in network.layer_sizes]
+        layers[1] = layers[1].reshape(2, -1).T.ravel()  # pairs of opposite neurons are neighbours
+        drawn = tuple(layer[:_MAX_NEURONS] for layer in layers)
+        weights = tuple(
+            weight[np.ix_(drawn[stage + 1], drawn[stage])]
+            for stage, weight in enumerate(network.weights)
+        )
+        if title is None:
+            title = "Network of {} → {} → {} → {} neurons".format(*network.layer_sizes)
+        return cls(network, drawn, weights, title).plot(ax)
+
+    def plot(self, ax: Axes | None = None) -> NetworkDisplay:
+        """Draw into ``ax``, or a new figure."""
+        rows = max(map(len, self.neurons)) + 2
+        ax = self._open(ax, (9.0, max(4.0, 1.4 + 0.36 * rows)))
+        heights = [self._heights(layer) for layer in range(4)]
+        self._draw_links(heights)
+        # Neurons fit between their neighbours, whatever the size of the axes.
+        room = ax.get_window_extent().height * 72 / ax.figure.dpi
+        for layer in range(4):
+            self._draw_layer(layer, heights[layer], min(22.0, 0.75 * room / rows))
+        ax.set_xlim(-0.75, 3.75)
+        ax.set_ylim(-0.12, 1.12)
+        ax.set_title(self.title)
+        ax.set_axis_off()
+        return self
+
+    def _heights(self, layer: int) -> Floats:
+        """Where the drawn neurons of a layer are; the ellipsis, if any, takes the place after them."""
+        n_drawn = len(self.neurons[layer])
+        n_places = n_drawn + (n_drawn < self.network.layer_sizes[layer])
+        step: float = min(0.24, 1 / n_places)
+        places = (n_places - 1) / 2 - np.arange(n_places, dtype=np.float64)
+        if layer == 1:  # pairs move together
+            places[:n_drawn:2] -= 0.1
+            places[1:n_drawn:2] += 0.1
+        return 0.5 + step * places
+
+    def _colours(self, layer: int) -> Floats:
+        """The colour of each drawn neuron."""
+        neurons, labels = self.neurons[layer], self.network.labels
+        if layer == 0:
+            return np.ones((len(neurons), 3))
+        if layer == 1:
+            # Colours that no class has come first.
+            opposite, hyperplane = np.divmod(neurons, len(self.network.hyperplanes))
+            return lighter(colours(hyperplane + len(labels)), 0.6 * opposite[:, None])
+        classes = self.network.region_classes[neurons] if layer == 2 else neurons
+        return colours(classes)
+
+    def _draw_links(self, heights: list[Floats]) -> None:
+        collection = matplotlib("collections").LineCollection
+        line = matplotlib("lines").Line2D
+
+        def draw(stage: int, chosen: NDArray[np.bool_], **style: Any) -> None:
+            after, before = np.nonzero(chosen)
+            ends = [
+                np.column_stack([np.full(len(after), column), heights[column][neurons]])
+                for column, neurons in ((stage, before), (stage + 1, after))
+            ]
+            self.ax_.add_collection(collection(np.stack(ends, axis=1), **style))
+
+        first = self.weights[0] != 0
+        shades = self._colours(1)[np.nonzero(first)[0]]
+        draw(0, first, colors=shades, linewidths=1.2, zorder=1)
+        negative = {"colors": "black", "linewidths": 0.5, "alpha": 0.25, "zorder": 1}
+        positive = {"colors": RED, "linewidths": 1.2, "alpha": 0.9, "zorder": 2}
+        for stage in (1, 2):
+            draw(stage, self.weights[stage] < 0, **negative)
+            draw(stage, self.weights[stage] > 0, **positive)
+        links = {
+            "± normal vector, in its hyperplane's colour": colours(len(self.network.labels)),
+            "weight 1": RED,
+            f"weight −P (P = {self.network.penalty:g})": "0.6",
+        }
+        handles = [line([], [], color=colour, label=label) for label, colour in links.items()]
+        place: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0)}
+        self.ax_.legend(handles=handles, ncols=3, frameon=False, **place)
+
+    def _draw_layer(self, layer: int, heights: Floats, diameter: float) -> None:
+        ax, neurons, colours = self.ax_, self.neurons[layer], self._colours(layer)
+        x, y = np.full(len(neurons), layer), heights[: len(neurons)]
+        ax.scatter(x, y, s=diameter**2, c=colours, edgecolors=INK, linewidths=0.8, zorder=3)
+        style: dict[str, Any] = {"va": "center", "zorder": 4}
+        for neuron, height, colour in zip(neurons, y, colours, strict=True):
+            ink = "black" if colour @ [0.3, 0.59, 0.11] > 0.5 else "white"
+            ax.text(layer, height, str(neuron), ha="center", color=ink, fontsize=0.5 * diameter, **style)
+            if layer == 0:
+                ax.text(-0.14, height, self.network.feature_names[neuron], ha="right", **style)
+            if layer == 3:
+                ax.text(3.14, height, str(self.network.labels[neuron]), ha="left", **style)
+        size = self.network.layer_sizes[layer]
+        if len(neurons) < size:
+            ax.text(layer, heights[-1], f"⋮  {size - len(neurons)} more", ha="center", va="center")
+        ax.text(layer, 1.06, f"{SYMBOLS[layer]}: {KINDS[layer]}", ha="center", va="center")
+        ax.text(layer, -0.06, f"{size} neurons" if size != 1 else "1 neuron", ha="center", va="center")

@@ -1,0 +1,159 @@
+"""Heat maps of what neurons respond to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ffmlp.hyperplanes import Hyperplanes
+from ffmlp.network import Network
+from ffmlp.plots.samples import SamplesDisplay
+from ffmlp.plots.view import KINDS, SYMBOLS, FigureDisplay, Floats, View, draw_lines
+
+if TYPE_CHECKING:
+    from ffmlp.plots.view import AnyFigure
+
+# Columns of a figure with one panel per neuron.
+_MAX_COLUMNS = 6
+
+
+@dataclass(eq=False)
+class ResponsesDisplay(FigureDisplay):
+    """Heat maps of neuron responses over the plane, one panel per neuron.
+
+    Attributes
+    ----------
+    view : View
+    neurons : ndarray of shape (n_panels,)
+    responses : ndarray of shape (n_panels, grid_resolution, grid_resolution)
+        Responses at ``view.grid(grid_resolution)``.
+    cells : ndarray of shape (n_panels, 2)
+        Row and column of each panel.
+    samples : bool
+        Whether the samples are drawn too.
+    title : str
+    axes_ : ndarray of shape (n_panels,)
+    """
+
+    view: View
+    neurons: NDArray[np.intp]
+    responses: Floats
+    cells: NDArray[np.intp]
+    samples: bool
+    title: str
+
+    @classmethod
+    def from_network(
+        cls,
+        network: Network,
+        X: Any,
+        *,
+        layer: int = 1,
+        neurons: Sequence[int] | None = None,
+        grid_resolution: int = 120,
+        samples: bool = False,
+        figure: AnyFigure | None = None,
+        title: str | None = None,
+    ) -> ResponsesDisplay:
+        """Draw the responses of layer 1 (l_1), 2 (l_2) or 3 (l_out) over the range of X.
+
+        Neuron l of l_1 has its opposite L + l below it. ``neurons`` restricts the panels, which is wise
+        for large layers; ``samples`` outlines X in them.
+        """
+        if layer not in (1, 2, 3):
+            raise ValueError(f"layer must be 1, 2 or 3, got {layer!r}.")
+        view = View.of(X, None if hasattr(X, "columns") else network.feature_names)
+        size = network.layer_sizes[layer]
+        chosen = np.arange(size) if neurons is None else np.array(list(dict.fromkeys(neurons)), np.intp)
+        if not len(chosen) or not ((chosen >= 0) & (chosen < size)).all():
+            raise ValueError(f"layer {layer} has neurons 0 to {size - 1}, got neurons={neurons!r}.")
+        response = network.responses(view.grid(grid_resolution))[layer - 1][:, chosen]
+        opposite, place = np.zeros(len(chosen), np.intp), np.arange(len(chosen))
+        if layer == 1:
+            opposite, hyperplane = np.divmod(chosen, size // 2)
+            place = np.unique(hyperplane, return_inverse=True)[1]
+        n_columns = min(_MAX_COLUMNS, place.max() + 1)
+        block, column = np.divmod(place, n_columns)
+        cells = np.column_stack([(2 if layer == 1 else 1) * block + opposite, column])
+        if title is None:
+            title = f"Responses of layer {SYMBOLS[layer]} ({KINDS[layer]})"
+        maps = response.T.reshape(len(chosen), grid_resolution, grid_resolution)
+        return cls(view, chosen, maps, cells, samples, title).plot(figure)
+
+    def plot(self, figure: AnyFigure | None = None) -> ResponsesDisplay:
+        """Draw into ``figure``, or a new one."""
+        n_rows, n_columns = self.cells.max(axis=0) + 1
+        figure = self._open(figure, (1.0 + 2.1 * n_columns, 0.8 + 2.0 * n_rows))
+        grid = figure.add_gridspec(n_rows, n_columns)
+        self.axes_ = np.empty(len(self.neurons), object)
+        for panel, (row, column) in enumerate(self.cells):
+            self.axes_[panel] = ax = figure.add_subplot(grid[row, column])
+            image = self.view.heat_map(ax, self.responses[panel], f"neuron {self.neurons[panel]}")
+            if self.samples:
+                ax.plot(*self.view.samples.T, "o", ms=2, mfc="none", mec="white", mew=0.3, alpha=0.7)
+            ax.tick_params(labelsize="x-small")
+        figure.colorbar(image, ax=list(self.axes_), label="response / largest response", shrink=0.9)
+        figure.suptitle(self.title)
+        figure.supxlabel(self.view.feature_names[0], fontsize="medium")
+        figure.supylabel(self.view.feature_names[1], fontsize="medium")
+        return self
+
+
+@dataclass(eq=False)
+class TwoNeuronDisplay(FigureDisplay):
+    """One hyperplane as a two-neuron perceptron: the samples with the line, and both responses.
+
+    Attributes
+    ----------
+    samples : SamplesDisplay
+    segments : ndarray of shape (1, 2, 2)
+        Ends of the line within the view.
+    responses : ndarray of shape (2, resolution, resolution)
+        Responses of both neurons over the plane.
+    title : str
+    axes_ : ndarray of shape (3,)
+    """
+
+    samples: SamplesDisplay
+    segments: Floats
+    responses: Floats
+    title: str
+
+    @classmethod
+    def from_plane(
+        cls,
+        plane: Hyperplanes,
+        X: Any,
+        y: ArrayLike,
+        *,
+        grid_resolution: int = 200,
+        figure: AnyFigure | None = None,
+        title: str | None = None,
+    ) -> TwoNeuronDisplay:
+        """Draw the hyperplane that `two_class_lda` gives for samples X (n_samples, 2) of classes y."""
+        if len(plane) != 1:
+            raise ValueError(f"plane must be a single hyperplane, got {len(plane)}.")
+        samples = SamplesDisplay._of(X, y, title="Separating line")
+        view = samples.view
+        response = plane.responses(view.grid(grid_resolution)).T
+        maps = response.reshape(2, grid_resolution, grid_resolution)
+        title = "Two-class LDA as a two-neuron perceptron" if title is None else title
+        return cls(samples, view.segments(plane), maps, title).plot(figure)
+
+    def plot(self, figure: AnyFigure | None = None) -> TwoNeuronDisplay:
+        """Draw into ``figure``, or a new one."""
+        figure = self._open(figure, (13, 4))
+        self.axes_ = np.asarray(figure.subplots(1, 3))
+        self.samples.plot(self.axes_[0])
+        draw_lines(self.axes_[0], self.segments)
+        for neuron, ax in enumerate(self.axes_[1:]):
+            response, title = self.responses[neuron], f"neuron {neuron}"
+            image = self.samples.view.heat_map(ax, response, title, labelled=True)
+            draw_lines(ax, self.segments, "white")
+        figure.colorbar(image, ax=list(self.axes_[1:]), label="response / largest response")
+        figure.suptitle(self.title)
+        return self
