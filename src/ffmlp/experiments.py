@@ -1,0 +1,332 @@
+"""The paper's experiments, run again.
+
+A *row* is one line of the paper's tables (`ffmlp.paper`). Running a row gives `Run` records, one for each method and
+split; `reproduce` writes them to one CSV file per row, whole or not at all, so that an interrupted
+run goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.neural_network import MLPClassifier
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+
+from ffmlp import datasets
+from ffmlp.backprop import BackpropClassifier
+from ffmlp.classifier import FFMLPClassifier
+from ffmlp.datasets import Dataset
+from ffmlp.paper import Row
+
+N_EPOCHS = 50
+FEW_EPOCHS = 15
+
+
+PEERS: dict[str, Callable[[int], ClassifierMixin]] = {
+    "lda": lambda seed: LinearDiscriminantAnalysis(),
+    "svm": lambda seed: SVC(),
+    "forest": lambda seed: RandomForestClassifier(random_state=seed),
+    "boosting": lambda seed: HistGradientBoostingClassifier(random_state=seed),
+    "mlp": lambda seed: MLPClassifier(max_iter=300, random_state=seed),
+}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How much is run."""
+
+    seed: int = 0
+    n_splits: int = 20
+    n_trained_splits: int = 5
+    optimal_seconds: float = 60.0
+    sweep_components: tuple[int, ...] = (2, 3, 4)
+    pima_path: str | None = None
+
+    @classmethod
+    def quick(cls, seed: int = 0, pima_path: str | None = None) -> Settings:
+        """Enough to see every table and figure."""
+        return cls(seed, 3, 1, 5.0, (2,), pima_path)
+
+
+@dataclass(frozen=True)
+class Run:
+    """One method on one split of one row; what does not apply is empty.
+
+    ``setting`` tells the runs of a sweep apart. ``reached`` is the training time after which
+    backpropagation first had the designed network's test accuracy; empty if it never had.
+    """
+
+    row: str
+    method: str
+    split: int
+    setting: str = ""
+    train_accuracy: float | None = None
+    test_accuracy: float | None = None
+    seconds: float | None = None
+    gmm: float | None = None
+    boundaries: float | None = None
+    regions: float | None = None
+    classes: float | None = None
+    d_in: int | None = None
+    d_1: int | None = None
+    d_2: int | None = None
+    d_out: int | None = None
+    reached: float | None = None
+    proved_minimum: int | None = None
+
+
+def split_of(row: Row, settings: Settings, split: int) -> tuple[Dataset, Dataset]:
+    """Training and test samples with standardised features; drawn sets are drawn anew for each split."""
+    seed = settings.seed + split
+    dataset = datasets.load(row.dataset, random_state=seed, pima_path=settings.pima_path)
+    train, test = dataset.split(seed)
+    scaler = StandardScaler().fit(train.X)
+    return (
+        Dataset(train.name, scaler.transform(train.X), train.y, train.blobs),
+        Dataset(test.name, scaler.transform(test.X), test.y, test.blobs),
+    )
+
+
+def design(row: Row, train: Dataset, seed: int, **changes: Any) -> FFMLPClassifier:
+    """The row's network, with some parameters changed."""
+    parameters = {"n_components": row.n_components, "error_threshold": row.error_threshold, **changes}
+    clf = FFMLPClassifier(**parameters, random_state=seed)
+    return clf.fit(train.X, train.y, blobs=None if "n_components" in changes else train.blobs)
+
+
+def run_row(row: Row, settings: Settings) -> Iterator[Run]:
+    """All runs of one row: the paper's methods, its peers, and its open questions."""
+    for split in range(settings.n_splits):
+        train, test = split_of(row, settings, split)
+        seed = settings.seed + split
+        start = perf_counter()
+        clf = design(row, train, seed)
+        designed = _designed_run(row, "ff", split, clf, train, test, perf_counter() - start)
+        yield designed
+        clf = design(row, train, seed, discriminant="heteroscedastic")
+        yield _designed_run(row, "ff_heteroscedastic", split, clf, train, test)
+        for name, make in PEERS.items():
+            yield _peer_run(row, name, split, make(seed), train, test)
+        if split < settings.n_trained_splits:
+            yield from _trained_runs(row, settings, split, train, test)
+    yield from _optimal_runs(row, settings)
+    yield from _sweep_runs(row, settings)
+
+
+def _designed_run(
+    row: Row,
+    method: str,
+    split: int,
+    clf: FFMLPClassifier,
+    train: Dataset,
+    test: Dataset,
+    seconds: float | None = None,
+    setting: str = "",
+) -> Run:
+    d_in, d_1, d_2, d_out = clf.network_.layer_sizes
+    return Run(
+        row.key,
+        method,
+        split,
+        setting,
+        train_accuracy=clf.score(train.X, train.y),
+        test_accuracy=clf.score(test.X, test.y),
+        seconds=seconds,
+        **clf.timings_,
+        d_in=d_in,
+        d_1=d_1,
+        d_2=d_2,
+        d_out=d_out,
+        proved_minimum=clf.pruning_path_.proved_minimum,
+    )
+
+
+def _peer_run(
+    row: Row, method: str, split: int, peer: ClassifierMixin, train: Dataset, test: Dataset
+) -> Run:
+    start = perf_counter()
+    peer.fit(train.X, train.y)
+    seconds = perf_counter() - start
+    accuracies = peer.score(train.X, train.y), peer.score(test.X, test.y)
+    return Run(row.key, method, split, "", *accuracies, seconds)
+
+
+def _trained_runs(
+    row: Row, settings: Settings, split: int, train: Dataset, test: Dataset
+) -> Iterator[Run]:
+    """BP-MLP of the same architecture; its state after 15 epochs is taken from the run of 50."""
+    seed = settings.seed + split
+    clf = design(row, train, seed)
+    target = clf.score(test.X, test.y)
+    for start in ("ff", "random"):
+        history = trained(clf, start, train, test, seed).history_
+        good_enough = np.flatnonzero(history.test_accuracy >= target)
+        first = good_enough[0] if len(good_enough) else np.inf
+        for n_epochs in (N_EPOCHS, FEW_EPOCHS):
+            yield Run(
+                row.key,
+                f"bp_{start}_{n_epochs}",
+                split,
+                train_accuracy=float(history.train_accuracy[n_epochs]),
+                test_accuracy=float(history.test_accuracy[n_epochs]),
+                seconds=float(history.seconds[n_epochs]),
+                reached=float(history.seconds[reached[0]])
+                if len(reached) and reached[0] <= n_epochs
+                else None,
+            )
+
+
+def trained(
+    clf: FFMLPClassifier, start: str, train: Dataset, test: Dataset, seed: int
+) -> BackpropClassifier:
+    """Backpropagation from the designed network ("ff") or from random weights ("random")."""
+    network = clf.network_
+    bp = BackpropClassifier(
+        network.layer_sizes[1:3],
+        initial_network=network if start == "ff" else None,
+        n_epochs=N_EPOCHS,
+        random_state=seed,
+    )
+    return bp.fit(train.X, train.y, test.X, test.y)
+
+
+def _optimal_runs(row: Row, settings: Settings) -> Iterator[Run]:
+    """Is greedy pruning optimal? The certified minimum on the first split of the rows that prune."""
+    if row.error_threshold is None:
+        return
+    train, test = split_of(row, settings, 0)
+    start = perf_counter()
+    clf = design(row, train, settings.seed, pruning="optimal", time_limit=settings.optimal_seconds)
+    seconds = perf_counter() - start
+    yield _designed_run(row, "ff_optimal", 0, clf, train, test, seconds)
+
+
+def _sweep_runs(row: Row, settings: Settings) -> Iterator[Run]:
+    """Does backpropagation help when the network is larger? Components and thresholds swept."""
+    train, test = split_of(row, settings, 0)
+    for n_components in settings.sweep_components:
+        for threshold in (0.05, 0.01, None):
+            clf = design(row, train, settings.seed, n_components=n_components, error_threshold=threshold)
+            setting = f"k={n_components}, threshold={threshold}"
+            yield _designed_run(row, "sweep_ff", 0, clf, train, test, setting=setting)
+            bp = trained(clf, "ff", train, test, settings.seed)
+            yield Run(
+                row.key,
+                "sweep_bp_ff",
+                0,
+                setting,
+                train_accuracy=float(bp.history_.train_accuracy[-1]),
+                test_accuracy=float(bp.history_.test_accuracy[-1]),
+            )
+
+
+def n_runs(row: Row, settings: Settings) -> int:
+    """How many runs `run_row` makes, for a progress bar."""
+    return (
+        settings.n_splits * (2 + len(PEERS))
+        + 4 * settings.n_trained_splits
+        + (row.error_threshold is not None)
+        + 6 * len(settings.sweep_components)
+    )
+
+
+def reproduce(
+    rows: list[Row], settings: Settings, folder: Path, on_run: Callable[[Run], None]
+) -> tuple[list[Run], dict[str, str]]:
+    """Run what is not there yet and write it; all runs, and why rows are missing if any are.
+
+    Raises
+    ------
+    ValueError
+        If the folder holds runs with other settings.
+    """
+    _claim(folder, settings)
+    missing = {}
+    for row in rows:
+        path = folder / "runs" / f"{row.key}.csv"
+        if path.exists():
+            continue
+        runs = []
+        try:
+            for run in run_row(row, settings):
+                runs.append(run)
+                on_run(run)
+        except datasets.DatasetUnavailableError as error:
+            missing[row.key] = str(error)
+            continue
+        write_runs(path, runs)
+    runs = [
+        run
+        for row in rows
+        if row.key not in missing
+        for run in read_runs(folder / "runs" / f"{row.key}.csv")
+    ]
+    write_runs(folder / "runs.csv", runs)
+    return runs, missing
+
+
+def _claim(folder: Path, settings: Settings) -> None:
+    """Make the folder one of these settings, or refuse it."""
+    (folder / "runs").mkdir(parents=True, exist_ok=True)
+    path, wanted = folder / "settings.json", json.dumps(asdict(settings), indent=2) + "\n"
+    if not path.exists():
+        write_whole(path, wanted.encode())
+    elif path.read_text(encoding="utf-8") != wanted:
+        raise ValueError(
+            f"{folder} holds runs with other settings (see {path.name}). Choose another folder."
+        )
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file whole or not at all."""
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def write_runs(path: Path, runs: list[Run]) -> None:
+    """Runs as a tidy CSV file, one line each."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, [field.name for field in fields(Run)], lineterminator="\n")
+    writer.writeheader()
+    for run in runs:
+        writer.writerow(asdict(run))
+    write_whole(path, text.getvalue().encode())
+
+
+def read_runs(path: Path) -> list[Run]:
+    """The runs that `write_runs` wrote."""
+    with path.open(encoding="utf-8", newline="") as file:
+        return [_parsed_run(line) for line in csv.DictReader(file)]
+
+
+def _parsed_run(line: dict[str, str]) -> Run:
+    values: dict[str, Any] = {}
+    for field in fields(Run):
+        text = line[field.name]
+        if "str" in field.type:
+            values[field.name] = text
+        elif text == "":
+            values[field.name] = None
+        else:
+            values[field.name] = int(text) if "int" in field.type else float(text)
+    return Run(**values)
