@@ -1,16 +1,8 @@
 import pytest
 
 from ffmlp import datasets, experiments
-from ffmlp.experiments import (
-    ROWS,
-    ROWS_BY_KEY,
-    Settings,
-    n_runs,
-    read_runs,
-    reproduce,
-    run_row,
-    write_runs,
-)
+from ffmlp.experiments import Settings, n_runs, read_runs, reproduce, run_row, write_runs
+from ffmlp.paper import ROWS, ROWS_BY_KEY
 
 pytest.importorskip("torch")
 pytestmark = pytest.mark.filterwarnings("ignore:Stochastic Optimizer")

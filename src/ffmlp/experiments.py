@@ -1,8 +1,8 @@
 """The paper's experiments, run again.
 
-A *row* is one line of the paper's tables (`ffmlp.paper`). Running a row gives `Run` records, one for each method and
-split; `reproduce` writes them to one CSV file per row, whole or not at all, so that an interrupted
-run goes on where it stopped.
+A *row* is one line of the paper's tables (`ffmlp.paper`). Running a row gives `Run` records, one for each
+method and split; `reproduce` writes them to one CSV file per row, whole or not at all, so that an
+interrupted run goes on where it stopped.
 """
 
 from __future__ import annotations
@@ -184,9 +184,7 @@ def _trained_runs(
                 train_accuracy=float(history.train_accuracy[n_epochs]),
                 test_accuracy=float(history.test_accuracy[n_epochs]),
                 seconds=float(history.seconds[n_epochs]),
-                reached=float(history.seconds[reached[0]])
-                if len(reached) and reached[0] <= n_epochs
-                else None,
+                reached=float(history.seconds[int(first)]) if first <= n_epochs else None,
             )
 
 
