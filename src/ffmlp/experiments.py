@@ -1,7 +1,7 @@
 """The paper's experiments, run again.
 
-A *row* is one line of the paper's tables (`ffmlp.paper`). Running a row gives `Run` records, one for each
-method and split; `reproduce` writes them to one CSV file per row, whole or not at all, so that an
+A *row* is one line of the paper's tables (`ffmlp.paper`). Running a row gives `Run` records, one for
+each method and split; `reproduce` writes them to one CSV file per row, whole or not at all, so that an
 interrupted run goes on where it stopped.
 """
 

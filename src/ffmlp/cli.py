@@ -1,0 +1,83 @@
+"""The command line: ``ffmlp reproduce``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from sklearn.exceptions import ConvergenceWarning
+
+from ffmlp.paper import ROWS, ROWS_BY_KEY
+
+WRONG_INPUT = 2
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; the exit code is 2 for anything wrong with what was asked."""
+    options = _parser().parse_args(arguments)
+    try:
+        return _reproduce(options)
+    except (ValueError, OSError, ImportError) as error:
+        print(f"ffmlp: {error}", file=sys.stderr)
+        return WRONG_INPUT
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser("ffmlp", description="MLPs that are designed, not trained.")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    reproduce = commands.add_parser(
+        "reproduce",
+        help="run the paper's experiments again and set its numbers beside ours",
+        description="Run the paper's experiments again; an interrupted run goes on where it stopped.",
+    )
+    reproduce.add_argument("--out", type=Path, default=Path("reproduction"), help="folder to write to")
+    reproduce.add_argument("--rows", nargs="+", metavar="ROW", help="some rows only, such as iris xor")
+    reproduce.add_argument("--splits", type=int, help="random splits of each set (20; 5 for training)")
+    reproduce.add_argument("--quick", action="store_true", help="three splits, one for training")
+    reproduce.add_argument("--seed", type=int, default=0)
+    reproduce.add_argument("--pima", metavar="CSV", help="the Pima set as a file")
+    return parser
+
+
+def _reproduce(options: argparse.Namespace) -> int:
+    unknown = [key for key in options.rows or () if key not in ROWS_BY_KEY]
+    if unknown:
+        raise ValueError(f"unknown row {unknown[0]!r}. Known: {', '.join(ROWS_BY_KEY)}.")
+    if options.splits is not None and options.splits < 1:
+        raise ValueError(f"--splits must be at least 1, got {options.splits}.")
+    try:
+        import torch  # noqa: F401  needed by the runs; told before anything is written
+        from tqdm import tqdm
+    except ImportError as error:
+        raise ImportError(f"reproduce needs {error.name}: pip install 'ffmlp[reproduce]'") from error
+    from ffmlp import report
+    from ffmlp.experiments import Settings, n_runs, reproduce, write_whole
+
+    settings = Settings(options.seed, pima_path=options.pima)
+    if options.quick:
+        settings = Settings.quick(options.seed, options.pima)
+    if options.splits is not None:
+        trained = min(options.splits, settings.n_trained_splits)
+        settings = replace(settings, n_splits=options.splits, n_trained_splits=trained)
+    rows = [row for row in ROWS if options.rows is None or row.key in options.rows]
+    done = {path.stem for path in (options.out / "runs").glob("*.csv")}
+    total = sum(n_runs(row, settings) for row in rows if row.key not in done)
+    with tqdm(total=total, unit="run") as bar, warnings.catch_warnings():
+        # That a peer stops at its limit of iterations is part of what is compared.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        runs, missing = reproduce(rows, settings, options.out, lambda run: bar.update())
+    made = report.tables(runs, missing)
+    write_whole(options.out / "report.md", report.to_markdown(made).encode())
+    write_whole(options.out / "report.html", report.to_html(made).encode())
+    for key, reason in missing.items():
+        print(f"{key} is missing: {reason}", file=sys.stderr)
+    print(f"{len(runs)} runs: {options.out / 'report.html'}, report.md and runs.csv")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
