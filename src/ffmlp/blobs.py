@@ -77,8 +77,8 @@ class Scaling:
         largest = np.max(np.abs(X), axis=0).astype(np.float64)
         # Features are brought to unit size first: squares of 1e200 would overflow.
         size = np.where(largest > 0, largest, 1.0)
-        mean = share @ (X / size)
         deviation = X / size
+        mean = share @ deviation
         deviation -= mean
         deviation *= deviation
         scale = np.sqrt(share @ deviation)

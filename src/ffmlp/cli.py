@@ -7,6 +7,7 @@ import sys
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 
 from sklearn.exceptions import ConvergenceWarning
@@ -49,11 +50,11 @@ def _reproduce(options: argparse.Namespace) -> int:
         raise ValueError(f"unknown row {unknown[0]!r}. Known: {', '.join(ROWS_BY_KEY)}.")
     if options.splits is not None and options.splits < 1:
         raise ValueError(f"--splits must be at least 1, got {options.splits}.")
-    try:
-        import torch  # noqa: F401  needed by the runs; told before anything is written
-        from tqdm import tqdm
-    except ImportError as error:
-        raise ImportError(f"reproduce needs {error.name}: pip install 'ffmlp[reproduce]'") from error
+    for extra in ("torch", "tqdm"):  # told before anything is written
+        if find_spec(extra) is None:
+            raise ImportError(f"reproduce needs {extra}: pip install 'ffmlp[reproduce]'")
+    from tqdm import tqdm
+
     from ffmlp import report
     from ffmlp.experiments import Settings, n_runs, reproduce, write_whole
 

@@ -38,16 +38,6 @@ CIRCLE_AND_RING_NOISE = 0.2
 TWO_MOONS_NOISE = 0.3
 FOUR_MOONS_NOISE = 0.1
 
-PIMA_FEATURES = (
-    "pregnancies",
-    "glucose",
-    "blood pressure",
-    "skin thickness",
-    "insulin",
-    "body mass index",
-    "pedigree",
-    "age",
-)
 # Glucose, blood pressure, skin thickness, insulin and body mass index cannot be zero.
 _PIMA_POSITIVE = [1, 2, 3, 4, 5]
 _PIMA_SHAPE = (768, 9)
