@@ -1,8 +1,9 @@
 import pytest
 
 from ffmlp import datasets, experiments
-from ffmlp.experiments import Settings, n_runs, read_runs, reproduce, run_row, write_runs
+from ffmlp.experiments import Run, Settings, n_runs, reproduce, run_row
 from ffmlp.paper import ROWS, ROWS_BY_KEY
+from ffmlp.records import read_records, write_records
 
 pytest.importorskip("torch")
 pytestmark = pytest.mark.filterwarnings("ignore:Stochastic Optimizer")
@@ -54,8 +55,8 @@ def test_the_same_seed_gives_the_same_accuracies(iris_runs):
 
 
 def test_runs_survive_the_file(iris_runs, tmp_path):
-    write_runs(tmp_path / "runs.csv", iris_runs)
-    assert read_runs(tmp_path / "runs.csv") == iris_runs
+    write_records(tmp_path / "runs.csv", iris_runs, Run)
+    assert read_records(tmp_path / "runs.csv", Run) == iris_runs
     assert [path.name for path in tmp_path.iterdir()] == ["runs.csv"]
 
 
@@ -69,13 +70,13 @@ def test_an_interrupted_run_goes_on_where_it_stopped(tmp_path):
     with pytest.raises(KeyboardInterrupt):
         reproduce(rows, TINY, tmp_path, interrupt)
     assert [path.name for path in (tmp_path / "runs").iterdir()] == ["iris.csv"]
-    finished = read_runs(tmp_path / "runs" / "iris.csv")
+    finished = read_records(tmp_path / "runs" / "iris.csv", Run)
     seen = []
     runs, missing = reproduce(rows, TINY, tmp_path, seen.append)
     assert missing == {}
     assert {run.row for run in seen} == {"wine"}
     assert runs[: len(finished)] == finished
-    assert read_runs(tmp_path / "runs.csv") == runs
+    assert read_records(tmp_path / "runs.csv", Run) == runs
 
 
 def test_a_folder_of_other_settings_is_refused(tmp_path):

@@ -56,7 +56,8 @@ def _reproduce(options: argparse.Namespace) -> int:
     from tqdm import tqdm
 
     from ffmlp import report
-    from ffmlp.experiments import Settings, n_runs, reproduce, write_whole
+    from ffmlp.experiments import Settings, n_runs, reproduce
+    from ffmlp.records import write_whole
 
     settings = Settings(options.seed, pima_path=options.pima)
     if options.quick:

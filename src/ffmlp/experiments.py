@@ -7,13 +7,8 @@ interrupted run goes on where it stopped.
 
 from __future__ import annotations
 
-import csv
-import io
-import json
-import os
-import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -31,6 +26,7 @@ from ffmlp.backprop import BackpropClassifier
 from ffmlp.classifier import FFMLPClassifier
 from ffmlp.datasets import Dataset
 from ffmlp.paper import Row
+from ffmlp.records import claim, read_records, write_records
 
 N_EPOCHS = 50
 FEW_EPOCHS = 15
@@ -252,7 +248,8 @@ def reproduce(
     ValueError
         If the folder holds runs with other settings.
     """
-    _claim(folder, settings)
+    claim(folder, settings)
+    (folder / "runs").mkdir(exist_ok=True)
     missing = {}
     for row in rows:
         path = folder / "runs" / f"{row.key}.csv"
@@ -266,65 +263,12 @@ def reproduce(
         except datasets.DatasetUnavailableError as error:
             missing[row.key] = str(error)
             continue
-        write_runs(path, runs)
+        write_records(path, runs, Run)
     runs = [
         run
         for row in rows
         if row.key not in missing
-        for run in read_runs(folder / "runs" / f"{row.key}.csv")
+        for run in read_records(folder / "runs" / f"{row.key}.csv", Run)
     ]
-    write_runs(folder / "runs.csv", runs)
+    write_records(folder / "runs.csv", runs, Run)
     return runs, missing
-
-
-def _claim(folder: Path, settings: Settings) -> None:
-    """Make the folder one of these settings, or refuse it."""
-    (folder / "runs").mkdir(parents=True, exist_ok=True)
-    path, wanted = folder / "settings.json", json.dumps(asdict(settings), indent=2) + "\n"
-    if not path.exists():
-        write_whole(path, wanted.encode())
-    elif path.read_text(encoding="utf-8") != wanted:
-        raise ValueError(
-            f"{folder} holds runs with other settings (see {path.name}). Choose another folder."
-        )
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all."""
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-
-
-def write_runs(path: Path, runs: list[Run]) -> None:
-    """Runs as a tidy CSV file, one line each."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, [field.name for field in fields(Run)], lineterminator="\n")
-    writer.writeheader()
-    for run in runs:
-        writer.writerow(asdict(run))
-    write_whole(path, text.getvalue().encode())
-
-
-def read_runs(path: Path) -> list[Run]:
-    """The runs that `write_runs` wrote."""
-    with path.open(encoding="utf-8", newline="") as file:
-        return [_parsed_run(line) for line in csv.DictReader(file)]
-
-
-def _parsed_run(line: dict[str, str]) -> Run:
-    values: dict[str, Any] = {}
-    for field in fields(Run):
-        text = line[field.name]
-        if "str" in field.type:
-            values[field.name] = text
-        elif text == "":
-            values[field.name] = None
-        else:
-            values[field.name] = int(text) if "int" in field.type else float(text)
-    return Run(**values)
