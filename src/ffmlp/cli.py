@@ -1,4 +1,4 @@
-"""The command line: ``ffmlp reproduce``."""
+"""The command line: ``ffmlp reproduce`` and ``ffmlp benchmark``."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; the exit code is 2 for anything wrong with what was asked."""
     options = _parser().parse_args(arguments)
     try:
-        return _reproduce(options)
+        return options.run(options)
     except (ValueError, OSError, ImportError) as error:
         print(f"ffmlp: {error}", file=sys.stderr)
         return WRONG_INPUT
@@ -41,6 +41,22 @@ def _parser() -> argparse.ArgumentParser:
     reproduce.add_argument("--quick", action="store_true", help="three splits, one for training")
     reproduce.add_argument("--seed", type=int, default=0)
     reproduce.add_argument("--pima", metavar="CSV", help="the Pima set as a file")
+    reproduce.set_defaults(run=_reproduce)
+    benchmark = commands.add_parser(
+        "benchmark",
+        help="compare FF-MLP with other classifiers on built-in sets or your own",
+        description="Compare classifiers on repeated splits; interrupted, it goes on where it stopped.",
+    )
+    benchmark.add_argument(
+        "--data", type=Path, metavar="FOLDER", help="CSV files: a header, numbers, the label last"
+    )
+    benchmark.add_argument("--models", nargs="+", metavar="NAME", help="some models only")
+    benchmark.add_argument("--splits", type=int, default=5, help="random splits of each set (5)")
+    benchmark.add_argument("--max-rows", type=int, default=3000, help="training rows at most (3000)")
+    benchmark.add_argument("--jobs", type=int, default=1, help="runs at the same time (1)")
+    benchmark.add_argument("--out", type=Path, default=Path("benchmark"), help="folder to write to")
+    benchmark.add_argument("--seed", type=int, default=0)
+    benchmark.set_defaults(run=_benchmark)
     return parser
 
 
@@ -77,6 +93,40 @@ def _reproduce(options: argparse.Namespace) -> int:
     write_whole(options.out / "report.html", report.to_html(made).encode())
     for key, reason in missing.items():
         print(f"{key} is missing: {reason}", file=sys.stderr)
+    print(f"{len(runs)} runs: {options.out / 'report.html'}, report.md and runs.csv")
+    return 0
+
+
+def _benchmark(options: argparse.Namespace) -> int:
+    for name in ("splits", "max_rows", "jobs"):
+        if getattr(options, name) < 1:
+            flag = name.replace("_", "-")
+            raise ValueError(f"--{flag} must be at least 1, got {getattr(options, name)}.")
+    if options.seed < 0:
+        raise ValueError(f"--seed must not be negative, got {options.seed}.")
+    if find_spec("tqdm") is None:
+        raise ImportError("benchmark needs tqdm: pip install 'ffmlp[benchmark]'")
+    from tqdm import tqdm
+
+    from ffmlp import benchmark_report as report
+    from ffmlp.benchmark import Settings, benchmark
+    from ffmlp.benchmark_sets import built_in, from_folder
+    from ffmlp.peers import chosen
+
+    models, missing = chosen(options.models)
+    if options.data is None:
+        sets, missing_sets = built_in(options.seed)
+        missing |= missing_sets
+    else:
+        sets = from_folder(options.data)
+    settings = Settings.of(sets, options.seed, options.splits, options.max_rows)
+    with tqdm(total=len(sets) * options.splits * len(models), unit="run") as bar:
+        runs = benchmark(sets, models, settings, options.out, options.jobs, lambda run: bar.update())
+    results = report.Results.of(runs, settings)
+    made = report.write_pages(results, settings, missing, options.out)
+    print(report.to_text(made[0]))
+    for what, reason in missing.items():
+        print(f"{what} not run: {reason}", file=sys.stderr)
     print(f"{len(runs)} runs: {options.out / 'report.html'}, report.md and runs.csv")
     return 0
 

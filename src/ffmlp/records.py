@@ -55,7 +55,11 @@ def write_records(path: Path, records: Sequence[Any], kind: type[Any]) -> None:
 def read_records(path: Path, kind: type[Record]) -> list[Record]:
     """The records that `write_records` wrote."""
     with path.open(encoding="utf-8", newline="") as file:
-        return [_parsed(line, kind) for line in csv.DictReader(file)]
+        reader = csv.DictReader(file)
+        names = [field.name for field in fields(kind)]  # type: ignore[arg-type]
+        if list(reader.fieldnames or ()) != names:
+            raise ValueError(f"{path} must have the columns {', '.join(names)}. Choose another folder.")
+        return [_parsed(line, kind) for line in reader]
 
 
 def _parsed(line: dict[str, str], kind: type[Any]) -> Any:

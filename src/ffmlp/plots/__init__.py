@@ -1,4 +1,4 @@
-"""Figures of samples, decision regions, neuron responses and the network itself.
+"""Figures of samples, decision regions, neuron responses, the network itself and comparisons.
 
 Every class computes in a classmethod, keeps what it draws as attributes and draws in ``plot``, as
 scikit-learn's displays do; ``plot`` sets ``figure_``, and ``ax_`` or ``axes_``. A title of ``None`` is
@@ -10,10 +10,12 @@ from ffmlp.plots.architecture import NetworkDisplay
 from ffmlp.plots.curves import AccuracyCurvesDisplay
 from ffmlp.plots.responses import ResponsesDisplay, TwoNeuronDisplay
 from ffmlp.plots.samples import DecisionRegionsDisplay, HyperplanesDisplay, SamplesDisplay
+from ffmlp.plots.tradeoff import AccuracyTimeDisplay
 from ffmlp.plots.view import View
 
 __all__ = [
     "AccuracyCurvesDisplay",
+    "AccuracyTimeDisplay",
     "DecisionRegionsDisplay",
     "HyperplanesDisplay",
     "NetworkDisplay",

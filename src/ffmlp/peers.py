@@ -1,0 +1,164 @@
+"""The classifiers that ``ffmlp benchmark`` compares: FF-MLP's designs and their peers.
+
+Each model is a factory that takes a seed. All run on one thread. Models that measure distances or take
+gradient steps get standardised features.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from importlib.util import find_spec
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+
+from ffmlp.classifier import FFMLPClassifier
+
+
+class SampledNetworkClassifier(ClassifierMixin, BaseEstimator):
+    """One hidden layer of tanh neurons sampled from pairs of samples, least squares after it (SWIM).
+
+    The widths and the cut-off are those of the example of the package ``swimnetworks``.
+    """
+
+    def __init__(self, random_state: int = 0) -> None:
+        self.random_state = random_state
+
+    def fit(self, X: NDArray, y: NDArray) -> SampledNetworkClassifier:
+        """Sample the hidden layer and solve for the output layer."""
+        from swimnetworks import Dense, Linear
+
+        self.classes_, numbers = np.unique(y, return_inverse=True)
+        hidden = Dense(
+            layer_width=512, activation="tanh", parameter_sampler="tanh", random_seed=self.random_state
+        )
+        self.network_ = Pipeline([("hidden", hidden), ("output", Linear(regularization_scale=1e-10))])
+        self.network_.fit(X, np.eye(len(self.classes_))[numbers])
+        return self
+
+    def predict(self, X: NDArray) -> NDArray:
+        """The class of the largest output."""
+        return self.classes_[self.network_.transform(X).argmax(axis=1)]
+
+
+def _xgboost(seed: int) -> Any:
+    from xgboost import XGBClassifier
+
+    return XGBClassifier(n_jobs=1, random_state=seed)
+
+
+def _lightgbm(seed: int) -> Any:
+    from lightgbm import LGBMClassifier
+
+    return LGBMClassifier(n_jobs=1, random_state=seed, verbose=-1)
+
+
+def _realmlp(seed: int) -> Any:
+    import torch
+    from pytabkit import RealMLP_TD_Classifier
+
+    torch.set_num_threads(1)
+    logging.getLogger("pytorch_lightning").setLevel(logging.ERROR)  # it greets before every fit
+    return RealMLP_TD_Classifier(device="cpu", random_state=seed, n_threads=1, verbosity=0)
+
+
+def _scaled(classifier: Any) -> Pipeline:
+    return make_pipeline(StandardScaler(), classifier)
+
+
+OWN: dict[str, Callable[[int], Any]] = {
+    "ffmlp": lambda seed: FFMLPClassifier(random_state=seed),
+    "ffmlp-paper": lambda seed: FFMLPClassifier(
+        n_components=2, error_threshold=0.05, design="region", random_state=seed
+    ),
+}
+
+MODELS: dict[str, Callable[[int], Any]] = {
+    **OWN,
+    "lda": lambda seed: LinearDiscriminantAnalysis(),
+    # Unregularised, QDA refuses collinear features and classes of fewer samples than features.
+    "qda": lambda seed: _scaled(QuadraticDiscriminantAnalysis(solver="eigen", shrinkage="auto")),
+    "logistic": lambda seed: _scaled(LogisticRegression(max_iter=1000)),
+    "svm": lambda seed: _scaled(SVC()),
+    "forest": lambda seed: RandomForestClassifier(n_estimators=200, random_state=seed),
+    "boosting": lambda seed: HistGradientBoostingClassifier(random_state=seed),
+    "mlp": lambda seed: _scaled(MLPClassifier(max_iter=300, random_state=seed)),
+    "xgboost": _xgboost,
+    "lightgbm": _lightgbm,
+    "swim": lambda seed: _scaled(SampledNetworkClassifier(seed)),
+    "realmlp": _realmlp,
+}
+
+# The package that a model needs besides the core ones.
+PACKAGES = {
+    "xgboost": "xgboost",
+    "lightgbm": "lightgbm",
+    "swim": "swimnetworks",
+    "realmlp": "pytabkit",
+}
+
+
+def why_not(model: str) -> str | None:
+    """Why a model cannot be run here and what to do about it; None if it can."""
+    package = PACKAGES.get(model)
+    if package is None or find_spec(package) is not None:
+        return None
+    return f"{package} is not installed: pip install {package}"
+
+
+def chosen(names: Sequence[str] | None) -> tuple[list[str], dict[str, str]]:
+    """The models to run, and why others cannot be; all that can be run if no names are given.
+
+    Raises
+    ------
+    ValueError
+        If a name is unknown.
+    ImportError
+        If a model that was asked for is not installed.
+    """
+    if names is None:
+        missing = {model: reason for model in MODELS if (reason := why_not(model))}
+        return [model for model in MODELS if model not in missing], missing
+    for name in names:
+        if name not in MODELS:
+            raise ValueError(f"unknown model {name!r}. Known: {', '.join(MODELS)}.")
+        if reason := why_not(name):
+            raise ImportError(f"the model {name} cannot be run: {reason}")
+    return list(dict.fromkeys(names)), {}
+
+
+def n_parameters(model: Any) -> int | None:
+    """Numbers that a fitted model consists of; None for trees, where they are not comparable.
+
+    Standardisation before a model is not counted: it can be merged into the first layer.
+    """
+    if isinstance(model, Pipeline):
+        return n_parameters(model[-1])
+    if isinstance(model, FFMLPClassifier):
+        # Those of stages 2 and 3 are too many to make the matrices just to count them.
+        return sum((before + 1) * after for before, after in pairwise(model.network_.layer_sizes))
+    if isinstance(model, LinearDiscriminantAnalysis | LogisticRegression):
+        return model.coef_.size + model.intercept_.size
+    if isinstance(model, QuadraticDiscriminantAnalysis):
+        n_classes, n_features = model.means_.shape
+        return n_classes * (1 + n_features + n_features * (n_features + 1) // 2)
+    if isinstance(model, SVC):
+        return model.support_vectors_.size + model.dual_coef_.size + model.intercept_.size
+    if isinstance(model, MLPClassifier):
+        return sum(weights.size for weights in (*model.coefs_, *model.intercepts_))
+    if isinstance(model, SampledNetworkClassifier):
+        return sum(int(layer.n_parameters) for layer in model.network_)
+    if type(model).__name__ == "RealMLP_TD_Classifier":
+        return sum(weights.numel() for weights in model.alg_interface_.model.parameters())
+    return None

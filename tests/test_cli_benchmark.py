@@ -1,0 +1,89 @@
+import pytest
+
+from ffmlp import peers
+from ffmlp.cli import main
+
+pytest.importorskip("tqdm")
+
+SMALL = "f,g,label\n" + "".join(f"{row},{-row},{'ab'[row > 9]}\n" for row in range(20))
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder of one set, which is not where the command runs."""
+    data, here = tmp_path / "data", tmp_path / "here"
+    data.mkdir()
+    here.mkdir()
+    (data / "small.csv").write_text(SMALL, encoding="utf-8")
+    monkeypatch.chdir(here)
+    return data
+
+
+def test_benchmark_writes_a_report_and_resumes(folder, tmp_path, capsys):
+    arguments = ["benchmark", "--data", str(folder), "--splits", "2", "--models", "ffmlp", "lda"]
+    assert main(arguments) == 0
+    out = tmp_path / "here" / "benchmark"
+    names = {path.name for path in out.iterdir()}
+    assert {"report.html", "report.md", "runs.csv", "settings.json"} <= names
+    assert "4 runs: benchmark/report.html" in capsys.readouterr().out
+    before = (out / "runs.csv").read_text(encoding="utf-8")
+    assert main([*arguments, "qda"]) == 0
+    after = (out / "runs.csv").read_text(encoding="utf-8").splitlines()
+    assert set(before.splitlines()) <= set(after)
+    assert len(after) == 7
+    shown = capsys.readouterr().out
+    assert all(model in shown for model in ("ffmlp", "lda", "qda"))
+    assert main([*arguments, "--seed", "1"]) == 2
+    assert "holds runs with other settings" in capsys.readouterr().err
+    assert (out / "runs.csv").read_text(encoding="utf-8").splitlines() == after
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--models", "mars"], "unknown model 'mars'. Known: ffmlp, ffmlp-paper, lda, qda,"),
+        (
+            ["--models", "lda", "gone"],
+            "gone cannot be run: no_such is not installed: pip install no_such",
+        ),
+        (["--splits", "0"], "--splits must be at least 1, got 0"),
+        (["--max-rows", "0"], "--max-rows must be at least 1, got 0"),
+        (["--max-rows", "1"], "--max-rows must be at least 2, the classes of small, got 1"),
+        (["--jobs", "-1"], "--jobs must be at least 1, got -1"),
+        (["--seed", "-1"], "--seed must not be negative, got -1"),
+        (["--data", "nowhere"], "--data must be a folder of CSV files, got nowhere"),
+        (["--out", "/dev/null/x"], "/dev/null"),
+    ],
+)
+def test_wrong_input_is_told_with_exit_code_2(folder, tmp_path, capsys, monkeypatch, arguments, message):
+    monkeypatch.setitem(peers.MODELS, "gone", print)
+    monkeypatch.setitem(peers.PACKAGES, "gone", "no_such")
+    assert main(["benchmark", "--data", str(folder), *arguments]) == 2
+    assert message in capsys.readouterr().err
+    assert list((tmp_path / "here").iterdir()) == []
+
+
+def test_a_bad_file_is_told_before_anything_is_run(folder, tmp_path, capsys):
+    (folder / "zebra.csv").write_text("f,label\n1,a\n?,b\n", encoding="utf-8")
+    assert main(["benchmark", "--data", str(folder), "--models", "lda"]) == 2
+    assert (
+        "zebra.csv, line 3, column 1 ('f'): a finite number is needed, got '?'"
+        in capsys.readouterr().err
+    )
+    assert list((tmp_path / "here").iterdir()) == []
+
+
+def test_models_that_are_not_installed_are_told(folder, capsys, monkeypatch):
+    monkeypatch.setattr(peers, "MODELS", {name: peers.MODELS[name] for name in ("lda", "qda")})
+    monkeypatch.setitem(peers.PACKAGES, "qda", "no_such")
+    assert main(["benchmark", "--data", str(folder), "--splits", "1"]) == 0
+    captured = capsys.readouterr()
+    assert "qda not run: no_such is not installed: pip install no_such" in captured.err
+    assert "1 runs" in captured.out
+
+
+def test_missing_tqdm_is_told_with_exit_code_2(folder, tmp_path, capsys, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "tqdm", None)
+    assert main(["benchmark", "--data", str(folder)]) == 2
+    assert "pip install 'ffmlp[benchmark]'" in capsys.readouterr().err
+    assert list((tmp_path / "here").iterdir()) == []
