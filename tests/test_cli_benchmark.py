@@ -50,7 +50,7 @@ def test_benchmark_writes_a_report_and_resumes(folder, tmp_path, capsys):
         (["--max-rows", "0"], "--max-rows must be at least 1, got 0"),
         (["--max-rows", "1"], "--max-rows must be at least 2, the classes of small, got 1"),
         (["--jobs", "-1"], "--jobs must be at least 1, got -1"),
-        (["--seed", "-1"], "--seed must not be negative, got -1"),
+        (["--seed", "-1"], "--seed must be at least 0 and below 2^31, got -1"),
         (["--data", "nowhere"], "--data must be a folder of CSV files, got nowhere"),
         (["--out", "/dev/null/x"], "/dev/null"),
     ],

@@ -102,8 +102,8 @@ def _benchmark(options: argparse.Namespace) -> int:
         if getattr(options, name) < 1:
             flag = name.replace("_", "-")
             raise ValueError(f"--{flag} must be at least 1, got {getattr(options, name)}.")
-    if options.seed < 0:
-        raise ValueError(f"--seed must not be negative, got {options.seed}.")
+    if not 0 <= options.seed < 2**31:
+        raise ValueError(f"--seed must be at least 0 and below 2^31, got {options.seed}.")
     if find_spec("tqdm") is None:
         raise ImportError("benchmark needs tqdm: pip install 'ffmlp[benchmark]'")
     from tqdm import tqdm
