@@ -220,10 +220,10 @@ def write_pages(
     if find_spec("matplotlib") is not None and has_runs:
         png, text = figure(results), "Mean accuracy against median fit time of each model"
         write_whole(folder / FIGURE, png)
-        markdown += f"\n![{text}]({FIGURE})\n"
+        markdown = markdown.replace("\n", f"\n\n![{text}]({FIGURE})\n", 1)
         source = f"data:image/png;base64,{base64.b64encode(png).decode()}"
         image = f'<p><img src="{source}" alt="{text}" style="max-width:100%"></p>'
-        page = page.replace("</body>", f"{image}</body>")
+        page = page.replace("</h1>", f"</h1>{image}", 1)
     write_whole(folder / "report.md", markdown.encode())
     write_whole(folder / "report.html", page.encode())
     return made
