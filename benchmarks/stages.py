@@ -86,7 +86,7 @@ def gaussian_classes(
 def pruning_against_naive() -> None:
     print("\nPruning 4-new-moons against the naive procedure (1200 rows, threshold 0.05)")
     X, y = four_moons(1200)
-    full = FFMLPClassifier(3, error_threshold=None, random_state=0).fit(X, y)
+    full = FFMLPClassifier(3, design="region", error_threshold=None, random_state=0).fit(X, y)
     codes = full.hyperplanes_.log_odds(X) > 0
     start = perf_counter()
     deleted, error_rates = naive.prune(codes, y, 4, 0.05)
@@ -153,7 +153,7 @@ def fit_against_mixtures(loaded: bool) -> None:
         ours, theirs = [], []
         for seed in range(15):
             start = perf_counter()
-            FFMLPClassifier(k, error_threshold=threshold, random_state=seed).fit(X, y)
+            FFMLPClassifier(k, design="region", error_threshold=threshold, random_state=seed).fit(X, y)
             middle = perf_counter()
             for label in np.unique(y):
                 GaussianMixture(k, random_state=seed).fit(X[y == label])
@@ -184,8 +184,8 @@ def memory_above_start(action: Callable[[], object]) -> tuple[float, float]:
 def scale(n_rows: int) -> None:
     """Fit and predict in this process alone; called in a fresh one by `scaling`."""
     X, y, _ = gaussian_classes(n_rows)
-    clf = FFMLPClassifier(3, random_state=0)
-    unpruned = FFMLPClassifier(3, error_threshold=None, random_state=0).fit(X, y)
+    clf = FFMLPClassifier(3, design="region", error_threshold=0.05, random_state=0)
+    unpruned = FFMLPClassifier(3, design="region", error_threshold=None, random_state=0).fit(X, y)
     moved = X + 0.5
     fit = memory_above_start(lambda: clf.fit(X, y))
     predict = memory_above_start(lambda: clf.predict(X))
@@ -239,7 +239,9 @@ def accuracy(pima: Path | None, n_splits: int) -> None:
             X_train, X_test, y_train, y_test = train_test_split(
                 X, y, test_size=0.4, random_state=seed, stratify=y
             )
-            clf = FFMLPClassifier(k, error_threshold=threshold, random_state=seed).fit(X_train, y_train)
+            clf = FFMLPClassifier(k, design="region", error_threshold=threshold, random_state=seed).fit(
+                X_train, y_train
+            )
             train.append(100 * clf.score(X_train, y_train))
             test.append(100 * clf.score(X_test, y_test))
             sizes.append(clf.network_.layer_sizes[1:3])

@@ -11,7 +11,7 @@ def main() -> None:
     X_train, X_test, y_train, y_test = train_test_split(
         iris.data, iris.target_names[iris.target], test_size=0.4, stratify=iris.target, random_state=1
     )
-    clf = FFMLPClassifier(random_state=0).fit(X_train, y_train)
+    clf = FFMLPClassifier(2, design="region", error_threshold=0.05, random_state=0).fit(X_train, y_train)
     network = clf.network_
     print("neurons: {} → {} → {} → {}".format(*network.layer_sizes))
     print(f"designed in {1e3 * sum(clf.timings_.values()):.1f} ms, no backpropagation")

@@ -3,6 +3,8 @@
 import numpy as np
 from sklearn.datasets import load_iris, make_moons
 
+from ffmlp import FFMLPClassifier
+
 IRIS = load_iris(return_X_y=True)
 
 
@@ -28,3 +30,8 @@ def overlapping(n_samples, n_features=3, n_classes=3, seed=0):
     y = np.arange(n_samples) % n_classes
     centres = rng.normal(size=(n_classes, n_features))
     return centres[y] + rng.normal(size=(n_samples, n_features)), y
+
+
+def region_design(n_components=2, *, error_threshold=0.05, **parameters):
+    """The paper's design, with the paper's parameters unless told otherwise."""
+    return FFMLPClassifier(n_components, design="region", error_threshold=error_threshold, **parameters)

@@ -2,11 +2,11 @@ import pickle
 
 import numpy as np
 import pytest
-from problems import xor
+from problems import region_design, xor
 from sklearn.preprocessing import scale
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from ffmlp import FFMLPClassifier, datasets
+from ffmlp import datasets
 from ffmlp.backprop import BackpropClassifier
 
 torch = pytest.importorskip("torch")
@@ -26,7 +26,7 @@ def moons():
 
 def test_starts_from_the_designed_network(moons):
     X, y, X_test, y_test = moons
-    designed = FFMLPClassifier(3, random_state=0).fit(X, y)
+    designed = region_design(3, random_state=0).fit(X, y)
     bp = BackpropClassifier(initial_network=designed.network_, n_epochs=0).fit(X, y, X_test, y_test)
     for ours, theirs in zip(bp.weights_, designed.network_.weights, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-6)
@@ -94,7 +94,7 @@ def test_nine_blobs_suffer_from_backpropagation_as_in_the_paper():
     """89 % as designed; the paper has 71 % after 50 epochs of backpropagation."""
     data = datasets.load("nine_blobs")
     X = scale(data.X)
-    designed = FFMLPClassifier(error_threshold=0.1).fit(X, data.y, blobs=data.blobs)
+    designed = region_design(error_threshold=0.1).fit(X, data.y, blobs=data.blobs)
     assert designed.score(X, data.y) > 0.87
     tuned = BackpropClassifier(initial_network=designed.network_, n_epochs=10, random_state=0)
     assert tuned.fit(X, data.y).score(X, data.y) < 0.85
@@ -118,7 +118,7 @@ def test_wrong_parameters(parameters, message):
 
 def test_a_network_of_other_data_is_refused():
     X, y, _ = xor(40)
-    network = FFMLPClassifier(random_state=0).fit(np.hstack([X, X]), y).network_
+    network = region_design(random_state=0).fit(np.hstack([X, X]), y).network_
     with pytest.raises(ValueError, match="takes 4 features and 2 classes, the data have 2 and 2"):
         BackpropClassifier(initial_network=network).fit(X, y)
 

@@ -2,11 +2,12 @@ import gzip
 
 import numpy as np
 import pytest
+from problems import region_design
 from sklearn.datasets import load_iris
 from sklearn.dummy import DummyClassifier
 from sklearn.metrics import log_loss as sklearn_log_loss
 
-from ffmlp import FFMLPClassifier, benchmark_report, peers
+from ffmlp import benchmark_report, peers
 from ffmlp.benchmark import BenchmarkRun, Settings, at_most, benchmark, log_loss, run_one
 from ffmlp.benchmark_report import MARK, TITLE, Results, ranks, tables, to_text, wins, write_pages
 from ffmlp.benchmark_sets import built_in, checksum, from_folder, labelled
@@ -148,7 +149,7 @@ def test_every_installed_model_learns_iris(model):
 
 
 def test_parameters_are_those_of_the_weights():
-    clf = FFMLPClassifier(random_state=0).fit(IRIS.X, IRIS.y)
+    clf = region_design(random_state=0).fit(IRIS.X, IRIS.y)
     network = clf.network_
     assert peers.n_parameters(clf) == sum(part.size for part in (*network.weights, *network.biases))
     qda = peers.MODELS["qda"](0).fit(IRIS.X, IRIS.y)

@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from problems import IRIS, four_moons, overlapping, xor
+from problems import IRIS, four_moons, overlapping, region_design, xor
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import load_iris
@@ -21,9 +21,11 @@ from ffmlp import FFMLPClassifier
 @parametrize_with_checks(
     [
         FFMLPClassifier(),
-        FFMLPClassifier(1),
-        FFMLPClassifier(3, error_threshold=None),
-        FFMLPClassifier(discriminant="heteroscedastic", pruning="optimal"),
+        FFMLPClassifier(design="blob"),
+        FFMLPClassifier(1, class_weight="balanced"),
+        region_design(),
+        region_design(1),
+        region_design(discriminant="heteroscedastic", pruning="optimal"),
     ]
 )
 @pytest.mark.filterwarnings("ignore:class .* has too few distinct samples")
@@ -41,7 +43,7 @@ def designs_equal(a, b):
 def test_dataframes_keep_their_feature_names():
     pytest.importorskip("pandas")
     X, y = load_iris(return_X_y=True, as_frame=True)
-    clf = FFMLPClassifier(random_state=0).fit(X, y)
+    clf = region_design(random_state=0).fit(X, y)
     assert clf.feature_names_in_.tolist() == list(X.columns)
     assert clf.network_.meaning(0, 2) == "feature petal length (cm)"
     with pytest.raises(ValueError, match="feature names"):
@@ -60,8 +62,8 @@ def test_dataframes_keep_their_feature_names():
 )
 def test_any_label_type(labels):
     X, y = IRIS
-    reference = FFMLPClassifier(random_state=0).fit(X, y)
-    clf = FFMLPClassifier(random_state=0).fit(X, labels[y])
+    reference = region_design(random_state=0).fit(X, y)
+    clf = region_design(random_state=0).fit(X, labels[y])
     np.testing.assert_array_equal(clf.classes_, labels)
     np.testing.assert_array_equal(clf.predict(X), labels[reference.predict(X)])
     assert clf.predict(X).dtype == labels.dtype
@@ -69,7 +71,7 @@ def test_any_label_type(labels):
 
 def test_boolean_labels():
     X, y = overlapping(100, n_classes=2)
-    clf = FFMLPClassifier(random_state=0).fit(X, y == 1)
+    clf = region_design(random_state=0).fit(X, y == 1)
     assert clf.classes_.tolist() == [False, True]
     np.testing.assert_array_equal(clf.predict(X), clf.decision_function(X) > 0)
 
@@ -78,27 +80,27 @@ def test_components_by_class():
     X, y = IRIS
     names = np.array(["setosa", "versicolor", "virginica"])
     components = {"setosa": 1, "versicolor": 3, "virginica": 2}
-    clf = FFMLPClassifier(components, random_state=0).fit(X, names[y])
+    clf = region_design(components, random_state=0).fit(X, names[y])
     assert np.bincount(clf.blobs_.classes).tolist() == [1, 3, 2]
     assert len(clf.hyperplanes_) + len(clf.pruning_path_.deleted) == 1 * 3 + 1 * 2 + 3 * 2
 
 
 def test_given_blobs_are_used_as_they_are():
     X, y, blob = xor(400)
-    clf = FFMLPClassifier(n_components=7, error_threshold=None).fit(X, y, blobs=blob)
+    clf = region_design(n_components=7, error_threshold=None).fit(X, y, blobs=blob)
     assert len(clf.blobs_) == 4
     for number in range(4):
         np.testing.assert_allclose(clf.blobs_.means[number], X[blob == number].mean(axis=0))
-    by_name = FFMLPClassifier(error_threshold=None).fit(X, y, blobs=np.array(list("pqrs"))[blob])
+    by_name = region_design(error_threshold=None).fit(X, y, blobs=np.array(list("pqrs"))[blob])
     assert designs_equal(clf, by_name)
 
 
 def test_weights_are_repetitions_and_zero_leaves_out():
     X, y = overlapping(150, 2)
     times = np.random.default_rng(0).integers(0, 4, size=150)
-    weighted = FFMLPClassifier(2, random_state=0).fit(X, y, sample_weight=times)
+    weighted = region_design(2, random_state=0).fit(X, y, sample_weight=times)
     rows = np.random.default_rng(1).permutation(np.repeat(np.arange(150), times))
-    repeated = FFMLPClassifier(2, random_state=0).fit(X[rows], y[rows])
+    repeated = region_design(2, random_state=0).fit(X[rows], y[rows])
     np.testing.assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X))
     np.testing.assert_allclose(weighted.hyperplanes_.weights, repeated.hyperplanes_.weights, rtol=1e-6)
     np.testing.assert_allclose(weighted.regions_.counts, repeated.regions_.counts)
@@ -106,9 +108,9 @@ def test_weights_are_repetitions_and_zero_leaves_out():
 
 def test_weights_below_one_are_relative():
     X, y = overlapping(300, 3)
-    even = FFMLPClassifier(2, random_state=0).fit(X, y)
-    shares = FFMLPClassifier(2, random_state=0).fit(X, y, sample_weight=np.full(300, 1 / 300))
-    tiny = FFMLPClassifier(2, random_state=0).fit(X, y, sample_weight=np.full(300, 1e-300))
+    even = region_design(2, random_state=0).fit(X, y)
+    shares = region_design(2, random_state=0).fit(X, y, sample_weight=np.full(300, 1 / 300))
+    tiny = region_design(2, random_state=0).fit(X, y, sample_weight=np.full(300, 1e-300))
     for weighted in (shares, tiny):
         np.testing.assert_array_equal(weighted.pruning_path_.deleted, even.pruning_path_.deleted)
         np.testing.assert_allclose(weighted.hyperplanes_.weights, even.hyperplanes_.weights)
@@ -119,10 +121,10 @@ def test_order_of_rows_and_memory_does_not_matter_for_discrete_features(seed):
     rng = np.random.default_rng(seed)
     X = rng.integers(0, 2, size=(200, 6)).astype(float)
     y = rng.integers(0, 2, size=200)
-    reference = FFMLPClassifier(3, random_state=0).fit(X, y)
+    reference = region_design(3, random_state=0).fit(X, y)
     order = rng.permutation(200)
-    shuffled = FFMLPClassifier(3, random_state=0).fit(X[order], y[order])
-    fortran = FFMLPClassifier(3, random_state=0).fit(np.asfortranarray(X), y)
+    shuffled = region_design(3, random_state=0).fit(X[order], y[order])
+    fortran = region_design(3, random_state=0).fit(np.asfortranarray(X), y)
     for other in (shuffled, fortran):
         np.testing.assert_allclose(other.hyperplanes_.weights, reference.hyperplanes_.weights, rtol=1e-6)
 
@@ -130,7 +132,7 @@ def test_order_of_rows_and_memory_does_not_matter_for_discrete_features(seed):
 def test_weights_reach_given_blobs_too():
     X, y, blob = xor(200)
     weight = (np.arange(200) % 3).astype(float)
-    clf = FFMLPClassifier().fit(X, y, blobs=blob, sample_weight=weight)
+    clf = region_design().fit(X, y, blobs=blob, sample_weight=weight)
     expected = np.average(X[blob == 1], axis=0, weights=weight[blob == 1])
     np.testing.assert_allclose(clf.blobs_.means[1], expected)
 
@@ -140,7 +142,7 @@ def test_weights_reach_given_blobs_too():
 
 def test_fitted_attributes():
     X, y = four_moons(600)
-    clf = FFMLPClassifier(3, random_state=0).fit(X, y)
+    clf = region_design(3, random_state=0).fit(X, y)
     n_blobs, n_planes, n_regions = len(clf.blobs_), len(clf.hyperplanes_), len(clf.regions_)
     assert n_blobs == 12
     assert clf.blobs_.classes.tolist() == [0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3]
@@ -165,7 +167,7 @@ def test_fitted_attributes():
 
 
 def test_no_pruning():
-    clf = FFMLPClassifier(2, error_threshold=None, random_state=0).fit(*IRIS)
+    clf = region_design(2, error_threshold=None, random_state=0).fit(*IRIS)
     assert len(clf.hyperplanes_) == 12
     assert len(clf.pruning_path_.deleted) == 0
 
@@ -174,32 +176,32 @@ def test_no_pruning():
 def test_no_pruning_with_fractional_weights(seed):
     X, y, _ = xor(100, seed)
     weight = np.random.default_rng(seed).uniform(size=100)
-    clf = FFMLPClassifier(error_threshold=None, random_state=0).fit(X, y, sample_weight=weight)
+    clf = region_design(error_threshold=None, random_state=0).fit(X, y, sample_weight=weight)
     assert len(clf.pruning_path_.deleted) == 0
 
 
 def test_clone_pickle_pipeline_and_grid_search():
     X, y = IRIS
-    clf = FFMLPClassifier({0: 1, 1: 2, 2: 2}, error_threshold=0.1, random_state=3)
+    clf = region_design({0: 1, 1: 2, 2: 2}, error_threshold=0.1, random_state=3)
     twin = clone(clf)
     assert twin.get_params() == clf.get_params()
     clf.fit(X, y)
     revived = pickle.loads(pickle.dumps(clf))
     np.testing.assert_array_equal(revived.predict_proba(X), clf.predict_proba(X))
-    pipeline = make_pipeline(StandardScaler(), FFMLPClassifier(random_state=0))
+    pipeline = make_pipeline(StandardScaler(), region_design(random_state=0))
     assert cross_val_score(pipeline, X, y, cv=3).min() > 0.9
     search = GridSearchCV(
-        FFMLPClassifier(random_state=0), {"n_components": [1, 2], "error_threshold": [None, 0.05]}, cv=3
+        region_design(random_state=0), {"n_components": [1, 2], "error_threshold": [None, 0.05]}, cv=3
     )
     assert search.fit(X, y).best_score_ > 0.9
 
 
 def test_same_seed_same_network_on_any_number_of_threads():
     X, y = overlapping(3000, 12)
-    reference = FFMLPClassifier(3, random_state=0).fit(X, y)
-    assert designs_equal(reference, FFMLPClassifier(3, random_state=0).fit(X, y))
+    reference = region_design(3, random_state=0).fit(X, y)
+    assert designs_equal(reference, region_design(3, random_state=0).fit(X, y))
     with threadpool_limits(1):
-        alone = FFMLPClassifier(3, random_state=0).fit(X, y)
+        alone = region_design(3, random_state=0).fit(X, y)
         assert designs_equal(reference, alone)
         np.testing.assert_array_equal(reference.predict(X), alone.predict(X))
 
@@ -207,7 +209,7 @@ def test_same_seed_same_network_on_any_number_of_threads():
 def test_prediction_does_not_depend_on_the_other_rows():
     X, y = overlapping(1000, 5)
     X = np.round(X)  # samples that lie exactly on hyperplanes are likely on a grid
-    clf = FFMLPClassifier(2, random_state=0).fit(X, y)
+    clf = region_design(2, random_state=0).fit(X, y)
     whole = clf.predict_proba(X)
     np.testing.assert_array_equal(
         np.vstack([clf.predict_proba(X[i : i + 1]) for i in range(300)]), whole[:300]
@@ -218,7 +220,7 @@ def test_prediction_does_not_depend_on_the_other_rows():
 def test_memory_of_predict_grows_neither_with_classes_nor_with_regions():
     rng = np.random.default_rng(0)
     y = np.arange(1000) % 50
-    clf = FFMLPClassifier(1, error_threshold=None).fit(rng.normal(size=(1000, 1)) + 10 * y[:, None], y)
+    clf = region_design(1, error_threshold=None).fit(rng.normal(size=(1000, 1)) + 10 * y[:, None], y)
     X = rng.uniform(-10, 510, size=(400_000, 1))
     clf.predict(X[:1])
     tracemalloc.start()
@@ -232,27 +234,27 @@ def test_memory_of_predict_grows_neither_with_classes_nor_with_regions():
 def test_float32_samples_predict_like_their_float64_copies():
     X, y = four_moons(400)
     X = X.astype(np.float32)
-    clf = FFMLPClassifier(3, random_state=0).fit(X, y)
+    clf = region_design(3, random_state=0).fit(X, y)
     np.testing.assert_array_equal(clf.predict(X), clf.predict(X.astype(np.float64)))
 
 
 def test_scaling_of_the_features_does_not_matter():
     X, y = IRIS
-    reference = FFMLPClassifier(random_state=0).fit(X, y)
+    reference = region_design(random_state=0).fit(X, y)
     scale, shift = np.array([1e-12, 1e12, 1.0, 1e3]), np.array([0.0, 1e12, -5.0, 1e4])
-    clf = FFMLPClassifier(random_state=0).fit(X * scale + shift, y)
+    clf = region_design(random_state=0).fit(X * scale + shift, y)
     assert (clf.predict(X * scale + shift) == reference.predict(X)).mean() > 0.99
     np.testing.assert_allclose(clf.blobs_.means, reference.blobs_.means * scale + shift, rtol=1e-6)
 
 
 def test_verbose_tells_stages_and_hyperplanes_left(capsys):
-    FFMLPClassifier(random_state=0, verbose=1).fit(*IRIS)
+    region_design(random_state=0, verbose=1).fit(*IRIS)
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "[FFMLPClassifier] gmm: 6 blobs in 3 classes"
-    assert lines[2].startswith("[FFMLPClassifier] boundaries: 12 hyperplanes cut out ")
-    assert lines[3].startswith("[FFMLPClassifier] boundaries: 11 hyperplanes left, training error ")
+    assert lines[3].startswith("[FFMLPClassifier] boundaries: 12 hyperplanes cut out ")
+    assert lines[4].startswith("[FFMLPClassifier] boundaries: 11 hyperplanes left, training error ")
     assert any("network of 4 → 4 → 3 → 3 neurons" in line for line in lines)
-    FFMLPClassifier(random_state=0).fit(*IRIS)
+    region_design(random_state=0).fit(*IRIS)
     assert capsys.readouterr().out == ""
 
 
@@ -282,7 +284,7 @@ def test_degenerate_features(spoil, n_components):
     X = spoil(X)
     with warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)
-        clf = FFMLPClassifier(n_components, random_state=0).fit(X, y)
+        clf = region_design(n_components, random_state=0).fit(X, y)
         probability = clf.predict_proba(X)
     assert np.isfinite(probability).all()
     assert np.isfinite(clf.hyperplanes_.weights).all()
@@ -292,12 +294,12 @@ def test_a_class_smaller_than_its_number_of_components():
     X = np.array([[0.0, 0.0], [0.1, 0.2], [5.0, 5.0], [5.1, 5.2], [5.2, 4.9], [4.9, 5.1]])
     y = np.array(["few", "few", "more", "more", "more", "more"])
     with pytest.warns(UserWarning, match="class 'few' has too few distinct samples for 3 .* it gets 2"):
-        clf = FFMLPClassifier(3, random_state=0).fit(X, y)
+        clf = region_design(3, random_state=0).fit(X, y)
     assert clf.predict(X).tolist() == y.tolist()
 
 
 def test_one_sample_per_class():
-    clf = FFMLPClassifier(1).fit([[0.0], [1.0]], ["no", "yes"])
+    clf = region_design(1).fit([[0.0], [1.0]], ["no", "yes"])
     assert clf.predict([[0.1], [0.9], [-50.0], [50.0]]).tolist() == ["no", "yes", "no", "yes"]
 
 
@@ -325,11 +327,15 @@ X_OK, Y_OK = IRIS
         ({"penalty": 10**400}, "penalty must be a number from 1 to 1e300"),
         ({"discriminant": ["lda"]}, r"got \['lda'\]"),
         ({"pruning": "none"}, r"pruning must be one of \['greedy', 'optimal'\], got 'none'"),
+        ({"gaussianise": "yes"}, r"gaussianise must be one of .* got 'yes'"),
+        ({"class_weight": "even"}, "class_weight must be 'balanced', a mapping .* got 'even'"),
+        ({"class_weight": {0: 1, 7: 1}}, "class_weight names class 7, which is not in y"),
+        ({"class_weight": {0: -1}}, r"class_weight\[0\] must be a positive number, got -1"),
         ({"time_limit": 0}, "time_limit must be a positive number of seconds, got 0"),
-        ({"design": "tree"}, r"design must be one of \['region'\], got 'tree'"),
+        ({"design": "tree"}, r"must be one of \['auto', 'region', 'blob', 'readout'\], got 'tree'"),
         (
             {"discriminant": "qda"},
-            r"must be one of \['lda', 'heteroscedastic'\], got 'qda'",
+            r"must be one of \['auto', 'lda', 'heteroscedastic'\], got 'qda'",
         ),
     ],
 )
@@ -366,16 +372,16 @@ def test_wrong_parameters(params, message):
     ],
 )
 def test_wrong_data(X, y, fit_params, error, message):
-    clf = FFMLPClassifier(random_state=0)
+    clf = region_design(random_state=0)
     with pytest.raises(error, match=message):
         clf.fit(X, y, **fit_params)
-    assert vars(clf) == vars(FFMLPClassifier(random_state=0))
+    assert vars(clf) == vars(region_design(random_state=0))
     with pytest.raises(NotFittedError):
         clf.predict(X_OK)
 
 
 def test_a_failed_fit_leaves_an_earlier_one_alone():
-    clf = FFMLPClassifier(random_state=0).fit(X_OK, Y_OK)
+    clf = region_design(random_state=0).fit(X_OK, Y_OK)
     before = clf.predict_proba(X_OK)
     with pytest.raises(ValueError, match="got only 1 class"):
         clf.fit(X_OK[:, :2], np.zeros(150))
@@ -384,6 +390,6 @@ def test_a_failed_fit_leaves_an_earlier_one_alone():
 
 
 def test_wrong_number_of_features():
-    clf = FFMLPClassifier(random_state=0).fit(X_OK, Y_OK)
+    clf = region_design(random_state=0).fit(X_OK, Y_OK)
     with pytest.raises(ValueError, match="X has 3 features, but FFMLPClassifier is expecting 4"):
         clf.predict(X_OK[:, :3])

@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
+from problems import region_design
 from scipy.stats import norm
 
-from ffmlp import FFMLPClassifier, datasets
+from ffmlp import datasets
 
 SIZES = {
     "xor": (3000, 2, 2),
@@ -32,7 +33,7 @@ def test_known_blobs_are_of_one_class_each():
     for name, n_blobs in (("xor", 4), ("three_blobs", 3), ("nine_blobs", 9)):
         data = datasets.load(name)
         assert len(np.unique(data.blobs)) == n_blobs
-        FFMLPClassifier(error_threshold=None).fit(data.X, data.y, blobs=data.blobs)
+        region_design(error_threshold=None).fit(data.X, data.y, blobs=data.blobs)
 
 
 def test_noise_makes_the_bayes_accuracy_that_is_documented():

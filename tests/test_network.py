@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from problems import IRIS, four_moons, overlapping, xor
+from problems import IRIS, four_moons, overlapping, region_design, xor
+from sklearn.base import clone
 from sklearn.datasets import load_wine, make_moons
 
-from ffmlp import FFMLPClassifier
 from ffmlp.regions import find_regions
 
 PROBLEMS = {
@@ -23,7 +23,7 @@ PROBLEMS = {
 @pytest.fixture(params=PROBLEMS)
 def designed(request):
     (X, y), n_components, threshold = PROBLEMS[request.param]
-    clf = FFMLPClassifier(n_components, error_threshold=threshold, random_state=0).fit(X, y)
+    clf = region_design(n_components, error_threshold=threshold, random_state=0).fit(X, y)
     return clf, X, y
 
 
@@ -90,7 +90,7 @@ def test_output_agrees_with_look_up_unless_several_regions_answer(designed):
 
 def test_a_huge_penalty_makes_the_output_agree_everywhere_occupied(designed):
     clf, X, y = designed
-    strict = FFMLPClassifier(**{**clf.get_params(), "penalty": 1e12}).fit(X, y)
+    strict = clone(clf).set_params(penalty=1e12).fit(X, y)
     Z = np.random.default_rng(0).normal(X.mean(axis=0), 1.5 * X.std(axis=0), size=(5000, X.shape[1]))
     out = strict.network_.forward(Z)
     occupied = out.max(axis=1) > 0
@@ -102,7 +102,7 @@ def test_a_huge_penalty_makes_the_output_agree_everywhere_occupied(designed):
 def test_silent_in_unseen_regions():
     X, y, blob = xor()
     keep = blob != 3
-    clf = FFMLPClassifier(error_threshold=None).fit(X[keep], y[keep], blobs=blob[keep])
+    clf = region_design(error_threshold=None).fit(X[keep], y[keep], blobs=blob[keep])
     out = clf.network_.forward(X[~keep])
     silent = out.max(axis=1) == 0
     assert silent.any()
@@ -116,7 +116,7 @@ def test_silent_in_unseen_regions():
 
 def test_xor_needs_two_lines_and_four_regions():
     X, y, blob = xor(1000)
-    clf = FFMLPClassifier(error_threshold=0.02).fit(X, y, blobs=blob)
+    clf = region_design(error_threshold=0.02).fit(X, y, blobs=blob)
     assert clf.network_.layer_sizes == (2, 4, 4, 2)
     assert clf.score(X, y) > 0.99
 
@@ -125,7 +125,7 @@ def test_xor_needs_two_lines_and_four_regions():
 @settings(max_examples=30, deadline=None)
 def test_predict_is_the_argmax_of_predict_proba(seed, n_components, threshold):
     X, y = overlapping(90, 2, seed=seed)
-    clf = FFMLPClassifier(n_components, error_threshold=threshold, random_state=0).fit(X, y)
+    clf = region_design(n_components, error_threshold=threshold, random_state=0).fit(X, y)
     Z = 3 * np.random.default_rng(seed).normal(size=(200, 2))
     probability = clf.predict_proba(Z)
     np.testing.assert_allclose(probability.sum(axis=1), 1)
@@ -139,7 +139,7 @@ def test_predict_is_the_argmax_of_predict_proba(seed, n_components, threshold):
 def test_meanings():
     X, y, blob = xor(1000)
     labels = np.array(["same", "mixed"])[y]
-    clf = FFMLPClassifier(error_threshold=0.02).fit(X, labels, blobs=blob)
+    clf = region_design(error_threshold=0.02).fit(X, labels, blobs=blob)
     assert clf.hyperplanes_.pairs.tolist() == [[1, 2], [1, 3]]
     meaning = clf.network_.meaning
     assert meaning(0, 1) == "feature x1"
@@ -155,13 +155,13 @@ def test_meanings():
 @pytest.mark.parametrize(("layer", "neuron"), [(4, 0), (-1, 0), (3, 2), (0, -1)])
 def test_meaning_of_no_neuron(layer, neuron):
     X, y, blob = xor()
-    network = FFMLPClassifier().fit(X, y, blobs=blob).network_
+    network = region_design().fit(X, y, blobs=blob).network_
     with pytest.raises(ValueError, match="layer"):
         network.meaning(layer, neuron)
 
 
 def test_network_checks_its_input():
-    network = FFMLPClassifier(random_state=0).fit(*IRIS).network_
+    network = region_design(random_state=0).fit(*IRIS).network_
     with pytest.raises(ValueError, match="X has 3 features, but 4 are expected"):
         network.forward(np.zeros((2, 3)))
     with pytest.raises(ValueError, match="NaN"):

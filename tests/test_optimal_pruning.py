@@ -2,10 +2,9 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from problems import IRIS, four_moons, overlapping
+from problems import IRIS, four_moons, overlapping, region_design
 from test_pruning import random_problem, table
 
-from ffmlp import FFMLPClassifier
 from ffmlp.optimal_pruning import _largest_below, prune_optimally
 
 
@@ -42,8 +41,8 @@ def test_fractional_weights():
 
 def test_four_moons_need_fewer_lines_than_greedy_pruning_keeps():
     X, y = four_moons(1200)
-    greedy = FFMLPClassifier(3, random_state=0).fit(X, y)
-    optimal = FFMLPClassifier(3, pruning="optimal", random_state=0).fit(X, y)
+    greedy = region_design(3, random_state=0).fit(X, y)
+    optimal = region_design(3, pruning="optimal", random_state=0).fit(X, y)
     assert len(optimal.hyperplanes_) == optimal.pruning_path_.proved_minimum
     assert len(optimal.hyperplanes_) < len(greedy.hyperplanes_)
     assert optimal.score(X, y) > 0.95
@@ -51,15 +50,15 @@ def test_four_moons_need_fewer_lines_than_greedy_pruning_keeps():
 
 def test_nothing_to_prune_below_an_error_rate_that_is_too_high():
     X, y = overlapping(200, 2)
-    clf = FFMLPClassifier(1, error_threshold=0.01, pruning="optimal", random_state=0).fit(X, y)
+    clf = region_design(1, error_threshold=0.01, pruning="optimal", random_state=0).fit(X, y)
     assert len(clf.pruning_path_.deleted) == 0
     assert clf.pruning_path_.proved_minimum == 3
 
 
 def test_out_of_time_it_keeps_what_greedy_pruning_found():
     X, y = four_moons(1200)
-    greedy = FFMLPClassifier(3, random_state=0).fit(X, y)
-    clf = FFMLPClassifier(3, pruning="optimal", time_limit=1e-9, random_state=0).fit(X, y)
+    greedy = region_design(3, random_state=0).fit(X, y)
+    clf = region_design(3, pruning="optimal", time_limit=1e-9, random_state=0).fit(X, y)
     np.testing.assert_array_equal(clf.pruning_path_.kept, greedy.pruning_path_.kept)
     assert clf.pruning_path_.proved_minimum == 1
 
@@ -72,10 +71,10 @@ def test_budget_is_strict(threshold, total, expected):
 
 
 def test_verbose_tells_what_was_proved(capsys):
-    FFMLPClassifier(pruning="optimal", random_state=0, verbose=1).fit(*IRIS)
+    region_design(pruning="optimal", random_state=0, verbose=1).fit(*IRIS)
     assert "boundaries: 2 hyperplanes left, at least 2 are needed" in capsys.readouterr().out
 
 
 def test_iris_is_optimal_as_it_is():
-    path = FFMLPClassifier(pruning="optimal", random_state=0).fit(*IRIS).pruning_path_
+    path = region_design(pruning="optimal", random_state=0).fit(*IRIS).pruning_path_
     assert len(path.kept) == path.proved_minimum == 2

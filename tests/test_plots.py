@@ -3,12 +3,12 @@ import sys
 
 import numpy as np
 import pytest
-from problems import IRIS, four_moons, xor
+from problems import IRIS, four_moons, region_design, xor
 from sklearn.datasets import make_moons
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 
-from ffmlp import FFMLPClassifier, Hyperplanes, two_class_lda
+from ffmlp import Hyperplanes, two_class_lda
 
 matplotlib = pytest.importorskip("matplotlib")
 pd = pytest.importorskip("pandas")
@@ -48,7 +48,7 @@ def closed():
 
 @pytest.fixture(scope="module")
 def clf():
-    return FFMLPClassifier().fit(X, NAMES, blobs=BLOBS)
+    return region_design().fit(X, NAMES, blobs=BLOBS)
 
 
 def legend(ax):
@@ -126,7 +126,7 @@ def test_grid_points_are_the_centres_of_the_image_cells(ax):
 
 @pytest.mark.parametrize("labels", [Y, NAMES])
 def test_decision_regions_are_the_predictions(ax, labels):
-    clf = FFMLPClassifier().fit(X, labels, blobs=BLOBS)
+    clf = region_design().fit(X, labels, blobs=BLOBS)
     display = DecisionRegionsDisplay.from_estimator(clf, X, labels, grid_resolution=20, ax=ax)
     expected = clf.predict(display.samples.view.grid(20)).reshape(20, 20)
     np.testing.assert_array_equal(display.predictions, expected)
@@ -163,7 +163,7 @@ def test_decision_regions_of_another_classifier_fitted_to_a_data_frame(ax):
 
 def test_hyperplanes_are_labelled_on_their_lines(ax):
     X, y = four_moons(400)
-    clf = FFMLPClassifier(3, error_threshold=None, random_state=0).fit(X, y)
+    clf = region_design(3, error_threshold=None, random_state=0).fit(X, y)
     display = HyperplanesDisplay.from_estimator(clf, X, y, ax=ax)
     drawn = np.flatnonzero(np.isfinite(display.segments).all(axis=(1, 2)))
     assert len(ax.lines) == len(ax.texts) == len(drawn) > 10
@@ -175,11 +175,11 @@ def test_hyperplanes_are_labelled_on_their_lines(ax):
 
 def test_hyperplanes_need_a_fitted_estimator_that_has_them(ax):
     with pytest.raises(NotFittedError):
-        HyperplanesDisplay.from_estimator(FFMLPClassifier(), X, Y, ax=ax)
+        HyperplanesDisplay.from_estimator(region_design(), X, Y, ax=ax)
     with pytest.raises(TypeError, match="LogisticRegression has no hyperplanes_"):
         HyperplanesDisplay.from_estimator(LogisticRegression().fit(X, Y), X, Y, ax=ax)
     with pytest.raises(ValueError, match="hyperplanes of 4 features"):
-        HyperplanesDisplay.from_estimator(FFMLPClassifier().fit(*IRIS), X, Y, ax=ax)
+        HyperplanesDisplay.from_estimator(region_design().fit(*IRIS), X, Y, ax=ax)
 
 
 @pytest.mark.parametrize("layer", [1, 2, 3])
@@ -197,7 +197,7 @@ def test_responses_are_those_of_the_network(clf, layer):
 
 def test_opposite_neurons_share_a_column():
     X, y = four_moons(400)
-    network = FFMLPClassifier(3, error_threshold=0.01, random_state=0).fit(X, y).network_
+    network = region_design(3, error_threshold=0.01, random_state=0).fit(X, y).network_
     n_hyperplanes = len(network.hyperplanes)
     assert n_hyperplanes > 6  # more than one block of rows
     figure = Figure()
@@ -261,7 +261,7 @@ def test_network_draws_opposite_neurons_in_two_shades_of_one_colour(clf):
 
 def test_large_networks_are_cut_short(ax):
     X, y = four_moons(400)
-    network = FFMLPClassifier(3, error_threshold=None, random_state=0).fit(X, y).network_
+    network = region_design(3, error_threshold=None, random_state=0).fit(X, y).network_
     display = NetworkDisplay.from_network(network, ax=ax)
     sizes = network.layer_sizes
     assert sizes[1] > 24
@@ -276,7 +276,7 @@ def test_network_of_named_features_and_classes(ax):
     X, y = IRIS
     names = ["sepal length", "sepal width", "petal length", "petal width"]
     labels = np.array(["setosa", "versicolor", "virginica"])
-    clf = FFMLPClassifier(random_state=0).fit(pd.DataFrame(X, columns=names), labels[y])
+    clf = region_design(random_state=0).fit(pd.DataFrame(X, columns=names), labels[y])
     NetworkDisplay.from_network(clf.network_, ax=ax)
     assert {*names, *labels} <= {text.get_text() for text in ax.texts}
     assert ax.get_title() == "Network of 4 → 4 → 3 → 3 neurons"
@@ -384,7 +384,7 @@ def test_two_neurons():
 )
 def test_only_two_features_can_be_drawn(draw):
     with pytest.raises(ValueError, match="4 features"):
-        draw(FFMLPClassifier().fit(*IRIS), *IRIS)
+        draw(region_design().fit(*IRIS), *IRIS)
 
 
 def test_unequal_lengths():

@@ -3,9 +3,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from problems import four_moons
+from problems import four_moons, region_design
 
-from ffmlp import FFMLPClassifier
 from ffmlp import pruning as pruning_module
 from ffmlp.pruning import prune
 from ffmlp.regions import pack, sign_codes, tabulate, unpack
@@ -86,7 +85,7 @@ def test_fractional_weights(seed):
 
 def test_four_moons():
     X, y = four_moons(1200)
-    full = FFMLPClassifier(3, error_threshold=None, random_state=0).fit(X, y)
+    full = region_design(3, error_threshold=None, random_state=0).fit(X, y)
     codes = unpack(sign_codes(full.hyperplanes_, X), 54)
     assert_same_path(codes, y, 4, 0.05)
 

@@ -2,8 +2,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from problems import region_design
 
-from ffmlp import FFMLPClassifier, Regions
+from ffmlp import Regions
 from ffmlp import regions as regions_module
 from ffmlp.regions import (
     CodeIndex,
@@ -115,7 +116,7 @@ def test_unseen_regions_go_to_the_least_violated_one_by_either_search(monkeypatc
     rng = np.random.default_rng(0)
     X = rng.normal(size=(400, 6))
     y = rng.integers(4, size=400)
-    clf = FFMLPClassifier(3, error_threshold=None, random_state=0).fit(X, y)
+    clf = region_design(3, error_threshold=None, random_state=0).fit(X, y)
     Z = 2 * rng.normal(size=(500, 6))
     h = clf.hyperplanes_.log_odds(Z)
     expected, violation = naive_least_violated(h, clf.regions_.codes)

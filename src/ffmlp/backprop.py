@@ -155,6 +155,11 @@ class BackpropClassifier(ClassifierMixin, BaseEstimator):
         network = self.initial_network
         if network is None:
             return n_features, *self.hidden_layer_sizes, n_classes
+        if network.activations != ("relu", "relu", "identity") or network.hyperplanes.gaussianisation:
+            raise ValueError(
+                "initial_network must be of the region design without gaussianised features: "
+                f"backpropagation starts from ReLU layers, this one has {network.activations}."
+            )
         sizes = network.layer_sizes
         if (sizes[0], sizes[-1]) != (n_features, n_classes):
             raise ValueError(

@@ -267,10 +267,12 @@ def _first_smallest(distances: Floats) -> NDArray[np.intp]:
     return np.argmin(np.round(distances, _DISTANCE_DECIMALS), axis=-1)
 
 
-def lloyd(X: Floats, weight: Floats, means: Floats) -> Floats:
+def lloyd(
+    X: Floats, weight: Floats, means: Floats, max_iterations: int = MAX_LLOYD_ITERATIONS
+) -> Floats:
     """Lloyd's k-means iterations from the given means."""
     labels = None
-    for _ in range(MAX_LLOYD_ITERATIONS):
+    for _ in range(max_iterations):
         previous, labels = labels, nearest(X, means)
         if previous is not None and np.array_equal(labels, previous):
             break
@@ -319,7 +321,7 @@ def fitted_blobs(
             continue
         mixture = fit_mixture(scaling.apply(X[mine]), weight[mine], int(k), rng)
         mixtures.append((label, weight[mine].sum(), mixture))
-    return _collected(mixtures)
+    return collected(mixtures)
 
 
 def labelled_blobs(
@@ -340,10 +342,10 @@ def labelled_blobs(
         origin = np.broadcast_to(samples.mean(axis=0), (len(members), X.shape[1]))
         moments = summed(partial(assignment, origin), len(members), samples, mass, labels)
         mixtures.append((int(label), mass.sum(), maximization(moments)))
-    return _collected(mixtures, shrink=shrink)
+    return collected(mixtures, shrink=shrink)
 
 
-def _collected(mixtures: list[tuple[int, float, Mixture]], *, shrink: bool = True) -> Blobs:
+def collected(mixtures: list[tuple[int, float, Mixture]], *, shrink: bool = True) -> Blobs:
     """Join the mixtures of the classes, given with class and total weight; empty blobs are dropped."""
     classes, means, covariances, weights = [], [], [], []
     for label, total, mixture in mixtures:

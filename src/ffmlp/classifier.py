@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -15,49 +13,68 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ffmlp.blobs import Blobs, Scaling, fitted_blobs, labelled_blobs
-from ffmlp.hyperplanes import DISCRIMINANTS, pairs_of_different_classes
-from ffmlp.network import Network
-from ffmlp.optimal_pruning import prune_optimally
-from ffmlp.pruning import PruningPath, prune
-from ffmlp.regions import Regions, find_regions, sign_codes, tabulate
+from ffmlp.designs import (
+    Plan,
+    Samples,
+    class_probabilities,
+    design_network,
+    most_probable_classes,
+)
+from ffmlp.progress import Progress
+from ffmlp.selection import select
 from ffmlp.validation import (
     check_parameters,
     check_two_classes,
     checked_blobs,
     checked_weight,
-    components_of_each,
+    class_weights,
+    possible_plans,
 )
 
 
 class FFMLPClassifier(ClassifierMixin, BaseEstimator):
     """A multilayer perceptron that is designed in one feedforward pass instead of trained.
 
-    Each class becomes a few Gaussian blobs, each pair of blobs of different classes a hyperplane
-    (two neurons of layer l_1), each region that the hyperplanes cut out and a training sample
-    occupies a neuron of l_2, and each region votes for its majority class. No backpropagation is used.
+    Each class becomes a few Gaussian blobs, and pairs of blobs of different classes become hyperplanes,
+    each of which is two neurons of layer l_1. What the neurons of l_2 stand for depends on the design: a
+    region that the hyperplanes cut out, a blob, or the evidence for a class. No backpropagation is used.
+
+    Every parameter that is ``"auto"`` is chosen by how well it predicts samples that were held back from
+    the training samples; ``selection_`` tells what was tried.
 
     Parameters
     ----------
-    n_components : int or mapping of class label to int, default=2
-        Gaussian blobs per class.
-    design : {"region"}, default="region"
-        How layers 2 and 3 are made. ``"region"`` is the paper's: one neuron per occupied region.
-    discriminant : {"lda", "heteroscedastic"}, default="lda"
+    n_components : int, mapping of class label to int or "auto", default="auto"
+        Gaussian blobs per class. ``"auto"`` lets the readout design have many small blobs, each
+        separated from its nearest ones of other classes; the other designs try 1, 2 and 4.
+    design : {"auto", "region", "blob", "readout"}, default="auto"
+        How layers 2 and 3 are made. ``"region"`` is the paper's: one l_2 neuron per occupied region.
+        ``"blob"`` has one per blob, softly. ``"readout"`` has one per class, read out of l_1 by least
+        squares, with thresholds of single features as further hyperplanes; ``"auto"`` is this.
+    gaussianise : bool or "auto", default="auto"
+        Whether each feature is first mapped towards a Gaussian distribution. ``"auto"`` tries both,
+        but never maps for the region design.
+    discriminant : {"lda", "heteroscedastic", "auto"}, default="lda"
         How two blobs are separated. ``"lda"`` is two-class LDA, prior term included;
-        ``"heteroscedastic"`` the linear rule of least error for blobs whose covariances differ.
-    error_threshold : float in [0, 1] or None, default=0.05
+        ``"heteroscedastic"`` the linear rule of least error for blobs whose covariances differ;
+        ``"auto"`` tries both.
+    error_threshold : float in [0, 1], None or "auto", default="auto"
         Pruning: hyperplanes are deleted one by one, cheapest first, as long as the resulting
-        training error rate is below this. At least one stays. ``None`` keeps all.
+        training error rate is below this. At least one stays. ``None`` keeps all, and ``"auto"``
+        tries 0.05 and None for the region design and keeps all for the others.
     pruning : {"greedy", "optimal"}, default="greedy"
         ``"greedy"`` is the paper's. ``"optimal"`` keeps the fewest hyperplanes that the threshold
         allows, with a proof (``pruning_path_.proved_minimum``), by integer programming.
     time_limit : float, default=60
         Seconds after which optimal pruning gives the best it has found so far.
     penalty : float, default=1000
-        P: the weight from a half-space to a region outside of it is -P. At least 1.
+        P of the region design: the weight from a half-space to a region outside of it is -P. At
+        least 1.
+    class_weight : mapping of class label to float, "balanced" or None, default=None
+        How much a sample of each class matters, in every stage. ``"balanced"`` makes classes matter
+        equally.
     random_state : int, RandomState instance or None, default=None
-        Draws the seeds of the Gaussian mixtures.
+        Draws the seeds of the Gaussian mixtures. Many small blobs need none.
     verbose : int, default=0
         If positive, print progress by stage and, while pruning, how many hyperplanes are left.
 
@@ -76,16 +93,23 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
     pruning_path_ : PruningPath
         What was deleted in which order (``deleted``), and the training error rate after each
         deletion (``error_rates``).
-    regions_ : Regions
-        The occupied regions: ``codes``, ``counts`` per class, majority ``classes``.
+    regions_ : Regions or None
+        The occupied regions of the region design: ``codes``, ``counts`` per class, majority
+        ``classes``.
+    selection_ : Selection
+        The plans that were tried and what won; prints as a table.
     network_ : Network
         The network: ``layer_sizes``, ``weights``, ``biases``, ``forward``, ``responses``, ``meaning``.
     timings_ : dict
-        Seconds for the steps ``gmm``, ``boundaries``, ``regions`` and ``classes``.
+        Seconds for the steps ``gmm``, ``boundaries``, ``regions`` and ``classes``, and for
+        ``selection`` where something was chosen.
 
     Notes
     -----
-    Blobs and regions name a class by its index in ``classes_``.
+    Blobs and regions name a class by its index in ``classes_``. Where the features are gaussianised,
+    blobs and hyperplanes live in the space of their scores (``hyperplanes_.gaussianisation``).
+
+    ``FFMLPClassifier(2, design="region", error_threshold=0.05)`` is the method of the paper.
 
     A sample weight is a frequency: a sample of weight 2 counts as two samples, one of weight 0 as none.
     Weights whose mean is below one cannot be frequencies and are scaled to a mean of one.
@@ -100,33 +124,44 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
     >>> from sklearn.datasets import load_iris
     >>> from ffmlp import FFMLPClassifier
     >>> X, y = load_iris(return_X_y=True)
-    >>> clf = FFMLPClassifier(random_state=0).fit(X, y)
-    >>> clf.network_.layer_sizes
+    >>> paper = FFMLPClassifier(2, design="region", error_threshold=0.05, random_state=0).fit(X, y)
+    >>> paper.network_.layer_sizes
     (4, 4, 3, 3)
-    >>> round(clf.score(X, y), 3)
+    >>> round(paper.score(X, y), 3)
     0.98
+    >>> clf = FFMLPClassifier().fit(X, y)
+    >>> print(clf.selection_)
+       design   gaussianise  discriminant  components  threshold  log-loss  accuracy
+       readout  yes          lda           many small  none       0.148     0.953
+    →  readout  no           lda           many small  none       0.141     0.953
+    >>> clf.network_.meaning(1, 0)
+    'half-space x0 above 4.9'
     """
 
     def __init__(
         self,
-        n_components: int | Mapping[Any, int] = 2,
+        n_components: int | Mapping[Any, int] | str = "auto",
         *,
-        design: str = "region",
+        design: str = "auto",
+        gaussianise: bool | str = "auto",
         discriminant: str = "lda",
-        error_threshold: float | None = 0.05,
+        error_threshold: float | str | None = "auto",
         pruning: str = "greedy",
         time_limit: float = 60.0,
         penalty: float = 1000.0,
+        class_weight: Mapping[Any, float] | str | None = None,
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
     ) -> None:
         self.n_components = n_components
         self.design = design
+        self.gaussianise = gaussianise
         self.discriminant = discriminant
         self.error_threshold = error_threshold
         self.pruning = pruning
         self.time_limit = time_limit
         self.penalty = penalty
+        self.class_weight = class_weight
         self.random_state = random_state
         self.verbose = verbose
 
@@ -160,84 +195,43 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
             samples, targets = validate_data(self, X, y, dtype=[np.float64, np.float32])
             check_classification_targets(targets)
             labels, targets = np.unique(targets, return_inverse=True)
-            n_components = components_of_each(self.n_components, labels)
             members = None if blobs is None else checked_blobs(blobs, targets, labels)
-            weight = None if sample_weight is None else checked_weight(sample_weight, targets)
-            if weight is not None and not weight.all():
-                counted = weight > 0
-                samples, targets, weight = samples[counted], targets[counted], weight[counted]
-                members = None if members is None else members[counted]
-            check_two_classes(labels[np.unique(targets)])
-            self._design(samples, targets, labels, n_components, members, weight)
+            weight = np.ones(len(targets))
+            if sample_weight is not None:
+                weight = checked_weight(sample_weight, targets)
+            names = getattr(self, "feature_names_in_", _default_names(samples.shape[1]))
+            given = Samples(
+                samples,
+                targets,
+                weight,
+                labels,
+                class_weights(self.class_weight, labels, targets, weight),
+                tuple(names),
+                members,
+            )
+            if not weight.all():
+                given = given.select(weight > 0)
+            check_two_classes(labels[np.unique(given.y)])
+            self._design(given, possible_plans(self, labels, given.y))
         return self
 
-    def _design(
-        self,
-        X: NDArray[np.floating],
-        y: NDArray[np.intp],
-        labels: NDArray,
-        n_components: NDArray[np.intp],
-        members: NDArray[np.intp] | None,
-        sample_weight: NDArray[np.float64] | None,
-    ) -> None:
-        """The stages of the paper, on validated input."""
-        weight = np.ones(len(y)) if sample_weight is None else sample_weight
+    def _design(self, samples: Samples, plans: list[Plan]) -> None:
+        """Choose a plan and carry it out."""
         rng = check_random_state(self.random_state)
-        progress = _Progress(self.verbose)
-
-        with progress.step("gmm"):
-            scaling = Scaling.of(X, weight)
-            if members is None:
-                blobs = fitted_blobs(X, y, weight, scaling, n_components, rng)
-                _warn_of_missing_blobs(blobs, labels, n_components, np.unique(y))
-            else:
-                blobs = labelled_blobs(X, y, members, weight, scaling)
-            progress.say(f"{len(blobs)} blobs in {len(labels)} classes")
-
-        with progress.step("boundaries"):
-            separate = DISCRIMINANTS[self.discriminant]
-            hyperplanes = separate(blobs, pairs_of_different_classes(blobs)).unscaled(scaling)
-            codes = sign_codes(hyperplanes, X)
-            regions = tabulate(codes, len(hyperplanes), y, len(labels), sample_weight)
-            progress.say(f"{len(hyperplanes)} hyperplanes cut out {len(regions)} occupied regions")
-            path = self._prune(regions, progress)
-            hyperplanes = hyperplanes.select(path.kept)
-
-        with progress.step("regions"):
-            regions = regions.select(path.kept)
-            progress.say(f"{len(regions)} regions after pruning")
-
-        with progress.step("classes"):
-            network = Network(
-                hyperplanes,
-                regions.codes,
-                regions.classes,
-                labels,
-                blobs.classes,
-                tuple(getattr(self, "feature_names_in_", _default_names(X.shape[1]))),
-                self.penalty,
-            )
-            progress.say("network of {} → {} → {} → {} neurons".format(*network.layer_sizes))
-
-        self.classes_ = labels
-        self.blobs_ = blobs.unscaled(scaling)
-        self.hyperplanes_ = hyperplanes
-        self.pruning_path_ = path
-        self.regions_ = regions
-        self.network_ = network
+        progress = Progress(self.verbose)
+        selection = select(samples, plans, rng, progress)
+        design = design_network(samples, selection.plan, rng, progress)
+        self.classes_ = samples.labels
+        self.selection_ = selection
+        self.blobs_ = design.blobs
+        self.hyperplanes_ = design.hyperplanes
+        self.pruning_path_ = design.pruning_path
+        self.regions_ = design.regions
+        self.network_ = design.network
         self.timings_ = progress.seconds
 
-    def _prune(self, regions: Regions, progress: _Progress) -> PruningPath:
-        # A threshold of 0 allows no deletion: no error rate is below it.
-        threshold = 0.0 if self.error_threshold is None else self.error_threshold
-        if self.pruning == "greedy":
-            return prune(regions, threshold, progress.deletion)
-        path = prune_optimally(regions, threshold, self.time_limit)
-        progress.say(f"{len(path.kept)} hyperplanes left, at least {path.proved_minimum} are needed")
-        return path
-
     def predict(self, X: ArrayLike) -> NDArray:
-        """The majority class of each sample's region.
+        """The most probable class of each sample.
 
         Parameters
         ----------
@@ -247,15 +241,16 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
         -------
         ndarray of shape (n_samples,)
         """
-        region = self._regions_of(X)
-        return self.classes_[self.regions_.classes[region]]
+        samples = self._checked(X)
+        return self.classes_[most_probable_classes(self.network_, self.regions_, samples)]
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
-        """The class frequencies of each sample's region among the training samples.
+        """The probability of each class.
 
-        A sample in a region that no training sample occupied is counted to the region it violates
-        least: the one with the smallest sum of ``|w·x + b|`` over the hyperplanes on whose wrong side
-        the sample lies.
+        It is what the network puts out; only the region design reads it off the class frequencies of
+        the sample's region among the training samples. There, a sample in a region that no training
+        sample occupied is counted to the region it violates least: the one with the smallest sum of
+        ``|w·x + b|`` over the hyperplanes on whose wrong side the sample lies.
 
         Parameters
         ----------
@@ -265,8 +260,8 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
         -------
         ndarray of shape (n_samples, n_classes)
         """
-        region = self._regions_of(X)
-        return self.regions_.frequencies[region]
+        samples = self._checked(X)
+        return class_probabilities(self.network_, self.regions_, samples)
 
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
         """Confidence: the class frequencies, or with two classes the second's lead over the first.
@@ -284,10 +279,10 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
             return probability[:, 1] - probability[:, 0]
         return probability
 
-    def _regions_of(self, X: ArrayLike) -> NDArray[np.intp]:
+    def _checked(self, X: ArrayLike) -> NDArray[np.floating]:
         check_is_fitted(self)
         samples: NDArray = validate_data(self, X, reset=False, dtype=[np.float64, np.float32])
-        return find_regions(self.hyperplanes_, self.regions_, samples)
+        return samples
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "network_")
@@ -302,45 +297,6 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
             self.__dict__.clear()
             self.__dict__.update(before)
             raise
-
-
-class _Progress:
-    """Times the steps of a fit and, if asked, tells how it goes on."""
-
-    def __init__(self, verbose: int) -> None:
-        self.verbose = verbose
-        self.seconds: dict[str, float] = {}
-        self._current = ""
-
-    @contextmanager
-    def step(self, name: str) -> Iterator[None]:
-        self._current = name
-        start = perf_counter()
-        yield
-        self.seconds[name] = perf_counter() - start
-        self.say(f"done in {self.seconds[name]:.3f} s")
-
-    def say(self, message: str) -> None:
-        if self.verbose:
-            print(f"[FFMLPClassifier] {self._current}: {message}")
-
-    def deletion(self, n_left: int, error_rate: float) -> None:
-        self.say(f"{n_left} hyperplanes left, training error {100 * error_rate:.2f} %")
-
-
-def _warn_of_missing_blobs(
-    blobs: Blobs, labels: NDArray, n_components: NDArray[np.intp], present: NDArray[np.intp]
-) -> None:
-    made = np.bincount(blobs.classes, minlength=len(labels))
-    for label in present:
-        if made[label] < n_components[label]:
-            name = labels.tolist()[label]
-            warnings.warn(
-                f"class {name!r} has too few distinct samples for {n_components[label]} Gaussian "
-                f"blobs: it gets {made[label]}.",
-                UserWarning,
-                stacklevel=4,
-            )
 
 
 def _default_names(n_features: int) -> tuple[str, ...]:

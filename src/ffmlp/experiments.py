@@ -100,7 +100,7 @@ def split_of(row: Row, settings: Settings, split: int) -> tuple[Dataset, Dataset
 def design(row: Row, train: Dataset, seed: int, **changes: Any) -> FFMLPClassifier:
     """The row's network, with some parameters changed."""
     parameters = {"n_components": row.n_components, "error_threshold": row.error_threshold, **changes}
-    clf = FFMLPClassifier(**parameters, random_state=seed)
+    clf = FFMLPClassifier(**parameters, design="region", random_state=seed)
     return clf.fit(train.X, train.y, blobs=None if "n_components" in changes else train.blobs)
 
 

@@ -8,7 +8,7 @@ hyperplane is the paper's one-layer two-neuron perceptron.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,6 +16,10 @@ from scipy.special import ndtr
 from sklearn.utils import check_array, check_X_y
 
 from ffmlp.blobs import Blobs, Scaling, labelled_blobs
+from ffmlp.gaussianise import Gaussianisation, quantiles
+
+# Stands for a blob in the pair of a hyperplane that is a threshold of one feature.
+NO_BLOB = -1
 
 # A BLAS product may round differently with the shape of its operands. Responses are therefore
 # computed for exactly this many rows at once (the last block is padded), so that a sample's
@@ -41,24 +45,49 @@ class Hyperplanes:
     biases : ndarray of shape (L,)
         Offsets: hyperplane l is where ``weights[l] @ x + biases[l] == 0``.
     pairs : ndarray of shape (L, 2)
-        The blobs that each hyperplane separates; the first lies on its positive side.
+        The blobs that each hyperplane separates; the first lies on its positive side. Both are
+        `NO_BLOB` where the hyperplane is a threshold of one feature.
+    gaussianisation : Gaussianisation or None
+        The map of the features that comes first: x stands for the scores of a sample then.
     """
 
     weights: NDArray[np.float64]
     biases: NDArray[np.float64]
     pairs: NDArray[np.intp]
+    gaussianisation: Gaussianisation | None = None
 
     def __len__(self) -> int:
         return len(self.biases)
 
     def select(self, kept: NDArray[np.intp]) -> Hyperplanes:
         """The hyperplanes with the given indices, in that order."""
-        return Hyperplanes(self.weights[kept], self.biases[kept], self.pairs[kept])
+        return replace(
+            self, weights=self.weights[kept], biases=self.biases[kept], pairs=self.pairs[kept]
+        )
+
+    def joined(self, other: Hyperplanes) -> Hyperplanes:
+        """These hyperplanes, then the other ones."""
+        return replace(
+            self,
+            weights=np.concatenate([self.weights, other.weights]),
+            biases=np.concatenate([self.biases, other.biases]),
+            pairs=np.concatenate([self.pairs, other.pairs]),
+        )
 
     def unscaled(self, scaling: Scaling) -> Hyperplanes:
         """The same hyperplanes for features as they were before ``scaling``."""
         weights = self.weights / scaling.scale
-        return Hyperplanes(weights, self.biases - weights @ scaling.mean, self.pairs)
+        return replace(self, weights=weights, biases=self.biases - weights @ scaling.mean)
+
+    def threshold(self, hyperplane: int) -> tuple[int, float] | None:
+        """The feature and its value that a hyperplane without blobs stands for, in the user's units."""
+        if self.pairs[hyperplane, 0] != NO_BLOB:
+            return None
+        feature = int(np.argmax(np.abs(self.weights[hyperplane])))
+        score = -self.biases[hyperplane] / self.weights[hyperplane, feature]
+        if self.gaussianisation is None:
+            return feature, float(score)
+        return feature, self.gaussianisation.value_of(feature, score)
 
     def checked(self, X: ArrayLike) -> NDArray[np.floating]:
         """Samples as an array of the right number of features, or a ValueError."""
@@ -73,9 +102,10 @@ class Hyperplanes:
         """Yield ``(rows, h)`` with ``h = X[rows] @ weights.T + biases``, in constant memory."""
         buffer = np.zeros((ROWS_PER_PRODUCT, self.weights.shape[1]))
         transposed = np.ascontiguousarray(self.weights.T)
+        scores = self.gaussianisation
         for start in range(0, len(X), ROWS_PER_PRODUCT):
             block = X[start : start + ROWS_PER_PRODUCT]
-            buffer[: len(block)] = block
+            buffer[: len(block)] = block if scores is None else scores.apply(block)
             # Features beyond 1e300 may overflow; there is no sensible response to warn about then.
             with np.errstate(over="ignore", invalid="ignore"):
                 h = buffer @ transposed
@@ -92,8 +122,12 @@ class Hyperplanes:
 
     def responses(self, X: ArrayLike) -> NDArray[np.float64]:
         """Layer l_1 of shape (n, 2L): neurons l and L + l are the two sides of hyperplane l."""
+        return np.maximum(self.both_sides(X), 0.0)
+
+    def both_sides(self, X: ArrayLike) -> NDArray[np.float64]:
+        """What the neurons of l_1 take in, shape (n, 2L): h, then -h."""
         h = self.log_odds(X)
-        return np.hstack([np.maximum(h, 0.0), np.maximum(-h, 0.0)])
+        return np.hstack([h, -h])
 
 
 def pairs_of_different_classes(blobs: Blobs) -> NDArray[np.intp]:
@@ -101,6 +135,35 @@ def pairs_of_different_classes(blobs: Blobs) -> NDArray[np.intp]:
     first, second = np.triu_indices(len(blobs), k=1)
     different = blobs.classes[first] != blobs.classes[second]
     return np.column_stack([first[different], second[different]])
+
+
+def pairs_of_neighbours(blobs: Blobs, n_neighbours: int) -> NDArray[np.intp]:
+    """Each blob with its nearest blobs of other classes: L grows linearly with G.
+
+    Pairs (i, j), i < j, in lexicographic order. Takes O(G²·N) time and O(G²) memory.
+    """
+    squares = np.sum(blobs.means**2, axis=1)
+    distance = squares[:, None] + squares - 2 * (blobs.means @ blobs.means.T)
+    distance[blobs.classes[:, None] == blobs.classes] = np.inf
+    # Rounding must not decide between blobs at the same distance.
+    near = np.argsort(np.round(distance, 9), axis=1, kind="stable")[:, :n_neighbours]
+    blob = np.repeat(np.arange(len(blobs)), near.shape[1])
+    pairs = np.sort(np.column_stack([blob, near.ravel()]), axis=1)
+    different = blobs.classes[pairs[:, 0]] != blobs.classes[pairs[:, 1]]
+    return np.unique(pairs[different], axis=0)
+
+
+def axis_thresholds(Z: NDArray[np.float64], weight: NDArray[np.float64], n_each: int) -> Hyperplanes:
+    """Hyperplanes ``z_j = t`` at quantiles t of each feature that varies; they separate no blobs."""
+    levels = np.arange(1, n_each + 1) / (n_each + 1)
+    normals, biases = [], []
+    for feature, values in enumerate(Z.T):
+        thresholds = np.unique(quantiles(values, weight, levels))
+        thresholds = thresholds[thresholds < values.max()]  # the others have one side only
+        normals.append(np.broadcast_to(np.eye(Z.shape[1])[feature], (len(thresholds), Z.shape[1])))
+        biases.append(-thresholds)
+    offsets = np.concatenate(biases)
+    return Hyperplanes(np.concatenate(normals), offsets, np.full((len(offsets), 2), NO_BLOB))
 
 
 def lda(blobs: Blobs, pairs: NDArray[np.intp]) -> Hyperplanes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import product
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
@@ -10,27 +11,35 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_array
 
+from ffmlp.designs import DESIGNS, Plan
 from ffmlp.hyperplanes import DISCRIMINANTS
 
 if TYPE_CHECKING:
     from ffmlp.classifier import FFMLPClassifier
 
-DESIGNS = ("region",)
+AUTO = "auto"
 PRUNINGS = ("greedy", "optimal")
+# Blobs per class that are tried where a design has few.
+_NUMBERS_OF_COMPONENTS = (1, 2, 4)
 
 
 def check_parameters(classifier: FFMLPClassifier) -> None:
     """Raise a ValueError if a parameter that does not depend on the data is wrong."""
-    choices = {"design": DESIGNS, "discriminant": tuple(DISCRIMINANTS), "pruning": PRUNINGS}
+    choices = {
+        "design": (AUTO, *DESIGNS),
+        "gaussianise": (AUTO, True, False),
+        "discriminant": (AUTO, *DISCRIMINANTS),
+        "pruning": PRUNINGS,
+    }
     for name, allowed in choices.items():
         value = getattr(classifier, name)
-        if value not in allowed:
+        if not any(value is choice or value == choice for choice in allowed):
             raise ValueError(f"{name} must be one of {list(allowed)}, got {value!r}.")
-    threshold = classifier.error_threshold
-    if threshold is not None and not (_is_real(threshold) and 0 <= threshold <= 1):
+    threshold: Any = classifier.error_threshold
+    if threshold not in (AUTO, None) and not (_is_real(threshold) and 0 <= threshold <= 1):
         raise ValueError(
-            "error_threshold must be a number in [0, 1] (a training error rate), or None for no "
-            f"pruning, got {threshold!r}."
+            "error_threshold must be a number in [0, 1] (a training error rate), None for no "
+            f"pruning, or 'auto', got {threshold!r}."
         )
     if not (_is_real(classifier.time_limit) and classifier.time_limit > 0):
         raise ValueError(
@@ -38,6 +47,70 @@ def check_parameters(classifier: FFMLPClassifier) -> None:
         )
     if not (_is_real(classifier.penalty) and 1 <= classifier.penalty <= 1e300):
         raise ValueError(f"penalty must be a number from 1 to 1e300, got {classifier.penalty!r}.")
+
+
+def possible_plans(classifier: FFMLPClassifier, labels: NDArray, y: NDArray[np.intp]) -> list[Plan]:
+    """All plans that the parameters allow, "auto" standing for each of its alternatives."""
+
+    def alternatives(value: Any, automatic: tuple) -> tuple:
+        return automatic if isinstance(value, str) and value == AUTO else (value,)
+
+    plans = []
+    for design in alternatives(classifier.design, ("readout",)):
+        counts: tuple[int | Mapping | None, ...] = (None,)
+        if design != "readout":
+            counts = _NUMBERS_OF_COMPONENTS
+        choices = product(
+            alternatives(classifier.gaussianise, (False,) if design == "region" else (True, False)),
+            alternatives(classifier.discriminant, tuple(DISCRIMINANTS)),
+            alternatives(classifier.n_components, counts),
+            alternatives(classifier.error_threshold, (0.05, None) if design == "region" else (None,)),
+        )
+        for gaussianise, discriminant, components, threshold in choices:
+            each = None if components is None else components_of_each(components, labels)
+            plans.append(
+                Plan(
+                    design,
+                    bool(gaussianise),
+                    discriminant,
+                    None if each is None else tuple(each.tolist()),
+                    threshold,
+                    classifier.pruning,
+                    classifier.time_limit,
+                    classifier.penalty,
+                )
+            )
+    return plans
+
+
+def class_weights(
+    class_weight: Mapping[Any, float] | str | None,
+    labels: NDArray,
+    y: NDArray[np.intp],
+    weight: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """How much a sample of each class matters, as `class_weight` says."""
+    if isinstance(class_weight, str) and class_weight == "balanced":
+        mass = np.bincount(y, weight, minlength=len(labels))
+        present = mass > 0
+        return np.divide(mass.sum() / present.sum(), mass, out=np.ones(len(labels)), where=present)
+    if isinstance(class_weight, Mapping):
+        unknown = [label for label in class_weight if label not in labels.tolist()]
+        if unknown:
+            raise ValueError(
+                f"class_weight names class {unknown[0]!r}, which is not in y. "
+                f"Classes: {labels.tolist()[:10]}."
+            )
+        for label, value in class_weight.items():
+            if not (_is_real(value) and 0 < value < np.inf):
+                raise ValueError(f"class_weight[{label!r}] must be a positive number, got {value!r}.")
+    elif class_weight is not None:
+        raise ValueError(
+            "class_weight must be 'balanced', a mapping of class label to weight, or None, "
+            f"got {class_weight!r}."
+        )
+    given: Mapping[Any, float] = class_weight or {}
+    return np.array([given.get(label, 1.0) for label in labels.tolist()], np.float64)
 
 
 def components_of_each(n_components: int | Mapping[Any, int], labels: NDArray) -> NDArray[np.intp]:

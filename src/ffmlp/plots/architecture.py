@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ffmlp.network import Network
-from ffmlp.plots.view import INK, KINDS, RED, SYMBOLS, AxesDisplay, Floats, colours, lighter, matplotlib
+from ffmlp.plots.view import INK, RED, SYMBOLS, AxesDisplay, Floats, colours, lighter, matplotlib
+from ffmlp.stages import RegionStages
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -92,7 +93,7 @@ class NetworkDisplay(AxesDisplay):
             # Colours that no class has come first.
             opposite, hyperplane = np.divmod(neurons, len(self.network.hyperplanes))
             return lighter(colours(hyperplane + len(labels)), 0.6 * opposite[:, None])
-        classes = self.network.region_classes[neurons] if layer == 2 else neurons
+        classes = self.network.stages.neuron_classes[neurons] if layer == 2 else neurons
         return colours(classes)
 
     def _draw_links(self, heights: list[Floats]) -> None:
@@ -110,16 +111,17 @@ class NetworkDisplay(AxesDisplay):
         first = self.weights[0] != 0
         shades = self._colours(1)[np.nonzero(first)[0]]
         draw(0, first, colors=shades, linewidths=1.2, zorder=1)
-        negative = {"colors": "black", "linewidths": 0.5, "alpha": 0.25, "zorder": 1}
-        positive = {"colors": RED, "linewidths": 1.2, "alpha": 0.9, "zorder": 2}
         for stage in (1, 2):
-            draw(stage, self.weights[stage] < 0, **negative)
-            draw(stage, self.weights[stage] > 0, **positive)
-        links = {
-            "± normal vector, in its hyperplane's colour": colours(len(self.network.labels)),
-            "weight 1": RED,
-            f"weight −P (P = {self.network.penalty:g})": "0.6",
-        }
+            below = {"colors": "black", "linewidths": 0.5, "alpha": 0.25, "zorder": 1}
+            draw(stage, self.weights[stage] < 0, **below)
+            above = {"colors": RED, "linewidths": 1.2, "alpha": 0.9, "zorder": 2}
+            draw(stage, self.weights[stage] > 0, **above)
+        stages = self.network.stages
+        positive, negative = "positive weight", "negative weight"
+        if isinstance(stages, RegionStages):
+            positive, negative = "weight 1", f"weight −P (P = {stages.penalty:g})"
+        normal = "± normal vector, in its hyperplane's colour"
+        links = {normal: colours(len(self.network.labels)), positive: RED, negative: "0.6"}
         handles = [line([], [], color=colour, label=label) for label, colour in links.items()]
         place: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0)}
         self.ax_.legend(handles=handles, ncols=3, frameon=False, **place)
@@ -139,5 +141,5 @@ class NetworkDisplay(AxesDisplay):
         size = self.network.layer_sizes[layer]
         if len(neurons) < size:
             ax.text(layer, heights[-1], f"⋮  {size - len(neurons)} more", ha="center", va="center")
-        ax.text(layer, 1.06, f"{SYMBOLS[layer]}: {KINDS[layer]}", ha="center", va="center")
+        ax.text(layer, 1.06, f"{SYMBOLS[layer]}: {self.network.kinds[layer]}", ha="center", va="center")
         ax.text(layer, -0.06, f"{size} neurons" if size != 1 else "1 neuron", ha="center", va="center")

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from ffmlp.hyperplanes import Hyperplanes
 from ffmlp.network import Network
 from ffmlp.plots.samples import SamplesDisplay
-from ffmlp.plots.view import KINDS, SYMBOLS, FigureDisplay, Floats, View, draw_lines
+from ffmlp.plots.view import SYMBOLS, FigureDisplay, Floats, View, draw_lines
 
 if TYPE_CHECKING:
     from ffmlp.plots.view import AnyFigure
@@ -80,7 +80,7 @@ class ResponsesDisplay(FigureDisplay):
         block, column = np.divmod(place, n_columns)
         cells = np.column_stack([(2 if layer == 1 else 1) * block + opposite, column])
         if title is None:
-            title = f"Responses of layer {SYMBOLS[layer]} ({KINDS[layer]})"
+            title = f"Responses of layer {SYMBOLS[layer]} ({network.kinds[layer]})"
         maps = response.T.reshape(len(chosen), grid_resolution, grid_resolution)
         return cls(view, chosen, maps, cells, samples, title).plot(figure)
 

@@ -32,7 +32,6 @@ RED = "#D01020"
 
 # What the layers are called and what their neurons stand for.
 SYMBOLS = ("$l_{in}$", "$l_1$", "$l_2$", "$l_{out}$")
-KINDS = ("features", "half-spaces", "regions", "classes")
 
 # Share of the samples' range that is shown around them.
 _MARGIN = 0.1

@@ -1,0 +1,192 @@
+"""Stages 2 and 3 read out of layer l_1 by least squares, in closed form.
+
+The two neurons of a hyperplane carry ``max(h, 0)`` and ``max(-h, 0)``. Their sum is ``|h|`` and their
+difference ``h``, and the h of all hyperplanes lie in the N + 1 dimensions of affine functions. So the
+2L neurons span no more than L bends ``|h|`` and the h of N hyperplanes, and the squares are solved for
+these L + N regressors instead of 2L.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import eigh, qr
+from scipy.optimize import minimize_scalar
+from scipy.special import logsumexp
+
+from ffmlp.blobs import Floats
+from ffmlp.hyperplanes import NO_BLOB, Hyperplanes
+
+# Tried ridges: penalties on the squared weights of regressors of unit variance, per sample.
+RIDGES = 10.0 ** np.arange(-3.0, 2.1, 0.5)
+# Samples that are left out, one by one, to choose ridge and temperature.
+MAX_LEFT_OUT = 1000
+# Rows of regressors held in memory at once, as a number of entries (128 MB).
+_ENTRIES_AT_ONCE = 1 << 24
+# A sample with a larger leverage is predicted by itself: leaving it out is not trusted to tell more.
+_LARGEST_LEVERAGE = 0.999
+
+
+@dataclass(frozen=True, eq=False)
+class Readout:
+    """Evidence for each class: ``|h| @ even + h @ odd + bias``, from the responses h (n, L).
+
+    Attributes
+    ----------
+    even, odd : ndarray of shape (L, C)
+        Weights of the sum and of the difference of a hyperplane's two neurons.
+    bias : ndarray of shape (C,)
+    ridge : float
+        The penalty with the least leave-one-out error, of `RIDGES`.
+    temperature : float
+        What the evidence is multiplied with to make its softmax a probability.
+    error_rate : float
+        Leave-one-out error rate.
+    """
+
+    even: Floats
+    odd: Floats
+    bias: Floats
+    ridge: float
+    temperature: float
+    error_rate: float
+
+
+def fit_readout(
+    planes: Hyperplanes, X: NDArray, y: NDArray[np.intp], weight: Floats, n_classes: int
+) -> Readout:
+    """Least squares from the l_1 responses to class indicators, with the ridge of least LOO error.
+
+    One eigendecomposition serves all ridges: O(n·p² + p³) time for p = L + N regressors.
+    """
+    regressors = _Regressors.of(planes, X)
+    total = weight.sum()
+    targets = np.eye(n_classes)[y]
+    shares = weight @ targets / total
+    mean, scale = regressors.moments(weight / total)
+    eigenvalues, rotation = regressors.principal_axes(mean, scale, weight)
+    # Rotated regressors T have T'WT = diag(eigenvalues): every ridge is a scaling of their weights.
+    moments = rotation.T @ regressors.products(mean, scale, weight[:, None] * (targets - shares))
+
+    left_out = slice(None, None, -(-len(X) // MAX_LEFT_OUT))
+    truth, mass = y[left_out], weight[left_out]
+    rotated = (regressors.rows(left_out) - mean) / scale @ rotation
+    squares, errors, evidence = rotated**2, [], []
+    for ridge in RIDGES * total:
+        shrinkage = 1.0 / (eigenvalues + ridge)
+        leverage = np.minimum(squares @ shrinkage + 1.0 / total, _LARGEST_LEVERAGE)
+        residual = targets[left_out] - shares - rotated @ (shrinkage[:, None] * moments)
+        residual /= (1.0 - leverage)[:, None]
+        errors.append(mass @ np.sum(residual**2, axis=1))
+        evidence.append(targets[left_out] - residual)
+    best = int(np.argmin(errors))
+    coefficients = rotation @ (moments / (eigenvalues + RIDGES[best] * total)[:, None]) / scale[:, None]
+
+    odd = np.zeros((len(planes), n_classes))
+    odd[regressors.linear] = coefficients[len(planes) :]
+    return Readout(
+        even=coefficients[: len(planes)],
+        odd=odd,
+        bias=shares - mean @ coefficients,
+        ridge=float(RIDGES[best]),
+        temperature=best_temperature(evidence[best], np.arange(n_classes), truth, mass),
+        error_rate=float(mass @ (evidence[best].argmax(axis=1) != truth) / mass.sum()),
+    )
+
+
+def best_temperature(
+    evidence: Floats, owners: NDArray[np.intp], y: NDArray[np.intp], weight: Floats
+) -> float:
+    """The factor on the evidence (n, m) whose softmax gives the labels y the least log-loss.
+
+    ``owners`` (m,) names the class that each column speaks for.
+    """
+    own = np.where(owners == y[:, None], evidence, -np.inf)
+
+    def loss(log_factor: float) -> float:
+        factor = np.exp(log_factor)
+        return float(weight @ (logsumexp(factor * evidence, axis=1) - logsumexp(factor * own, axis=1)))
+
+    return float(np.exp(minimize_scalar(loss, bounds=(-5.0, 5.0), method="bounded").x))
+
+
+@dataclass(frozen=True, eq=False)
+class _Regressors:
+    """The p columns ``[|h|, h[:, linear]]`` of samples X, made block by block.
+
+    ``linear`` are hyperplanes whose h span those of all hyperplanes.
+    """
+
+    planes: Hyperplanes
+    linear: NDArray[np.intp]
+    X: NDArray
+    whole: Floats | None  # all rows, where they fit into memory
+
+    @classmethod
+    def of(cls, planes: Hyperplanes, X: NDArray) -> _Regressors:
+        regressors = cls(planes, _spanning(planes), X, None)
+        if len(X) > regressors.rows_at_once:
+            return regressors
+        return replace(regressors, whole=regressors.rows(slice(None)))
+
+    @property
+    def rows_at_once(self) -> int:
+        return max(1, _ENTRIES_AT_ONCE // (len(self.planes) + len(self.linear)))
+
+    def rows(self, rows: slice) -> Floats:
+        if self.whole is not None:
+            return self.whole[rows]
+        h = self.planes.log_odds(self.X[rows])
+        linear = h[:, self.linear]
+        return np.hstack([np.abs(h, out=h), linear])
+
+    def blocks(self) -> Iterator[tuple[slice, Floats]]:
+        for start in range(0, len(self.X), self.rows_at_once):
+            rows = slice(start, start + self.rows_at_once)
+            yield rows, self.rows(rows)
+
+    def moments(self, share: Floats) -> tuple[Floats, Floats]:
+        """Weighted mean and standard deviation; columns that do not vary get a deviation of 1."""
+        mean = np.sum([share[rows] @ block for rows, block in self.blocks()], axis=0)
+        squares = [share[rows] @ (block - mean) ** 2 for rows, block in self.blocks()]
+        scale = np.sqrt(np.sum(squares, axis=0))
+        return mean, np.where(scale > 1e-12 * np.abs(mean), scale, 1.0)
+
+    def products(self, mean: Floats, scale: Floats, others: Floats) -> Floats:
+        """Sums (p, C) of the standardised columns times other ones (n, C)."""
+        products = [(block - mean).T @ others[rows] for rows, block in self.blocks()]
+        return np.sum(products, axis=0) / scale[:, None]
+
+    def principal_axes(self, mean: Floats, scale: Floats, weight: Floats) -> tuple[Floats, Floats]:
+        """Positive eigenvalues (r,) of the Gram matrix of standardised columns, eigenvectors (p, r).
+
+        With fewer samples than columns the smaller matrix of products of rows gives the same.
+        """
+        root = np.sqrt(weight)[:, None]
+        if len(mean) <= len(self.X):
+            gram = np.zeros((len(mean), len(mean)))
+            for rows, block in self.blocks():
+                block = (block - mean) / scale * root[rows]
+                gram += block.T @ block
+            values, vectors = eigh(gram, overwrite_a=True, check_finite=False, driver="evd")
+        else:
+            wide = (self.rows(slice(None)) - mean) / scale * root
+            values, vectors = eigh(wide @ wide.T, overwrite_a=True, check_finite=False, driver="evd")
+            vectors = wide.T @ (vectors / np.sqrt(np.maximum(values, np.finfo(np.float64).tiny)))
+        positive = values > 1e-10 * values[-1]
+        return values[positive], vectors[:, positive]
+
+
+def _spanning(planes: Hyperplanes) -> NDArray[np.intp]:
+    """Hyperplanes whose normals span those of all, at most N: the pivots of a QR decomposition."""
+    spread = np.abs(planes.weights).max(axis=0)
+    normals = planes.weights / np.where(spread > 0, spread, 1.0)
+    normals /= np.linalg.norm(normals, axis=1, keepdims=True)
+    # Longer ones are pivots first: the thresholds of features, whose h are the easiest to read.
+    normals[planes.pairs[:, 0] != NO_BLOB] *= 0.5
+    _, triangle, order = qr(normals.T, mode="economic", pivoting=True, check_finite=False)
+    diagonal = np.abs(np.diag(triangle))
+    return np.sort(order[: np.count_nonzero(diagonal > 1e-10 * diagonal[0])])
