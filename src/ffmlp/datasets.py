@@ -38,6 +38,19 @@ from sklearn.model_selection import train_test_split
 
 TEST_SHARE = 0.4
 
+DRAWN = ("xor", "three_blobs", "nine_blobs", "circle_and_ring", "two_moons", "four_moons")
+N_SAMPLES = {
+    "xor": 3000,
+    "three_blobs": 3000,
+    "nine_blobs": 3000,
+    "circle_and_ring": 1000,
+    "two_moons": 1000,
+    "four_moons": 2000,
+    "iris": 150,
+    "wine": 178,
+    "breast_cancer": 569,
+    "pima": 392,
+}
 XOR_NOISE = 0.294
 THREE_BLOBS_NOISE = 0.178
 NINE_BLOBS_NOISE = 0.294
@@ -157,10 +170,10 @@ def _verify_pima(rows: NDArray[np.float64]) -> None:
 def _gaussian_blobs(
     name: str, centres: list[tuple[float, float]], labels: list[int], noise: float, random_state: int
 ) -> Dataset:
-    """3000 samples, as many around each centre, all with the same round covariance."""
+    """As many samples around each centre, all with the same round covariance."""
     rng = np.random.default_rng(random_state)
-    blobs = np.arange(3000) % len(centres)
-    X = np.array(centres)[blobs] + noise * rng.normal(size=(3000, 2))
+    blobs = np.arange(N_SAMPLES[name]) % len(centres)
+    X = np.array(centres)[blobs] + noise * rng.normal(size=(len(blobs), 2))
     return Dataset(name, X, np.array(labels)[blobs], blobs)
 
 
@@ -186,21 +199,26 @@ def _nine_blobs(random_state: int) -> Dataset:
 def _circle_and_ring(random_state: int) -> Dataset:
     """Class 0 is the outer ring, class 1 the inner circle."""
     X, y = sklearn_datasets.make_circles(
-        1000, noise=CIRCLE_AND_RING_NOISE, factor=0.5, random_state=random_state
+        N_SAMPLES["circle_and_ring"],
+        noise=CIRCLE_AND_RING_NOISE,
+        factor=0.5,
+        random_state=random_state,
     )
     return Dataset("circle_and_ring", X, y)
 
 
 def _two_moons(random_state: int) -> Dataset:
-    X, y = sklearn_datasets.make_moons(1000, noise=TWO_MOONS_NOISE, random_state=random_state)
+    X, y = sklearn_datasets.make_moons(
+        N_SAMPLES["two_moons"], noise=TWO_MOONS_NOISE, random_state=random_state
+    )
     return Dataset("two_moons", X, y)
 
 
 def _four_moons(random_state: int) -> Dataset:
     """Two pairs of new moons, one above the other."""
-    rng = np.random.RandomState(random_state)
-    lower, y_lower = sklearn_datasets.make_moons(1000, noise=FOUR_MOONS_NOISE, random_state=rng)
-    upper, y_upper = sklearn_datasets.make_moons(1000, noise=FOUR_MOONS_NOISE, random_state=rng)
+    rng, half = np.random.RandomState(random_state), N_SAMPLES["four_moons"] // 2
+    lower, y_lower = sklearn_datasets.make_moons(half, noise=FOUR_MOONS_NOISE, random_state=rng)
+    upper, y_upper = sklearn_datasets.make_moons(half, noise=FOUR_MOONS_NOISE, random_state=rng)
     X = np.vstack([lower, upper + np.array([0.0, 1.5])])
     return Dataset("four_moons", X, np.concatenate([y_lower, y_upper + 2]))
 
@@ -222,4 +240,4 @@ _LOADERS: dict[str, Callable[[int], Dataset]] = {
     "breast_cancer": partial(_real, "breast_cancer"),
 }
 
-NAMES = (*_LOADERS, "pima")
+NAMES = tuple(N_SAMPLES)

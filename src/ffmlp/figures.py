@@ -1,22 +1,18 @@
-"""The paper's figures, drawn again from the runs' first split (extra ``plots``).
+"""The paper's figures, drawn again from the first split of its rows (extra ``plots``).
 
-Every figure is a function of the rows it shows and of the settings; `FIGURES` lists them in the paper's
-order, with the table of the report that each belongs to.
+Every figure is a function of the rows that it shows and of the settings. `ffmlp.gallery` says which
+figure belongs to which rows.
 """
 
 from __future__ import annotations
 
-import io
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ffmlp.classifier import FFMLPClassifier
 from ffmlp.datasets import Dataset
-from ffmlp.experiments import Settings, design, split_of, trained, write_whole
+from ffmlp.experiments import Settings, design, split_of, trained
 from ffmlp.hyperplanes import two_class_lda
 from ffmlp.paper import Row
 from ffmlp.plots import (
@@ -38,71 +34,8 @@ if TYPE_CHECKING:
 
     from ffmlp.plots.view import AnyFigure
 
-# Sharp on a projector; a figure of 12 inches is 1680 pixels wide.
-_DOTS_PER_INCH = 140
 # More lines than this would hide the regions.
 _MAX_LINES = 16
-
-
-@dataclass(frozen=True)
-class Plan:
-    """A figure of the paper: the rows it shows and how it is drawn.
-
-    ``beside`` is the title of the report's table that it belongs to.
-    """
-
-    name: str
-    title: str
-    caption: str
-    beside: str
-    rows: tuple[str, ...]
-    draw: Callable[[list[Row], Settings], Figure]
-
-
-@dataclass(frozen=True)
-class Picture:
-    """A drawn figure: a PNG file, and what is written below it."""
-
-    path: Path
-    title: str
-    caption: str
-    beside: str
-
-
-def draw(
-    rows: Sequence[Row], settings: Settings, folder: Path, on_figure: Callable[[Picture], None]
-) -> list[Picture]:
-    """Draw the figures of these rows that are not in the folder yet; all of them."""
-    folder.mkdir(parents=True, exist_ok=True)
-    pictures = []
-    for plan, shown in _plans(rows):
-        picture = Picture(folder / _file_name(plan, shown), plan.title, plan.caption, plan.beside)
-        if not picture.path.exists():
-            figure = plan.draw(shown, settings)
-            figure.suptitle(plan.title, fontsize="x-large", fontweight="bold")
-            content = io.BytesIO()
-            figure.savefig(content, format="png", dpi=_DOTS_PER_INCH)
-            write_whole(picture.path, content.getvalue())
-            on_figure(picture)
-        pictures.append(picture)
-    return pictures
-
-
-def n_undrawn(rows: Sequence[Row], folder: Path) -> int:
-    """How many figures `draw` would draw, for a progress bar."""
-    return sum(not (folder / _file_name(plan, shown)).exists() for plan, shown in _plans(rows))
-
-
-def _plans(rows: Sequence[Row]) -> list[tuple[Plan, list[Row]]]:
-    """The figures that show some of these rows, and which."""
-    plans = [(plan, [row for row in rows if row.key in plan.rows]) for plan in FIGURES]
-    return [(plan, shown) for plan, shown in plans if shown]
-
-
-def _file_name(plan: Plan, shown: list[Row]) -> str:
-    """Figures that show some of their rows only do not get the name of the whole one."""
-    keys = [row.key for row in shown]
-    return "-".join([plan.name, *(keys if len(keys) < len(plan.rows) else ())]) + ".png"
 
 
 def _figure(width: float, height: float) -> Figure:
@@ -127,8 +60,8 @@ def _share_legend(figure: AnyFigure, title: str | None = "class") -> None:
     handles, labels = max(
         (ax.get_legend_handles_labels() for ax in figure.axes), key=lambda p: len(p[1])
     )
-    for ax in figure.axes:
-        ax.get_legend().remove()
+    for legend in filter(None, (ax.get_legend() for ax in figure.axes)):
+        legend.remove()
     figure.legend(handles, labels, title=title, loc="outside right upper", markerscale=1.5)
 
 
@@ -161,7 +94,8 @@ def xor_stages(rows: list[Row], settings: Settings) -> Figure:
     """Samples, hyperplanes, regions and result of XOR, and the network that does it."""
     train, test, clf = _designed(rows[0], settings)
     figure = _figure(13.5, 8.6)
-    stages, below = figure.subfigures(2, 1, height_ratios=[1, 1.1])
+    parts: Any = figure.subfigures(2, 1, height_ratios=[1, 1.1])
+    stages, below = parts
     axes = stages.subplots(1, 4)
     SamplesDisplay.from_data(train.X, train.y, ax=axes[0], title="Stage 0: samples")
     HyperplanesDisplay.from_estimator(clf, train.X, train.y, ax=axes[1], title="Stage 1: hyperplanes")
@@ -208,7 +142,8 @@ def responses(rows: list[Row], settings: Settings) -> Figure:
     train, _, clf = _designed(rows[0], settings)
     n_rows = 2, -(-len(clf.regions_) // 6)
     figure = _figure(13, 1.6 + 2.1 * sum(n_rows))
-    for layer, part in enumerate(figure.subfigures(2, 1, height_ratios=n_rows), start=1):
+    parts: Any = figure.subfigures(2, 1, height_ratios=n_rows)
+    for layer, part in enumerate(parts, start=1):
         ResponsesDisplay.from_network(clf.network_, train.X, layer=layer, figure=part)
     return figure
 
@@ -284,90 +219,3 @@ def initialisations(rows: list[Row], settings: Settings) -> Figure:
         _draw_result(ax, bp, train, test, f"{name} initialisation, {bp.n_epochs} epochs")
     _share_legend(figure)
     return figure
-
-
-_SETS = "Table I: accuracy on two-dimensional sets"
-_SIZES = "Sizes of the networks"
-_ORDERINGS = "The paper's orderings, row by row"
-_PLANAR = (
-    "xor", "three_blobs", "nine_blobs_0.1", "nine_blobs_0.3",
-    "circle_and_ring_4", "circle_and_ring_16", "two_moons", "four_moons",
-)  # fmt: skip
-
-FIGURES = (
-    Plan(
-        "two-blobs", "Two Gaussian blobs and their two neurons",
-        "Each of the two opposite neurons responds on one side of the LDA line only, the more the "
-        "farther from it.",
-        _SIZES, ("xor",), two_blobs,
-    ),
-    Plan(
-        "xor", "XOR, stage by stage",
-        "Two lines cut the plane into four regions, one for each blob, and each region votes for its "
-        "class: the network below does just this.",
-        _SIZES, ("xor",), xor_stages,
-    ),
-    Plan(
-        "sets", "The two-dimensional sets",
-        "Training samples of the first split, with standardised features: three sets are made of "
-        "Gaussian blobs, three are not.",
-        _SETS, _PLANAR, sets,
-    ),
-    Plan(
-        "responses-three-blobs", "3-Gaussian-blobs: what each neuron responds to",
-        "A neuron of the first layer covers a half-plane with its opposite below it, a neuron of the "
-        "second a wedge, and two wedges hold one blob.",
-        _SIZES, ("three_blobs",), responses,
-    ),
-    Plan(
-        "responses-nine-blobs", "9-Gaussian-blobs: what each neuron responds to",
-        "Four pairs of half-planes separate rows and columns, and each neuron of the second layer "
-        "covers one of the nine cells.",
-        _SIZES, ("nine_blobs_0.3",), responses,
-    ),
-    Plan(
-        "lines", "Partitioning lines",
-        "The lines of three blobs meet in nearly one point, so that six regions of seven are occupied; "
-        "those of nine blobs run between rows and columns.",
-        _SIZES, ("three_blobs", "nine_blobs_0.3"), partitioning_lines,
-    ),
-    Plan(
-        "thresholds", "9-Gaussian-blobs at error thresholds 0.1 and 0.3",
-        "At 0.3 a few lines draw nearly the boundaries for which a threshold of 0.1 keeps many.",
-        _SETS, ("nine_blobs_0.1", "nine_blobs_0.3"), results,
-    ),
-    Plan(
-        "two-new-moons", "2-new-moons: samples, mixture and result",
-        "Two blobs for each moon resemble the samples, and the lines between them bend around the moons.",
-        _SETS, ("two_moons",), mixture_and_result,
-    ),
-    Plan(
-        "four-new-moons", "4-new-moons: result of FF-MLP",
-        "Three blobs for each moon are enough for boundaries that follow all four.",
-        _SETS, ("four_moons",), results,
-    ),
-    Plan(
-        "circle-and-ring", "Circle-and-ring with 4 and 16 blobs for the ring",
-        "More blobs make a rounder boundary; the lower panels show what backpropagation makes of it.",
-        _SETS, ("circle_and_ring_4", "circle_and_ring_16"), before_and_after,
-    ),
-    Plan(
-        "curves", "Accuracy during backpropagation from the designed network",
-        "A flat curve means that backpropagation adds nothing to the design, a falling one that it "
-        "undoes it.",
-        _ORDERINGS,
-        ("three_blobs", "nine_blobs_0.1", "nine_blobs_0.3", "four_moons", "circle_and_ring_16"),
-        accuracy_curves,
-    ),
-    Plan(
-        "initialisation-nine-blobs", "9-Gaussian-blobs: does the initialisation matter?",
-        "Backpropagation from the design keeps the grid of nine cells; from random weights, with the "
-        "same neurons, it cuts across it.",
-        _ORDERINGS, ("nine_blobs_0.3",), initialisations,
-    ),
-    Plan(
-        "initialisation-four-new-moons", "4-new-moons: does the initialisation matter?",
-        "From random weights the boundaries are too straight for the moons; from the design they bend.",
-        _ORDERINGS, ("four_moons",), initialisations,
-    ),
-)  # fmt: skip
