@@ -15,16 +15,20 @@ from sklearn.exceptions import ConvergenceWarning
 from ffmlp.paper import ROWS, ROWS_BY_KEY
 
 WRONG_INPUT = 2
+INTERRUPTED = 130
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; the exit code is 2 for anything wrong with what was asked."""
+    """Run a command; the exit code is 2 for anything wrong with what was asked, 130 after Ctrl-C."""
     options = _parser().parse_args(arguments)
     try:
         return _reproduce(options)
     except (ValueError, OSError, ImportError) as error:
         print(f"ffmlp: {error}", file=sys.stderr)
         return WRONG_INPUT
+    except KeyboardInterrupt:
+        print("ffmlp: interrupted; the same command goes on where it stopped.", file=sys.stderr)
+        return INTERRUPTED
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -12,6 +12,8 @@ TITLE = "FF-MLP: the paper's experiments, run again"
 
 # Of the pixels of a figure's file; the rest is for sharp screens and for slides.
 _SHOWN_SHARE = 0.65
+# Wider figures are not shrunk to the width of a phone, where nobody could read them: they scroll.
+_WIDE = 700
 
 _STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; color: #1a1a1a; margin: 2rem auto; max-width: 78rem;
@@ -22,12 +24,13 @@ p, nav, ul { max-width: 48rem }
 a { color: #005a8c }
 .grid { overflow-x: auto; margin: 1rem 0 }
 table { border-collapse: collapse; font-size: .85rem; font-variant-numeric: tabular-nums }
-th, td { padding: .3rem .6rem; border-bottom: 1px solid #ccc; text-align: left; white-space: nowrap }
-th { white-space: normal; vertical-align: bottom; background: #eef3f7 }
-th:first-child, td:first-child { position: sticky; left: 0; background: #fff; font-weight: 600 }
+th, td { padding: .3rem .6rem; border-bottom: 1px solid #ccc; text-align: left; vertical-align: top }
+th { vertical-align: bottom; background: #eef3f7 }
+th:first-child, td:first-child { position: sticky; left: 0; background: #fff; font-weight: 600;
+  white-space: nowrap }
 th:first-child { background: #eef3f7 }
 .notes { font-size: .85rem; color: #333; overflow-wrap: anywhere }
-figure { margin: 2rem 0 }
+figure { margin: 2rem 0; overflow-x: auto }
 img { max-width: 100%; height: auto }
 figcaption { max-width: 48rem; font-size: .95rem }
 @media (max-width: 40rem) {
@@ -35,6 +38,8 @@ figcaption { max-width: 48rem; font-size: .95rem }
   h1 { font-size: 1.5rem } h2 { font-size: 1.2rem; margin-top: 2rem }
   table { font-size: .75rem } th, td { padding: .25rem .4rem }
   th:first-child, td:first-child { white-space: normal; max-width: 6rem }
+  img.wide { max-width: none; width: 50rem }
+  figcaption { position: sticky; left: 0; max-width: calc(100vw - 1.5rem) }
 }
 """
 
@@ -79,7 +84,7 @@ def _beside(table: Table, pictures: Sequence[Picture]) -> list[Picture]:
 def _section(number: int, table: Table, pictures: Sequence[Picture]) -> str:
     head = "".join(f"<th>{escape(cell)}</th>" for cell in table.header)
     body = "".join(
-        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in line) + "</tr>" for line in table.lines
+        "<tr>" + "".join(f"<td>{_cell(cell)}</td>" for cell in line) + "</tr>" for line in table.lines
     )
     notes = "".join(f"<li>{escape(note)}</li>" for note in table.notes)
     return (
@@ -91,12 +96,18 @@ def _section(number: int, table: Table, pictures: Sequence[Picture]) -> str:
     )
 
 
+def _cell(text: str) -> str:
+    """A mean stays with its deviation where the line is broken."""
+    return escape(text).replace(" ± ", "&nbsp;±&nbsp;").replace("/ ", "/&nbsp;")
+
+
 def _figure(picture: Picture) -> str:
     png = picture.path.read_bytes()
     # The header of a PNG file has the width at its 17th byte.
     width = round(_SHOWN_SHARE * int.from_bytes(png[16:20], "big"))
+    wide = ' class="wide"' if width > _WIDE else ""
     title, data = escape(picture.title), b64encode(png).decode()
     return (
-        f'<figure><img src="data:image/png;base64,{data}" width="{width}" alt="{title}">'
+        f'<figure><img{wide} src="data:image/png;base64,{data}" width="{width}" alt="{title}">'
         f"<figcaption><b>{title}.</b> {escape(picture.caption)}</figcaption></figure>"
     )

@@ -101,7 +101,8 @@ def _beside(ours: np.ndarray, reported: float, shown: Callable[[float], str]) ->
     if not len(ours):
         return f"– / {shown(reported)}"
     mark = MARK if outside(ours, reported) else ""
-    return f"{shown(ours.mean())} ± {shown(ours.std())} / {shown(reported)}{mark}"
+    spread = f" ± {shown(ours.std())}" if len(ours) > 1 else ""
+    return f"{shown(ours.mean())}{spread} / {shown(reported)}{mark}"
 
 
 def _accuracies(title: str, rows: list[Row], runs: list[Run], methods: list[str]) -> Table:
@@ -131,7 +132,7 @@ def _orderings(rows: list[Row], runs: list[Run]) -> Table:
         made = ordering(row, runs)
         if made is not None:
             best = " and ".join(METHODS[method] for method in made.papers_best)
-            lead = f"{made.lead:+.2f} ± {made.spread:.2f}"
+            lead = f"{made.lead:+.2f}" + (f" ± {made.spread:.2f}" if made.n_splits > 1 else "")
             lines.append(
                 [row.title, best, METHODS[made.our_best], lead, str(made.n_splits), made.verdict]
             )

@@ -16,9 +16,9 @@ Floats = NDArray[np.float64]
 
 METHODS = {
     "ff": "FF-MLP",
-    "bp_ff_50": "BP, FF-MLP init. (50)",
-    "bp_random_50": "BP, random init. (50)",
-    "bp_random_15": "BP, random init. (15)",
+    "bp_ff_50": "BP from FF-MLP (50)",
+    "bp_random_50": "BP from random (50)",
+    "bp_random_15": "BP from random (15)",
 }
 # The paper's orderings are between these.
 COMPARED = ("ff", "bp_ff_50", "bp_random_50")
