@@ -144,13 +144,13 @@ FIGURES = (
         figures.accuracy_curves,
     ),
     Plan(
-        "initialisation-nine-blobs", "9-Gaussian-blobs: does the initialisation matter?",
+        "initialisation-nine-blobs", "9-Gaussian-blobs: designed and random initialisation",
         "Backpropagation from the design keeps the grid of nine cells; from random weights, with the "
         "same neurons, it cuts across it.",
         ORDERINGS, ("nine_blobs_0.3",), figures.initialisations,
     ),
     Plan(
-        "initialisation-four-new-moons", "4-new-moons: does the initialisation matter?",
+        "initialisation-four-new-moons", "4-new-moons: designed and random initialisation",
         "From random weights the boundaries are too straight for the moons; from the design they bend.",
         ORDERINGS, ("four_moons",), figures.initialisations,
     ),

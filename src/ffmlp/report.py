@@ -117,8 +117,7 @@ def _accuracies(title: str, rows: list[Row], runs: list[Run], methods: list[str]
         lines.append(line)
     text = (
         "Ours in % as mean ± standard deviation over splits / the paper's. "
-        f"{MARK}: the paper's value is outside the range of our splits. The paper reports single splits "
-        "of sets whose noise it does not give."
+        f"{MARK}: the paper's value is outside the range of our splits. The paper reports single splits."
     )
     header = ["set", *(f"{METHODS[method]}, {part}" for method in methods for part in parts)]
     return Table(
@@ -132,7 +131,7 @@ def _orderings(rows: list[Row], runs: list[Run]) -> Table:
         made = ordering(row, runs)
         if made is not None:
             best = " and ".join(METHODS[method] for method in made.papers_best)
-            lead = f"{made.lead:+.2f}" + (f" ± {made.spread:.2f}" if made.n_splits > 1 else "")
+            lead = f"{made.lead:+z.2f}" + (f" ± {made.spread:.2f}" if made.n_splits > 1 else "")
             lines.append(
                 [row.title, best, METHODS[made.our_best], lead, str(made.n_splits), made.verdict]
             )
@@ -221,7 +220,7 @@ def _heteroscedastic(rows: list[Row], runs: list[Run]) -> Table:
         lda = 100 * values(runs, row, "ff", "test_accuracy")
         ours = 100 * values(runs, row, "ff_heteroscedastic", "test_accuracy")
         difference = ours - lda
-        change = f"{difference.mean():+.2f} ± {difference.std():.2f}"
+        change = f"{difference.mean():+z.2f} ± {difference.std():.2f}"
         lines.append([row.title, f"{lda.mean():.2f}", f"{ours.mean():.2f}", change])
     header = ["set", "LDA", "heteroscedastic", "difference"]
     text = "Mean test accuracy in %; the difference split by split with its standard deviation."
@@ -236,7 +235,7 @@ def _sweep(rows: list[Row], runs: list[Run]) -> Table:
             change = 100 * ((bp.test_accuracy or 0) - (ff.test_accuracy or 0))
             before, after = (f"{100 * (run.test_accuracy or 0):.2f}" for run in (ff, bp))
             lines.append(
-                [row.title, ff.setting, str(ff.d_1), str(ff.d_2), before, after, f"{change:+.2f}"]
+                [row.title, ff.setting, str(ff.d_1), str(ff.d_2), before, after, f"{change:+z.2f}"]
             )
     header = ["set", "setting", "D_1", "D_2", "FF-MLP", "after BP (50)", "change"]
     text = "Test accuracy in % on the first split, before and after 50 epochs from the designed network."

@@ -165,9 +165,11 @@ def time_notes(
 
 
 def _range(ratios: list[float], n_rows: int) -> str:
-    low, high = min(ratios), max(ratios)
+    low, high = (
+        f"{ratio:.1f}" if ratio < 10 else f"{ratio:.0f}" for ratio in (min(ratios), max(ratios))
+    )
     share = f"out of our range on {len(ratios)} of {n_rows} rows"
-    return f"the paper's time is {share}, {low:.2g} to {high:.2g} times ours."
+    return f"the paper's time is {share}, {low} to {high} times ours."
 
 
 _TRAINING = "Theirs was measured on a GPU, which such small batches do not keep busy, ours on a CPU."
