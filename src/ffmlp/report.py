@@ -28,6 +28,11 @@ TABLE_I = "Table I: accuracy on two-dimensional sets"
 ORDERINGS = "The paper's orderings, row by row"
 SIZES = "Sizes of the networks"
 
+_NOISE = (
+    " The paper does not give the noise of these sets: it is our choice, and that of circle-and-ring and "
+    "2-new-moons was adjusted on splits that are shown here, so that agreement on them is no finding."
+)
+
 
 @dataclass(frozen=True)
 class Table:
@@ -78,7 +83,7 @@ def tables(runs: list[Run], missing: dict[str, str]) -> list[Table]:
     two_dimensional = [row for row in rows if "bp_ff_50" in row.reported]
     real = [row for row in rows if "bp_ff_50" not in row.reported]
     made = [
-        _accuracies(TABLE_I, two_dimensional, runs, list(METHODS)),
+        _accuracies(TABLE_I, two_dimensional, runs, list(METHODS), _NOISE),
         _accuracies(
             "Table II: accuracy on real sets", real, runs, ["ff", "bp_random_50", "bp_random_15"]
         ),
@@ -105,7 +110,9 @@ def _beside(ours: np.ndarray, reported: float, shown: Callable[[float], str]) ->
     return f"{shown(ours.mean())}{spread} / {shown(reported)}{mark}"
 
 
-def _accuracies(title: str, rows: list[Row], runs: list[Run], methods: list[str]) -> Table:
+def _accuracies(
+    title: str, rows: list[Row], runs: list[Run], methods: list[str], remark: str = ""
+) -> Table:
     parts = ("train", "test")
     lines = []
     for row in rows:
@@ -118,6 +125,7 @@ def _accuracies(title: str, rows: list[Row], runs: list[Run], methods: list[str]
     text = (
         "Ours in % as mean ± standard deviation over splits / the paper's. "
         f"{MARK}: the paper's value is outside the range of our splits. The paper reports single splits."
+        f"{remark}"
     )
     header = ["set", *(f"{METHODS[method]}, {part}" for method in methods for part in parts)]
     return Table(
