@@ -308,8 +308,8 @@ def test_pages(tmp_path, monkeypatch):
     assert "http" not in page  # nothing is fetched when it is opened
     markdown = (tmp_path / "report.md").read_text(encoding="utf-8")
     assert markdown.startswith(f"# {TITLE}\n")
-    assert "(accuracy_time.png)" in markdown
-    assert (tmp_path / "accuracy_time.png").read_bytes().startswith(b"\x89PNG")
+    assert "(figures/accuracy_time.png)" in markdown
+    assert (tmp_path / "figures" / "accuracy_time.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_pages_without_matplotlib(tmp_path, monkeypatch):

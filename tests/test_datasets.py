@@ -1,7 +1,9 @@
 import numpy as np
 import pytest
 from problems import region_design
+from scipy.spatial.distance import cdist
 from scipy.stats import norm
+from sklearn.datasets import make_moons
 
 from ffmlp import datasets
 
@@ -47,6 +49,19 @@ def test_noise_makes_the_bayes_accuracy_that_is_documented():
         np.sum(np.outer(axis[r], axis[c]) * (label == label[r, c])) for r in range(3) for c in range(3)
     ]
     assert np.mean(right) == pytest.approx(0.8866, abs=1e-3)
+
+
+def test_noise_of_two_moons_makes_the_bayes_accuracy_that_is_documented():
+    noise = datasets.TWO_MOONS_NOISE
+    X, y = make_moons(4000, noise=noise, random_state=1)
+    angle = np.linspace(0, np.pi, 200)
+    upper = np.column_stack([np.cos(angle), np.sin(angle)])
+    lower = np.column_stack([1 - np.cos(angle), 0.5 - np.sin(angle)])
+
+    def density(moon):
+        return np.exp(-cdist(X, moon, "sqeuclidean") / (2 * noise**2)).sum(axis=1)
+
+    assert np.mean((density(lower) > density(upper)) == y) == pytest.approx(0.919, abs=0.01)
 
 
 def test_unknown_name_lists_the_known_ones():

@@ -12,7 +12,8 @@ class Missing:
         if name.partition(".")[0] in {EXTRAS!r}:
             raise ModuleNotFoundError(name)
 sys.meta_path.insert(0, Missing())
-import ffmlp, ffmlp.backprop, ffmlp.datasets, ffmlp.plots, ffmlp.cli, ffmlp.benchmark_report
+import ffmlp, ffmlp.backprop, ffmlp.benchmark_report, ffmlp.cli, ffmlp.datasets, ffmlp.gallery
+import ffmlp.pages, ffmlp.plots
 from sklearn.datasets import load_iris
 X, y = load_iris(return_X_y=True)
 print(ffmlp.FFMLPClassifier().fit(X, y).network_.layer_sizes)

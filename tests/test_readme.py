@@ -3,7 +3,8 @@ from contextlib import redirect_stdout
 from io import StringIO
 from pathlib import Path
 
-README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def test_python_blocks_print_what_the_readme_shows():
@@ -14,3 +15,10 @@ def test_python_blocks_print_what_the_readme_shows():
         with redirect_stdout(printed):
             exec(code, {})
         assert printed.getvalue() == expected
+
+
+def test_pictures_are_there_and_small():
+    shown = re.findall(r"!\[[^\]]+\]\(([^)]+)\)", README)
+    assert shown
+    for name in shown:
+        assert (ROOT / name).stat().st_size < 150_000

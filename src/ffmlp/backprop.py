@@ -1,7 +1,8 @@
 """BP-MLP: the same architecture trained by backpropagation, to compare with or to go on from a design.
 
 The paper's setting: cross-entropy, stochastic gradient descent with learning rate 0.01 and no momentum,
-batches of 32, weights drawn by Xavier's uniform rule or taken from a designed network.
+weights drawn by Xavier's uniform rule or taken from a designed network. The paper does not give its size
+of batches; 32 is taken here.
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,9 +13,9 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from ffmlp.benchmark import BenchmarkRun, Settings
+from ffmlp.pages import Picture, Table, to_html, to_markdown
 from ffmlp.peers import OWN
 from ffmlp.records import write_whole
-from ffmlp.report import Table, to_html, to_markdown
 
 Floats = NDArray[np.float64]
 
@@ -215,23 +214,17 @@ def write_pages(
     if find_spec("matplotlib") is None:
         missing = {**missing, "figure": "matplotlib is not installed: pip install 'ffmlp[plots]'"}
     made = tables(results, settings, missing)
-    markdown, page = _titled(to_markdown(made)), _titled(to_html(made))
+    pictures = []
     has_runs = not np.isnan(results.values["accuracy"]).all()
     if find_spec("matplotlib") is not None and has_runs:
-        png, text = figure(results), "Mean accuracy against median fit time of each model"
-        write_whole(folder / FIGURE, png)
-        markdown = markdown.replace("\n", f"\n\n![{text}]({FIGURE})\n", 1)
-        source = f"data:image/png;base64,{base64.b64encode(png).decode()}"
-        image = f'<p><img src="{source}" alt="{text}" style="max-width:100%"></p>'
-        page = page.replace("</h1>", f"</h1>{image}", 1)
-    write_whole(folder / "report.md", markdown.encode())
-    write_whole(folder / "report.html", page.encode())
+        path = folder / "figures" / FIGURE
+        path.parent.mkdir(exist_ok=True)
+        write_whole(path, figure(results))
+        title, caption = "Accuracy and fit time", "Mean accuracy against median fit time of each model."
+        pictures.append(Picture(path, title, caption, beside=made[0].title))
+    write_whole(folder / "report.md", to_markdown(TITLE, [], made, pictures).encode())
+    write_whole(folder / "report.html", to_html(TITLE, [], made, pictures).encode())
     return made
-
-
-def _titled(page: str) -> str:
-    """The page of `ffmlp.report` under the title of a benchmark."""
-    return page.replace("FF-MLP: the paper's experiments, run again", TITLE)
 
 
 def to_text(table: Table) -> str:

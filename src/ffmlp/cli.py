@@ -15,16 +15,20 @@ from sklearn.exceptions import ConvergenceWarning
 from ffmlp.paper import ROWS, ROWS_BY_KEY
 
 WRONG_INPUT = 2
+INTERRUPTED = 130
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; the exit code is 2 for anything wrong with what was asked."""
+    """Run a command; the exit code is 2 for anything wrong with what was asked, 130 after Ctrl-C."""
     options = _parser().parse_args(arguments)
     try:
         return options.run(options)
     except (ValueError, OSError, ImportError) as error:
         print(f"ffmlp: {error}", file=sys.stderr)
         return WRONG_INPUT
+    except KeyboardInterrupt:
+        print("ffmlp: interrupted; the same command goes on where it stopped.", file=sys.stderr)
+        return INTERRUPTED
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -66,12 +70,14 @@ def _reproduce(options: argparse.Namespace) -> int:
         raise ValueError(f"unknown row {unknown[0]!r}. Known: {', '.join(ROWS_BY_KEY)}.")
     if options.splits is not None and options.splits < 1:
         raise ValueError(f"--splits must be at least 1, got {options.splits}.")
-    for extra in ("torch", "tqdm"):  # told before anything is written
+    for extra in ("torch", "tqdm", "matplotlib"):  # told before anything is written
         if find_spec(extra) is None:
             raise ImportError(f"reproduce needs {extra}: pip install 'ffmlp[reproduce]'")
+    import torch  # noqa: F401  (so that the limit of threads is its limit, too)
+    from threadpoolctl import threadpool_limits
     from tqdm import tqdm
 
-    from ffmlp import report
+    from ffmlp import gallery, pages, report
     from ffmlp.experiments import Settings, n_runs, reproduce
     from ffmlp.records import write_whole
 
@@ -84,16 +90,24 @@ def _reproduce(options: argparse.Namespace) -> int:
     rows = [row for row in ROWS if options.rows is None or row.key in options.rows]
     done = {path.stem for path in (options.out / "runs").glob("*.csv")}
     total = sum(n_runs(row, settings) for row in rows if row.key not in done)
-    with tqdm(total=total, unit="run") as bar, warnings.catch_warnings():
+    total += gallery.n_undrawn(rows, options.out / "figures")
+    # Problems this small gain nothing from more threads, and suffer when other programs run.
+    with tqdm(total=total, unit="step") as bar, threadpool_limits(1), warnings.catch_warnings():
         # That a peer stops at its limit of iterations is part of what is compared.
         warnings.simplefilter("ignore", ConvergenceWarning)
         runs, missing = reproduce(rows, settings, options.out, lambda run: bar.update())
-    made = report.tables(runs, missing)
-    write_whole(options.out / "report.md", report.to_markdown(made).encode())
-    write_whole(options.out / "report.html", report.to_html(made).encode())
+        shown = [row for row in rows if row.key not in missing]
+        folder = options.out / "figures"
+        pictures = gallery.draw(shown, settings, folder, lambda picture: bar.update())
+    content = report.TITLE, report.introduction(runs), report.tables(runs, missing), pictures
+    write_whole(options.out / "report.md", pages.to_markdown(*content).encode())
+    write_whole(options.out / "report.html", pages.to_html(*content).encode())
     for key, reason in missing.items():
         print(f"{key} is missing: {reason}", file=sys.stderr)
-    print(f"{len(runs)} runs: {options.out / 'report.html'}, report.md and runs.csv")
+    print(
+        f"{len(runs)} runs and {len(pictures)} figures: {options.out / 'report.html'}, report.md and "
+        "runs.csv"
+    )
     return 0
 
 

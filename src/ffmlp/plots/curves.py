@@ -72,7 +72,7 @@ class AccuracyCurvesDisplay(AxesDisplay):
                 ax.fill_between(epochs, runs.min(axis=0), runs.max(axis=0), color=colour, alpha=0.2)
         ax.set_xlabel("epoch")
         ax.set_ylabel("accuracy")
-        ax.xaxis.set_major_locator(matplotlib("ticker").MaxNLocator(integer=True))
+        ax.xaxis.set_major_locator(matplotlib("ticker").MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
         ax.grid(alpha=0.3)
         ax.set_title(self.title)
         ax.legend(loc="lower right")

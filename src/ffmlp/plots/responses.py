@@ -76,7 +76,8 @@ class ResponsesDisplay(FigureDisplay):
         if layer == 1:
             opposite, hyperplane = np.divmod(chosen, size // 2)
             place = np.unique(hyperplane, return_inverse=True)[1]
-        n_columns = min(_MAX_COLUMNS, place.max() + 1)
+        n_blocks = -(-(place.max() + 1) // _MAX_COLUMNS)
+        n_columns = -(-(place.max() + 1) // n_blocks)  # blocks of equal length, as far as possible
         block, column = np.divmod(place, n_columns)
         cells = np.column_stack([(2 if layer == 1 else 1) * block + opposite, column])
         if title is None:
