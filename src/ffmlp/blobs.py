@@ -8,7 +8,7 @@ moments of all of them. Only the start, k-means, looks at the samples of a class
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial, reduce
 from operator import add
 
@@ -42,25 +42,35 @@ class Blobs:
     classes : ndarray of shape (G,)
         The class of each blob, as an index into the classifier's ``classes_``.
     means : ndarray of shape (G, N)
-    covariances : ndarray of shape (G, N, N)
+    covariances : ndarray of shape (G, N, N), or (G, r, r) with axes
     weights : ndarray of shape (G,)
         The share of the training samples that each blob stands for; they sum to one.
+    axes : ndarray of shape (N, r) or None
+        Axes in which the covariances are given where there are too many features for covariances of
+        their own: ``axes @ covariances[g] @ axes.T`` is that of the features.
     """
 
     classes: NDArray[np.intp]
     means: Floats
     covariances: Floats
     weights: Floats
+    axes: Floats | None = None
 
     def __len__(self) -> int:
         return len(self.weights)
 
+    def lifted(self, axes: Floats) -> Blobs:
+        """Blobs of r coordinates along axes (N, r) as blobs of the N features."""
+        return replace(self, means=self.means @ axes.T, axes=axes)
+
     def unscaled(self, scaling: Scaling) -> Blobs:
         """The same blobs for features as they were before ``scaling``."""
+        means = self.means * scaling.scale + scaling.mean
+        if self.axes is not None:
+            return replace(self, means=means, axes=self.axes * scaling.scale[:, None])
         with np.errstate(over="ignore"):  # variances of features around 1e200 are infinite
             covariances = self.covariances * np.multiply.outer(scaling.scale, scaling.scale)
-        means = self.means * scaling.scale + scaling.mean
-        return Blobs(self.classes, means, covariances, self.weights)
+        return replace(self, means=means, covariances=covariances)
 
 
 @dataclass(frozen=True, eq=False)

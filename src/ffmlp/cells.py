@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import eigh
 
 from ffmlp.blobs import REGULARIZATION, Blobs, Floats, Mixture, collected, lloyd, nearest
 
@@ -27,6 +28,13 @@ def cell_blobs(Z: Floats, y: NDArray[np.intp], weight: Floats, n_blobs: float) -
         mixture = _mixture(samples, mass, nearest(samples, means))
         mixtures.append((int(label), mass.sum(), mixture))
     return collected(mixtures)
+
+
+def principal_axes(Z: Floats, weight: Floats, n_axes: int) -> Floats:
+    """The orthonormal directions (N, n_axes) along which standardised samples vary most."""
+    covariance = (Z * weight[:, None]).T @ Z / weight.sum()
+    _, axes = eigh(covariance, driver="evd")
+    return axes[:, -n_axes:]
 
 
 def bisected(Z: Floats, weight: Floats, n_cells: int) -> Floats:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
+from threadpoolctl import threadpool_limits
 
 from ffmlp.designs import (
     Plan,
@@ -30,6 +31,9 @@ from ffmlp.validation import (
     class_weights,
     possible_plans,
 )
+
+
+_SAMPLES_WORTH_THREADS = 20_000
 
 
 class FFMLPClassifier(ClassifierMixin, BaseEstimator):
@@ -61,7 +65,12 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
     error_threshold : float in [0, 1], None or "auto", default="auto"
         Pruning: hyperplanes are deleted one by one, cheapest first, as long as the resulting
         training error rate is below this. At least one stays. ``None`` keeps all, and ``"auto"``
-        tries 0.05 and None for the region design and keeps all for the others.
+        tries 0.05 and None for the region design and keeps all for the others. The readout design
+        goes the other way: it takes hyperplanes one by one, the most telling first, until the
+        leave-one-out error rate is below the threshold; if it never is, all stay.
+    max_neurons : int or None, default=None
+        At most this many neurons in l_1, l_2 and l_out together, in the readout design: the most
+        telling hyperplanes are taken, as many as give the least leave-one-out error.
     pruning : {"greedy", "optimal"}, default="greedy"
         ``"greedy"`` is the paper's. ``"optimal"`` keeps the fewest hyperplanes that the threshold
         allows, with a proof (``pruning_path_.proved_minimum``), by integer programming.
@@ -146,6 +155,7 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
         gaussianise: bool | str = "auto",
         discriminant: str = "lda",
         error_threshold: float | str | None = "auto",
+        max_neurons: int | None = None,
         pruning: str = "greedy",
         time_limit: float = 60.0,
         penalty: float = 1000.0,
@@ -158,6 +168,7 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
         self.gaussianise = gaussianise
         self.discriminant = discriminant
         self.error_threshold = error_threshold
+        self.max_neurons = max_neurons
         self.pruning = pruning
         self.time_limit = time_limit
         self.penalty = penalty
@@ -219,8 +230,9 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
         """Choose a plan and carry it out."""
         rng = check_random_state(self.random_state)
         progress = Progress(self.verbose)
-        selection = select(samples, plans, rng, progress)
-        design = design_network(samples, selection.plan, rng, progress)
+        with _threads(samples, plans):
+            selection = select(samples, plans, rng, progress)
+            design = design_network(samples, selection.plan, rng, progress)
         self.classes_ = samples.labels
         self.selection_ = selection
         self.blobs_ = design.blobs
@@ -297,6 +309,17 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
             self.__dict__.clear()
             self.__dict__.update(before)
             raise
+
+
+def _threads(samples: Samples, plans: list[Plan]) -> AbstractContextManager:
+    """One thread for the matrices of a readout of few samples.
+
+    They gain little from more, and wait for each other where other programs run: ten times longer has
+    been seen on two busy cores. The other designs hardly multiply matrices.
+    """
+    if len(samples.y) >= _SAMPLES_WORTH_THREADS or all(plan.design != "readout" for plan in plans):
+        return nullcontext()
+    return threadpool_limits(1, user_api="blas")
 
 
 def _default_names(n_features: int) -> tuple[str, ...]:

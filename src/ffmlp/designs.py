@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ffmlp.blobs import Blobs, Floats, Scaling, fitted_blobs, labelled_blobs
-from ffmlp.cells import cell_blobs
+from ffmlp.cells import cell_blobs, principal_axes
 from ffmlp.gaussianise import Gaussianisation
 from ffmlp.hyperplanes import (
     DISCRIMINANTS,
@@ -28,6 +28,7 @@ from ffmlp.optimal_pruning import prune_optimally
 from ffmlp.progress import Progress
 from ffmlp.pruning import PruningPath, prune
 from ffmlp.readout import best_temperature, fit_readout
+from ffmlp.readout_pruning import prune_readout
 from ffmlp.regions import Regions, find_regions, sign_codes, tabulate
 from ffmlp.stages import ACTIVATIONS, BlobStages, ReadoutStages, RegionStages, Stages
 
@@ -36,8 +37,11 @@ N_SMALL_BLOBS = 160
 _ROWS_OF_SMALL_DATA = 3000
 N_NEIGHBOURS = 5
 # Thresholds of each feature; fewer where they would outnumber the other hyperplanes.
-MAX_THRESHOLDS_OF_EACH_FEATURE = 8
-_MAX_THRESHOLDS = 512
+MAX_THRESHOLDS_OF_EACH_FEATURE = 16
+_MAX_THRESHOLDS = 200
+# Small blobs of more features are told apart along their principal axes only: a covariance of every
+# blob would be estimated from far fewer samples than it has entries, and would not fit into memory.
+_MAX_AXES = 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,6 +87,13 @@ class Plan:
     pruning: str = "greedy"
     time_limit: float = 60.0
     penalty: float = 1000.0
+    max_neurons: int | None = None
+
+    def max_hyperplanes(self, n_classes: int) -> int | None:
+        """How many hyperplanes the readout design may keep: two neurons each, beside two per class."""
+        if self.max_neurons is None:
+            return None
+        return max(1, (self.max_neurons - 2 * n_classes) // 2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,7 +145,7 @@ def design_network(
         progress.say(f"{len(blobs)} blobs in {len(samples.labels)} classes")
 
     with progress.step("boundaries"):
-        planes = _hyperplanes(blobs, plan)
+        planes = _hyperplanes(blobs, plan, samples)
         if plan.design == "readout":
             n_each = max(1, min(MAX_THRESHOLDS_OF_EACH_FEATURE, _MAX_THRESHOLDS // scores.shape[1]))
             planes = axis_thresholds(scaling.apply(scores), samples.weight, n_each).joined(planes)
@@ -160,8 +171,7 @@ def _blobs(
     if samples.members is not None:
         blobs = labelled_blobs(scores, y, samples.members, weight, scaling)
     elif plan.n_components is None:
-        growth = max(1.0, weight.sum() / _ROWS_OF_SMALL_DATA) ** (1 / 3)
-        blobs = cell_blobs(scaling.apply(scores), y, weight, N_SMALL_BLOBS * growth)
+        blobs = _small_blobs(scaling.apply(scores), y, weight)
     else:
         blobs = fitted_blobs(scores, y, weight, scaling, np.array(plan.n_components), rng)
         _warn_of_missing_blobs(blobs, samples, plan.n_components)
@@ -169,13 +179,25 @@ def _blobs(
     return replace(blobs, weights=shares / shares.sum())
 
 
-def _hyperplanes(blobs: Blobs, plan: Plan) -> Hyperplanes:
+def _small_blobs(Z: Floats, y: NDArray[np.intp], weight: Floats) -> Blobs:
+    growth = max(1.0, weight.sum() / _ROWS_OF_SMALL_DATA) ** (1 / 3)
+    if Z.shape[1] <= _MAX_AXES:
+        return cell_blobs(Z, y, weight, N_SMALL_BLOBS * growth)
+    axes = principal_axes(Z, weight, _MAX_AXES)
+    return cell_blobs(Z @ axes, y, weight, N_SMALL_BLOBS * growth).lifted(axes)
+
+
+def _hyperplanes(blobs: Blobs, plan: Plan, samples: Samples) -> Hyperplanes:
     """Stage 1, in standardised features."""
-    if plan.n_components is None:
-        pairs = pairs_of_neighbours(blobs, N_NEIGHBOURS)
-    else:
-        pairs = pairs_of_different_classes(blobs)
-    return DISCRIMINANTS[plan.discriminant](blobs, pairs)
+    separate = DISCRIMINANTS[plan.discriminant]
+    if plan.n_components is not None or samples.members is not None:
+        return separate(blobs, pairs_of_different_classes(blobs))
+    pairs = pairs_of_neighbours(blobs, N_NEIGHBOURS)
+    if blobs.axes is None:
+        return separate(blobs, pairs)
+    # Axes are orthonormal, so blobs and normals are taken to them and back by products.
+    along = separate(replace(blobs, means=blobs.means @ blobs.axes, axes=None), pairs)
+    return replace(along, weights=along.weights @ blobs.axes.T)
 
 
 def _pruned(
@@ -235,16 +257,26 @@ def _readout_design(
     samples: Samples, plan: Plan, blobs: Blobs, planes: Hyperplanes, progress: Progress
 ) -> _Upper:
     """One l_2 neuron for the evidence of each class."""
+    n_classes = len(samples.labels)
+    data = samples.X, samples.y, samples.importance, n_classes
+    path = None
+    if plan.error_threshold is not None or plan.max_neurons is not None:
+        with progress.step("boundaries"):
+            path = prune_readout(
+                planes,
+                *data,
+                max_hyperplanes=plan.max_hyperplanes(n_classes),
+                error_threshold=plan.error_threshold,
+            )
+            planes = planes.select(path.kept)
+            progress.say(f"{len(planes)} hyperplanes left")
     with progress.step("regions"):
-        readout = fit_readout(planes, samples.X, samples.y, samples.importance, len(samples.labels))
+        readout = fit_readout(planes, *data)
         progress.say(f"ridge {readout.ridge:.2g}, leave-one-out error {readout.error_rate:.2%}")
     with progress.step("classes"):
-        stages = ReadoutStages(
-            np.hstack([(readout.even + readout.odd).T, (readout.even - readout.odd).T]),
-            readout.bias,
-            readout.temperature,
-        )
-    path = PruningPath(np.zeros(0, np.intp), np.zeros(0), readout.error_rate, np.arange(len(planes)))
+        stages = ReadoutStages(readout.even, readout.odd, readout.bias, readout.temperature)
+    if path is None:
+        path = PruningPath(np.zeros(0, np.intp), np.zeros(0), readout.error_rate, np.arange(len(planes)))
     return _Upper(planes, path, None, stages)
 
 

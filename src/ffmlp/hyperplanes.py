@@ -156,14 +156,15 @@ def pairs_of_neighbours(blobs: Blobs, n_neighbours: int) -> NDArray[np.intp]:
 def axis_thresholds(Z: NDArray[np.float64], weight: NDArray[np.float64], n_each: int) -> Hyperplanes:
     """Hyperplanes ``z_j = t`` at quantiles t of each feature that varies; they separate no blobs."""
     levels = np.arange(1, n_each + 1) / (n_each + 1)
-    normals, biases = [], []
-    for feature, values in enumerate(Z.T):
-        thresholds = np.unique(quantiles(values, weight, levels))
-        thresholds = thresholds[thresholds < values.max()]  # the others have one side only
-        normals.append(np.broadcast_to(np.eye(Z.shape[1])[feature], (len(thresholds), Z.shape[1])))
-        biases.append(-thresholds)
-    offsets = np.concatenate(biases)
-    return Hyperplanes(np.concatenate(normals), offsets, np.full((len(offsets), 2), NO_BLOB))
+    thresholds = [np.unique(quantiles(values, weight, levels)) for values in Z.T]
+    # At the largest value a threshold has one side only.
+    thresholds = [
+        values[values < largest] for values, largest in zip(thresholds, Z.max(axis=0), strict=True)
+    ]
+    features = np.repeat(np.arange(Z.shape[1]), list(map(len, thresholds)))
+    normals = np.zeros((len(features), Z.shape[1]))
+    normals[np.arange(len(features)), features] = 1.0
+    return Hyperplanes(normals, -np.concatenate(thresholds), np.full((len(features), 2), NO_BLOB))
 
 
 def lda(blobs: Blobs, pairs: NDArray[np.intp]) -> Hyperplanes:

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import softmax
 
 from ffmlp.hyperplanes import ROWS_PER_PRODUCT, Hyperplanes
-from ffmlp.stages import ACTIVATIONS, Stages
+from ffmlp.stages import ACTIVATIONS, ReadoutStages, Stages
 
 Floats = NDArray[np.float64]
 
@@ -89,9 +90,28 @@ class Network:
         """
         samples = self.hyperplanes.checked(X)
         out = np.empty((len(samples), len(self.labels)))
-        for rows, (_, _, responses) in self._blocks(samples):
-            out[rows] = responses
+        if isinstance(self.stages, ReadoutStages):
+            for rows, response in self._read_out(self.stages, samples):
+                out[rows] = response
+        else:
+            for rows, (_, _, response) in self._blocks(samples):
+                out[rows] = response
         return out
+
+    def _read_out(self, stages: ReadoutStages, samples: NDArray) -> Iterator[tuple[slice, Floats]]:
+        """The output of the readout design in half the work: L bends instead of 2L neurons."""
+        linear = np.flatnonzero(stages.odd.any(axis=1))
+        even, odd = stages.temperature * stages.even, stages.temperature * stages.odd[linear]
+        bias = stages.temperature * stages.bias
+        h = np.zeros((ROWS_PER_PRODUCT, len(self.hyperplanes)))
+        for rows, block in self.hyperplanes.blocks(samples):
+            n = len(block)
+            h[:n] = block
+            with np.errstate(over="ignore", invalid="ignore"):
+                evidence = h[:, linear] @ odd
+                evidence += np.abs(h, out=h) @ even
+                evidence += bias
+            yield rows, softmax(evidence[:n], axis=1)
 
     def _blocks(self, samples: NDArray) -> Iterator[tuple[slice, tuple[Floats, Floats, Floats]]]:
         (w_2, w_3), (b_2, b_3) = self.stages.weights, self.stages.biases

@@ -82,6 +82,8 @@ OWN: dict[str, Callable[[int], Any]] = {
     "ffmlp-paper": lambda seed: FFMLPClassifier(
         n_components=2, error_threshold=0.05, design="region", random_state=seed
     ),
+    "ffmlp-blob": lambda seed: FFMLPClassifier(design="blob", random_state=seed),
+    "ffmlp-small": lambda seed: FFMLPClassifier(max_neurons=50, random_state=seed),
 }
 
 MODELS: dict[str, Callable[[int], Any]] = {

@@ -86,24 +86,46 @@ def select(
     if len(plans) == 1:
         return Selection(tuple(plans), unknown, unknown, 0)
     with progress.step("selection"):
-        losses, hits, mass = np.zeros(len(plans)), np.zeros(len(plans)), 0.0
-        for planned, judged in splits(samples):
-            training, held = samples.select(planned), samples.select(judged)
-            if len(np.unique(training.y)) < 2:
-                continue
-            importance = held.importance
-            mass += importance.sum()
-            for index, plan in enumerate(plans):
-                probability = _probabilities(training, plan, held.X, rng)
-                own = probability[np.arange(len(held.y)), held.y]
-                losses[index] -= importance @ np.log(np.maximum(own, _SMALLEST_PROBABILITY))
-                hits[index] += importance @ (probability.argmax(axis=1) == held.y)
-        if mass == 0.0:  # all but a sample or two are of one class
+        judged = [_judged(samples, plans, *parts, rng) for parts in splits(samples)]
+        judged = [part for part in judged if part is not None]
+        if not judged:  # all but a sample or two are of one class
             return Selection(tuple(plans), unknown, unknown, 0)
-        best = int(np.argmin(np.round(losses / mass, 9)))
-        selection = Selection(tuple(plans), losses / mass, hits / mass, best)
+        losses, hits, importance = (
+            np.concatenate(parts, axis=-1) for parts in zip(*judged, strict=True)
+        )
+        share = importance / importance.sum()
+        selection = Selection(tuple(plans), losses @ share, hits @ share, _winner(losses, share))
         progress.say(f"{len(plans)} plans\n{selection}")
     return selection
+
+
+def _winner(losses: NDArray[np.float64], share: NDArray[np.float64]) -> int:
+    """The plan of least loss, or the first unless the best one beats it by a standard error."""
+    best = int(np.argmin(np.round(losses @ share, 9)))
+    gains = losses[0] - losses[best]
+    gain = share @ gains
+    error = np.sqrt(share**2 @ (gains - gain) ** 2)
+    return best if gain > error else 0
+
+
+def _judged(
+    samples: Samples,
+    plans: Sequence[Plan],
+    planned: NDArray[np.intp],
+    judged: NDArray[np.intp],
+    rng: np.random.RandomState,
+) -> tuple[NDArray, NDArray, NDArray] | None:
+    """Log-loss and hit of each plan (P, n) on samples it was not made with, and what they weigh (n,)."""
+    training, held = samples.select(planned), samples.select(judged)
+    if len(np.unique(training.y)) < 2:
+        return None
+    losses, hits = np.empty((2, len(plans), len(held.y)))
+    for index, plan in enumerate(plans):
+        probability = _probabilities(training, plan, held.X, rng)
+        own = probability[np.arange(len(held.y)), held.y]
+        losses[index] = -np.log(np.maximum(own, _SMALLEST_PROBABILITY))
+        hits[index] = probability.argmax(axis=1) == held.y
+    return losses, hits, held.importance
 
 
 def _probabilities(

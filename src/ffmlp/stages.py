@@ -152,15 +152,17 @@ class ReadoutStages:
 
     Attributes
     ----------
-    readout : ndarray of shape (C, 2L)
-        Weights of stage 2.
+    even, odd : ndarray of shape (L, C)
+        The evidence is ``|h| @ even + h @ odd + bias``: weights even + odd from the neurons of h and
+        even - odd from those of -h.
     bias : ndarray of shape (C,)
         Evidence for each class where every l_1 neuron is silent.
     temperature : float
         The weight of stage 3, from the evidence of a class to the class.
     """
 
-    readout: Floats
+    even: Floats
+    odd: Floats
     bias: Floats
     temperature: float
 
@@ -175,7 +177,8 @@ class ReadoutStages:
     @property
     def weights(self) -> tuple[Floats, Floats]:
         """The readout; the temperature on the diagonal."""
-        return self.readout, self.temperature * np.eye(len(self.bias))
+        readout = np.hstack([(self.even + self.odd).T, (self.even - self.odd).T])
+        return readout, self.temperature * np.eye(len(self.bias))
 
     @property
     def biases(self) -> tuple[Floats, Floats]:

@@ -13,6 +13,7 @@ from sklearn.utils import check_array
 
 from ffmlp.designs import DESIGNS, Plan
 from ffmlp.hyperplanes import DISCRIMINANTS
+from ffmlp.selection import MAX_SAMPLES_OF_FOLDS
 
 if TYPE_CHECKING:
     from ffmlp.classifier import FFMLPClassifier
@@ -41,6 +42,14 @@ def check_parameters(classifier: FFMLPClassifier) -> None:
             "error_threshold must be a number in [0, 1] (a training error rate), None for no "
             f"pruning, or 'auto', got {threshold!r}."
         )
+    size = classifier.max_neurons
+    if size is not None and (not isinstance(size, Integral) or isinstance(size, bool) or size < 1):
+        raise ValueError(f"max_neurons must be an int of at least 1, or None, got {size!r}.")
+    if size is not None and classifier.design not in (AUTO, "readout"):
+        raise ValueError(
+            f"max_neurons is for the readout design, got design={classifier.design!r}. "
+            "Its size follows from error_threshold."
+        )
     if not (_is_real(classifier.time_limit) and classifier.time_limit > 0):
         raise ValueError(
             f"time_limit must be a positive number of seconds, got {classifier.time_limit!r}."
@@ -55,29 +64,44 @@ def possible_plans(classifier: FFMLPClassifier, labels: NDArray, y: NDArray[np.i
     def alternatives(value: Any, automatic: tuple) -> tuple:
         return automatic if isinstance(value, str) and value == AUTO else (value,)
 
+    smallest = 2 * len(labels) + 2
+    if classifier.max_neurons is not None and classifier.max_neurons < smallest:
+        raise ValueError(
+            f"max_neurons must be at least {smallest} for {len(labels)} classes (two neurons for each "
+            f"and one hyperplane), got {classifier.max_neurons}."
+        )
     plans = []
-    for design in alternatives(classifier.design, ("readout",)):
-        counts: tuple[int | Mapping | None, ...] = (None,)
+    # A simpler design may win with the few samples that plans for many are made with, and lose with all:
+    # it is tried only where nothing is held back but a fold.
+    free = classifier.max_neurons is None and len(y) <= MAX_SAMPLES_OF_FOLDS
+    for design in alternatives(classifier.design, ("readout", "blob") if free else ("readout",)):
+        counts: tuple[int | None, ...] = (None,)
+        gaussianise: tuple[bool, ...] = (True, False)
         if design != "readout":
             counts = _NUMBERS_OF_COMPONENTS
+        if design == "region":
+            gaussianise = (False,)
+        if design == "blob" and classifier.design == AUTO:  # few of them are worth the time
+            counts, gaussianise = (1, 2), (False,)
         choices = product(
-            alternatives(classifier.gaussianise, (False,) if design == "region" else (True, False)),
+            alternatives(classifier.gaussianise, gaussianise),
             alternatives(classifier.discriminant, tuple(DISCRIMINANTS)),
             alternatives(classifier.n_components, counts),
             alternatives(classifier.error_threshold, (0.05, None) if design == "region" else (None,)),
         )
-        for gaussianise, discriminant, components, threshold in choices:
+        for gaussianised, discriminant, components, threshold in choices:
             each = None if components is None else components_of_each(components, labels)
             plans.append(
                 Plan(
                     design,
-                    bool(gaussianise),
+                    bool(gaussianised),
                     discriminant,
                     None if each is None else tuple(each.tolist()),
                     threshold,
                     classifier.pruning,
                     classifier.time_limit,
                     classifier.penalty,
+                    classifier.max_neurons,
                 )
             )
     return plans

@@ -1,0 +1,111 @@
+"""A small readout: the hyperplanes that explain the classes best, taken one by one.
+
+A hyperplane brings its bend ``|h|`` and its ``h`` into the least squares. The one that lowers the
+squared error most is taken next; what it explains is removed from the classes and from all other
+hyperplanes, so that each is judged by what it adds. With orthogonal regressors, leaving a sample out
+costs nothing more.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ffmlp.blobs import Floats
+from ffmlp.hyperplanes import Hyperplanes
+from ffmlp.pruning import PruningPath
+
+# Of more samples, evenly spaced ones are enough to judge hyperplanes by.
+MAX_SAMPLES = 3000
+# An error threshold that this many hyperplanes do not reach is not reached: all stay.
+MAX_TAKEN = 150
+# Squared length per sample below which what is left of a regressor of unit variance is rounding.
+_SMALLEST_VARIANCE = 1e-4
+_LARGEST_LEVERAGE = 0.999
+
+
+def prune_readout(
+    planes: Hyperplanes,
+    X: NDArray[np.floating],
+    y: NDArray[np.intp],
+    weight: Floats,
+    n_classes: int,
+    *,
+    max_hyperplanes: int | None,
+    error_threshold: float | None,
+) -> PruningPath:
+    """Keep the fewest hyperplanes, in the order they are taken, whose LOO error rate is below a limit.
+
+    Without a threshold, as many as give the least squared LOO error. Never more than
+    ``max_hyperplanes``. Takes O(n·L) time for each hyperplane that is taken. The path has the others
+    deleted all at once, so that every deletion has the final error rate.
+    """
+    rows = slice(None, None, -(-len(X) // MAX_SAMPLES))
+    limit = min(len(planes), MAX_TAKEN if max_hyperplanes is None else max_hyperplanes)
+    taken, squares, rates = _path(
+        planes.log_odds(X[rows]), y[rows], weight[rows], n_classes, limit, error_threshold
+    )
+    if error_threshold is None:
+        n_taken = int(np.argmin(squares)) + 1
+    elif rates[-1] < error_threshold or max_hyperplanes is not None:
+        n_taken = len(taken)
+    else:
+        return PruningPath(np.zeros(0, np.intp), np.zeros(0), rates[-1], np.arange(len(planes)))
+    kept = np.sort(taken[:n_taken])
+    deleted = np.setdiff1d(np.arange(len(planes)), kept)
+    rate = rates[n_taken - 1]
+    return PruningPath(deleted, np.full(len(deleted), rate), rates[-1], kept)
+
+
+def _path(
+    h: Floats,
+    y: NDArray[np.intp],
+    weight: Floats,
+    n_classes: int,
+    limit: int,
+    error_threshold: float | None,
+) -> tuple[NDArray[np.intp], list[float], list[float]]:
+    """Hyperplanes in the order they are taken; squared LOO error and LOO error rate after each."""
+    root = np.sqrt(weight / weight.mean())[:, None]
+    targets = np.eye(n_classes)[y]
+    residual = root * (targets - weight @ targets / weight.sum())
+    bends, lines = (_standardised(columns, weight, root) for columns in (np.abs(h), h))
+    leverage = np.full(len(y), 1.0 / weight.sum())
+    taken: list[int] = []
+    squares, rates = [], []
+    while len(taken) < limit:
+        gain = _gains(bends, lines, residual)
+        gain[taken] = -1.0
+        best = int(np.argmax(np.round(gain / gain.max(), 9))) if gain.max() > 0 else int(np.argmax(gain))
+        taken.append(best)
+        axes, triangle = np.linalg.qr(np.column_stack([bends[:, best], lines[:, best]]))
+        axes = axes[:, np.diag(triangle) ** 2 > _SMALLEST_VARIANCE * len(y)]
+        for columns in (residual, bends, lines):
+            columns -= axes @ (axes.T @ columns)
+        leverage += np.sum((axes / root) ** 2, axis=1) * (len(y) / weight.sum())
+        left_out = residual / root / (1.0 - np.minimum(leverage, _LARGEST_LEVERAGE))[:, None]
+        wrong = (targets - left_out).argmax(axis=1) != y
+        squares.append(float(weight @ np.sum(left_out**2, axis=1)))
+        rates.append(float(weight @ wrong / weight.sum()))
+        if error_threshold is not None and rates[-1] < error_threshold:
+            break
+    return np.array(taken), squares, rates
+
+
+def _standardised(columns: Floats, weight: Floats, root: Floats) -> Floats:
+    """Columns of weighted mean 0 and variance 1 (0 if they do not vary), times the weights' root."""
+    share = weight / weight.sum()
+    columns = columns - share @ columns
+    scale = np.sqrt(share @ columns**2)
+    return root * columns / np.where(scale > 0, scale, 1.0)
+
+
+def _gains(bends: Floats, lines: Floats, residual: Floats) -> Floats:
+    """How much of the squared residual each pair of regressors explains (L,)."""
+    ridge = _SMALLEST_VARIANCE * len(residual)
+    a, b = np.sum(bends**2, axis=0) + ridge, np.sum(lines**2, axis=0) + ridge
+    mixed = np.sum(bends * lines, axis=0)
+    with_bend, with_line = bends.T @ residual, lines.T @ residual
+    explained = b[:, None] * with_bend**2 + a[:, None] * with_line**2
+    explained -= 2 * mixed[:, None] * with_bend * with_line
+    return explained.sum(axis=1) / (a * b - mixed**2)
