@@ -278,13 +278,17 @@ def test_verbose_tells_stages_and_hyperplanes_left(capsys):
     ],
     ids=["duplicate", "constant", "scales", "zero", "tiny", "huge", "rows", "grid", "one", "wide"],
 )
-@pytest.mark.parametrize("n_components", [1, 4])
-def test_degenerate_features(spoil, n_components):
+@pytest.mark.parametrize(
+    "clf",
+    [region_design(1), region_design(4), FFMLPClassifier(), FFMLPClassifier(design="blob")],
+    ids=["one", "four", "default", "blob"],
+)
+def test_degenerate_features(spoil, clf):
     X, y = overlapping(120)
     X = spoil(X)
     with warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)
-        clf = region_design(n_components, random_state=0).fit(X, y)
+        clf = clone(clf).set_params(random_state=0).fit(X, y)
         probability = clf.predict_proba(X)
     assert np.isfinite(probability).all()
     assert np.isfinite(clf.hyperplanes_.weights).all()

@@ -32,7 +32,6 @@ from ffmlp.validation import (
     possible_plans,
 )
 
-
 _SAMPLES_WORTH_THREADS = 20_000
 
 

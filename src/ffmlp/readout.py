@@ -184,7 +184,8 @@ def _spanning(planes: Hyperplanes) -> NDArray[np.intp]:
     """Hyperplanes whose normals span those of all, at most N: the pivots of a QR decomposition."""
     spread = np.abs(planes.weights).max(axis=0)
     normals = planes.weights / np.where(spread > 0, spread, 1.0)
-    normals /= np.linalg.norm(normals, axis=1, keepdims=True)
+    length = np.linalg.norm(normals, axis=1, keepdims=True)
+    normals /= np.where(length > 0, length, 1.0)
     # Longer ones are pivots first: the thresholds of features, whose h are the easiest to read.
     normals[planes.pairs[:, 0] != NO_BLOB] *= 0.5
     _, triangle, order = qr(normals.T, mode="economic", pivoting=True, check_finite=False)
