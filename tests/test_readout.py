@@ -115,13 +115,15 @@ def test_pruning_path_agrees_with_least_squares_on_what_was_taken():
     X, y = overlapping(200)
     planes = random_planes(15, 3)
     h = planes.log_odds(X)
-    taken, squares, rates = readout_pruning._path(h, y, np.ones(200), 3, 4, None)
+    taken, scores, rates = readout_pruning._path(h, y, np.ones(200), 3, 4, None)
     for n_taken in (1, 2, 4):
         some = h[:, taken[:n_taken]]
         F = np.column_stack([np.abs(some), some, np.ones(200)])
         hat = F @ np.linalg.pinv(F)
-        left_out = (np.eye(3)[y] - hat @ np.eye(3)[y]) / (1 - np.diag(hat))[:, None]
-        assert squares[n_taken - 1] == pytest.approx(np.sum(left_out**2))
+        residual = np.eye(3)[y] - hat @ np.eye(3)[y]
+        expected = np.sum(residual**2) / (1 - (1 + 4 * n_taken) / 200) ** 2
+        assert scores[n_taken - 1] == pytest.approx(expected)
+        left_out = residual / (1 - np.diag(hat))[:, None]
         wrong = (np.eye(3)[y] - left_out).argmax(axis=1) != y
         assert rates[n_taken - 1] == pytest.approx(np.mean(wrong))
 

@@ -69,7 +69,7 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
         leave-one-out error rate is below the threshold; if it never is, all stay.
     max_neurons : int or None, default=None
         At most this many neurons in l_1, l_2 and l_out together, in the readout design: the most
-        telling hyperplanes are taken, as many as give the least leave-one-out error.
+        telling hyperplanes are taken, as many as generalised cross-validation allows.
     pruning : {"greedy", "optimal"}, default="greedy"
         ``"greedy"`` is the paper's. ``"optimal"`` keeps the fewest hyperplanes that the threshold
         allows, with a proof (``pruning_path_.proved_minimum``), by integer programming.

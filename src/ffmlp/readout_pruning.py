@@ -22,6 +22,8 @@ MAX_TAKEN = 150
 # Squared length per sample below which what is left of a regressor of unit variance is rounding.
 _SMALLEST_VARIANCE = 1e-4
 _LARGEST_LEVERAGE = 0.999
+# What a hyperplane counts as: two weights, and as much for having been searched for among many.
+_PARAMETERS_OF_EACH = 4.0
 
 
 def prune_readout(
@@ -36,17 +38,17 @@ def prune_readout(
 ) -> PruningPath:
     """Keep the fewest hyperplanes, in the order they are taken, whose LOO error rate is below a limit.
 
-    Without a threshold, as many as give the least squared LOO error. Never more than
+    Without a threshold, as many as give the least generalised cross-validation error. Never more than
     ``max_hyperplanes``. Takes O(n·L) time for each hyperplane that is taken. The path has the others
     deleted all at once, so that every deletion has the final error rate.
     """
     rows = slice(None, None, -(-len(X) // MAX_SAMPLES))
     limit = min(len(planes), MAX_TAKEN if max_hyperplanes is None else max_hyperplanes)
-    taken, squares, rates = _path(
+    taken, scores, rates = _path(
         planes.log_odds(X[rows]), y[rows], weight[rows], n_classes, limit, error_threshold
     )
     if error_threshold is None:
-        n_taken = int(np.argmin(squares)) + 1
+        n_taken = int(np.argmin(scores)) + 1
     elif rates[-1] < error_threshold or max_hyperplanes is not None:
         n_taken = len(taken)
     else:
@@ -65,14 +67,14 @@ def _path(
     limit: int,
     error_threshold: float | None,
 ) -> tuple[NDArray[np.intp], list[float], list[float]]:
-    """Hyperplanes in the order they are taken; squared LOO error and LOO error rate after each."""
+    """Hyperplanes in the order they are taken; generalised CV error and LOO error rate after each."""
     root = np.sqrt(weight / weight.mean())[:, None]
     targets = np.eye(n_classes)[y]
     residual = root * (targets - weight @ targets / weight.sum())
     bends, lines = (_standardised(columns, weight, root) for columns in (np.abs(h), h))
     leverage = np.full(len(y), 1.0 / weight.sum())
     taken: list[int] = []
-    squares, rates = [], []
+    scores, rates = [], []
     while len(taken) < limit:
         gain = _gains(bends, lines, residual)
         gain[taken] = -1.0
@@ -85,11 +87,12 @@ def _path(
         leverage += np.sum((axes / root) ** 2, axis=1) * (len(y) / weight.sum())
         left_out = residual / root / (1.0 - np.minimum(leverage, _LARGEST_LEVERAGE))[:, None]
         wrong = (targets - left_out).argmax(axis=1) != y
-        squares.append(float(weight @ np.sum(left_out**2, axis=1)))
+        freedom = max(1.0 - (1.0 + _PARAMETERS_OF_EACH * len(taken)) / weight.sum(), 1e-3)
+        scores.append(float(np.sum(residual**2)) / freedom**2)
         rates.append(float(weight @ wrong / weight.sum()))
         if error_threshold is not None and rates[-1] < error_threshold:
             break
-    return np.array(taken), squares, rates
+    return np.array(taken), scores, rates
 
 
 def _standardised(columns: Floats, weight: Floats, root: Floats) -> Floats:
