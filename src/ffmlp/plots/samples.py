@@ -24,6 +24,8 @@ from ffmlp.plots.view import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+# More lines hide what they part.
+_MAX_LINES = 60
 _MARKERS = "osD^vP*X"
 
 
@@ -111,13 +113,14 @@ class DecisionRegionsDisplay(AxesDisplay):
         y: ArrayLike,
         *,
         grid_resolution: int = 250,
-        hyperplanes: bool = True,
+        hyperplanes: bool | None = None,
         ax: Axes | None = None,
         title: str | None = None,
     ) -> DecisionRegionsDisplay:
         """Draw what a fitted classifier predicts around samples X (n_samples, 2) of classes y.
 
-        The estimator's ``hyperplanes_``, if it has any, are drawn too unless ``hyperplanes`` is false.
+        The estimator's ``hyperplanes_``, if it has any, are drawn too if ``hyperplanes`` is true; if it
+        is None, where they are straight lines and no more than 60.
         """
         if title is None:
             title = f"Decision regions of {type(estimator).__name__}"
@@ -129,7 +132,9 @@ class DecisionRegionsDisplay(AxesDisplay):
         predictions = np.asarray(estimator.predict(grid)).reshape(grid_resolution, grid_resolution)
         known = np.asarray(getattr(estimator, "classes_", predictions))
         samples = SamplesDisplay._of(X, y, known, predictions, title=title, names=names(estimator, X))
-        planes = getattr(estimator, "hyperplanes_", None) if hyperplanes else None
+        planes = getattr(estimator, "hyperplanes_", None) if hyperplanes is not False else None
+        if planes is not None and hyperplanes is None:
+            planes = planes if planes.gaussianisation is None and len(planes) <= _MAX_LINES else None
         segments = np.empty((0, 2, 2)) if planes is None else view.segments(planes)
         return cls(samples, predictions, segments).plot(ax)
 

@@ -125,6 +125,8 @@ class View:
             raise ValueError(
                 f"only lines can be drawn, got hyperplanes of {planes.weights.shape[1]} features."
             )
+        if planes.gaussianisation is not None:
+            raise ValueError("hyperplanes of gaussianised features are no straight lines.")
         lines = zip(planes.weights, planes.biases, strict=True)
         return np.array([self._segment(normal, offset) for normal, offset in lines])
 

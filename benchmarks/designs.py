@@ -1,0 +1,140 @@
+"""What size does to accuracy in each design, and what a fit costs, printed as tables.
+
+    python benchmarks/designs.py sizes [--data FOLDER_OF_CSV] [--splits 3] [--figure sizes.png]
+    python benchmarks/designs.py costs
+
+``sizes`` takes the sets of `ffmlp benchmark` and its splits, one thread each. ``costs`` changes one of
+rows, features, classes and blobs at a time; memory is the peak of a fresh process.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import resource
+import sys
+import warnings
+from pathlib import Path
+from time import perf_counter
+
+import numpy as np
+from stages import print_machine
+from threadpoolctl import threadpool_limits
+
+from ffmlp import FFMLPClassifier
+from ffmlp.benchmark import at_most
+from ffmlp.benchmark_sets import built_in, from_folder
+from ffmlp.datasets import Dataset
+
+MAX_ROWS = 3000
+PAPER = {"design": "region", "n_components": 2}
+BLOB = {"design": "blob", "n_components": 2, "gaussianise": True}
+SETTINGS: dict[str, list[dict]] = {
+    "region": [{**PAPER, "error_threshold": value} for value in (0.3, 0.2, 0.1, 0.05, None)],
+    "blob": [{**BLOB, "error_threshold": value} for value in (0.3, 0.2, 0.1, 0.05, None)],
+    "readout": [
+        *({"design": "readout", "max_neurons": value} for value in (30, 50, 100, 200)),
+        {"design": "readout"},
+    ],
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("what", choices=["sizes", "costs"])
+    parser.add_argument("--data", type=Path)
+    parser.add_argument("--splits", type=int, default=3)
+    parser.add_argument("--figure", type=Path)
+    options = parser.parse_args()
+    print_machine()
+    if options.what == "costs":
+        print_costs()
+        return
+    sets = built_in(0)[0] if options.data is None else from_folder(options.data)
+    points = [
+        (design, setting, *np.mean([size_and_accuracy(data, setting, split) for data in sets
+                                    for split in range(options.splits)], axis=0))
+        for design, settings in SETTINGS.items()
+        for setting in settings
+    ]  # fmt: skip
+    print(f"means over {len(sets)} sets and {options.splits} splits")
+    print(f"{'neurons':>8} {'accuracy':>9}  setting")
+    for _, setting, neurons, accuracy in points:
+        print(f"{neurons:8.0f} {100 * accuracy:9.2f}  {setting}")
+    if options.figure is not None:
+        draw(points, options.figure)
+
+
+def size_and_accuracy(data: Dataset, setting: dict, split: int) -> tuple[int, float]:
+    """Neurons outside the input, and test accuracy on one split."""
+    train, test = data.split(split)
+    kept = at_most(MAX_ROWS, train.y, split)
+    setting = dict(setting)
+    if "max_neurons" in setting:  # two for each class and one hyperplane are the least
+        setting["max_neurons"] = max(setting["max_neurons"], 2 * len(np.unique(data.y)) + 2)
+    with threadpool_limits(1), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        clf = FFMLPClassifier(**setting, random_state=split).fit(train.X[kept], train.y[kept])
+        return sum(clf.network_.layer_sizes[1:]), clf.score(test.X, test.y)
+
+
+def draw(points: list[tuple], path: Path) -> None:
+    from matplotlib.figure import Figure
+
+    from ffmlp.plots.view import colours
+
+    figure = Figure((7, 4.5), layout="constrained")
+    ax = figure.subplots()
+    for number, design in enumerate(SETTINGS):
+        mine = np.array([point[2:] for point in points if point[0] == design], float)
+        ax.plot(*mine.T * [[1], [100]], marker="o^s"[number], color=colours(number), label=design)
+    ax.set(xscale="log", xlabel="neurons in l_1, l_2 and l_out", ylabel="mean test accuracy in %")
+    ax.set_title("What size does to accuracy in each design")
+    ax.grid(alpha=0.3)
+    ax.legend(title="design", frameon=False)
+    figure.savefig(path, dpi=130)
+
+
+def print_costs() -> None:
+    base = {"rows": 10_000, "features": 20, "classes": 5, "blobs": None}
+    changes: list[dict] = [{}]
+    changes += [{"rows": rows} for rows in (1000, 3000, 30_000, 100_000)]
+    changes += [{"features": features} for features in (5, 50, 200)]
+    changes += [{"classes": classes} for classes in (2, 20)]
+    changes += [{"blobs": blobs} for blobs in (100, 400)]
+    changes += [{"rows": 100_000, "features": 50, "classes": 10}]
+    print(
+        f"{'rows':>8} {'features':>8} {'classes':>7} {'blobs':>6} {'fit, s':>8} {'peak, MB':>9} neurons"
+    )
+    for change in changes:
+        case = {**base, **change}
+        with multiprocessing.get_context("spawn").Pool(1) as pool:
+            seconds, megabytes, n_blobs, sizes = pool.apply(cost, list(case.values()))
+        print(
+            f"{case['rows']:8} {case['features']:8} {case['classes']:7} {n_blobs:6} {seconds:8.2f} "
+            f"{megabytes:9.0f} {' → '.join(map(str, sizes))}",
+            flush=True,
+        )
+
+
+def cost(rows: int, features: int, classes: int, blobs: int | None) -> tuple[float, float, int, tuple]:
+    """Seconds and peak memory of one fit to Gaussian classes of four clusters each."""
+    from ffmlp import designs
+
+    if blobs is not None:
+        designs.N_SMALL_BLOBS = blobs
+    rng = np.random.default_rng(0)
+    y = rng.integers(classes, size=rows)
+    X = rng.normal(size=(classes, 4, features))[y, rng.integers(4, size=rows)]
+    X += 1.5 * rng.normal(size=X.shape)
+    start = perf_counter()
+    clf = FFMLPClassifier(design="readout").fit(X, y)
+    seconds = perf_counter() - start
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (
+        1 << 20 if sys.platform == "darwin" else 1 << 10
+    )
+    return seconds, peak, len(clf.blobs_), clf.network_.layer_sizes
+
+
+if __name__ == "__main__":
+    main()

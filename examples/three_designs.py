@@ -1,0 +1,38 @@
+"""Draw the decision regions of the three designs for two interleaving half circles."""
+
+import sys
+from pathlib import Path
+
+from matplotlib.figure import Figure
+from sklearn.datasets import make_moons
+from sklearn.model_selection import train_test_split
+
+from ffmlp import FFMLPClassifier
+from ffmlp.plots import DecisionRegionsDisplay
+
+DESIGNS = {
+    "region: one neuron for each occupied cell": FFMLPClassifier(
+        2, design="region", error_threshold=0.05, random_state=0
+    ),
+    "blob: one neuron for each blob": FFMLPClassifier(
+        3, design="blob", gaussianise=False, random_state=0
+    ),
+    "readout: one neuron for the evidence of each class": FFMLPClassifier(design="readout"),
+}
+
+
+def main(path: Path) -> None:
+    X, y = make_moons(600, noise=0.25, random_state=0)
+    X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
+    figure = Figure((15, 4.6), layout="constrained")
+    for ax, (title, clf) in zip(figure.subplots(1, 3), DESIGNS.items(), strict=True):
+        accuracy = clf.fit(X_train, y_train).score(X_test, y_test)
+        sizes = " → ".join(map(str, clf.network_.layer_sizes))
+        DecisionRegionsDisplay.from_estimator(
+            clf, X_train, y_train, ax=ax, title=f"{title}\n{sizes}, test accuracy {100 * accuracy:.1f} %"
+        )
+    figure.savefig(path, dpi=60)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1] if len(sys.argv) > 1 else "three_designs.png"))
