@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import eigh
+from scipy.linalg import eigh, svd
 
 from ffmlp.blobs import REGULARIZATION, Blobs, Floats, Mixture, collected, lloyd, nearest
 
@@ -31,9 +31,11 @@ def cell_blobs(Z: Floats, y: NDArray[np.intp], weight: Floats, n_blobs: float) -
 
 
 def principal_axes(Z: Floats, weight: Floats, n_axes: int) -> Floats:
-    """The orthonormal directions (N, n_axes) along which standardised samples vary most."""
-    covariance = (Z * weight[:, None]).T @ Z / weight.sum()
-    _, axes = eigh(covariance, driver="evd")
+    """Up to ``n_axes`` orthonormal directions, as columns, along which samples vary most."""
+    if len(Z) < Z.shape[1]:
+        _, _, axes = svd(np.sqrt(weight)[:, None] * Z, full_matrices=False)
+        return axes[:n_axes].T
+    _, axes = eigh((Z * weight[:, None]).T @ Z, driver="evd")
     return axes[:, -n_axes:]
 
 

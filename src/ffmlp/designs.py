@@ -32,9 +32,11 @@ from ffmlp.readout_pruning import prune_readout
 from ffmlp.regions import Regions, find_regions, sign_codes, tabulate
 from ffmlp.stages import ACTIVATIONS, BlobStages, ReadoutStages, RegionStages, Stages
 
-# Small blobs in all, for up to `_ROWS_OF_SMALL_DATA` samples; beyond, they grow with the cube root of n.
+# Small blobs in all, for up to `_ROWS_OF_SMALL_DATA` samples. Beyond, they grow with the cube root of n,
+# and fall with its square root from `_ROWS_OF_LARGE_DATA` on: the least squares take no longer then.
 N_SMALL_BLOBS = 160
 _ROWS_OF_SMALL_DATA = 3000
+_ROWS_OF_LARGE_DATA = 100_000
 N_NEIGHBOURS = 5
 # Thresholds of each feature; fewer where they would outnumber the other hyperplanes.
 MAX_THRESHOLDS_OF_EACH_FEATURE = 16
@@ -180,7 +182,9 @@ def _blobs(
 
 
 def _small_blobs(Z: Floats, y: NDArray[np.intp], weight: Floats) -> Blobs:
-    growth = max(1.0, weight.sum() / _ROWS_OF_SMALL_DATA) ** (1 / 3)
+    n_samples = weight.sum()
+    growth = max(1.0, n_samples / _ROWS_OF_SMALL_DATA) ** (1 / 3)
+    growth *= min(1.0, _ROWS_OF_LARGE_DATA / n_samples) ** (5 / 6)
     if Z.shape[1] <= _MAX_AXES:
         return cell_blobs(Z, y, weight, N_SMALL_BLOBS * growth)
     axes = principal_axes(Z, weight, _MAX_AXES)

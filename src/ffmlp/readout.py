@@ -181,13 +181,25 @@ class _Regressors:
 
 
 def _spanning(planes: Hyperplanes) -> NDArray[np.intp]:
-    """Hyperplanes whose normals span those of all, at most N: the pivots of a QR decomposition."""
-    spread = np.abs(planes.weights).max(axis=0)
-    normals = planes.weights / np.where(spread > 0, spread, 1.0)
-    length = np.linalg.norm(normals, axis=1, keepdims=True)
-    normals /= np.where(length > 0, length, 1.0)
-    # Longer ones are pivots first: the thresholds of features, whose h are the easiest to read.
-    normals[planes.pairs[:, 0] != NO_BLOB] *= 0.5
-    _, triangle, order = qr(normals.T, mode="economic", pivoting=True, check_finite=False)
+    """Hyperplanes whose normals span those of all, at most N.
+
+    Features with thresholds are spanned by the middle one of each, which is the easiest to read; for
+    the others the pivots of a QR decomposition are taken.
+    """
+    is_threshold = planes.pairs[:, 0] == NO_BLOB
+    thresholds = np.flatnonzero(is_threshold)
+    features = np.abs(planes.weights[thresholds]).argmax(axis=1)
+    spanned, first, count = np.unique(features, return_index=True, return_counts=True)
+    chosen = thresholds[first + count // 2]
+    rest = np.delete(planes.weights[~is_threshold], spanned, axis=1)
+    rest = rest[:, rest.any(axis=0)]
+    if not rest.size:
+        return chosen
+    rest = rest / np.abs(rest).max(axis=0)
+    length = np.linalg.norm(rest, axis=1, keepdims=True)
+    _, triangle, order = qr(
+        (rest / np.where(length > 0, length, 1.0)).T, mode="economic", pivoting=True, check_finite=False
+    )
     diagonal = np.abs(np.diag(triangle))
-    return np.sort(order[: np.count_nonzero(diagonal > 1e-10 * diagonal[0])])
+    pivots = order[: np.count_nonzero(diagonal > 1e-10 * diagonal[0])]
+    return np.sort(np.concatenate([chosen, np.flatnonzero(~is_threshold)[pivots]]))

@@ -175,10 +175,14 @@ class ReadoutStages:
         return np.arange(len(self.bias))
 
     @property
+    def readout(self) -> Floats:
+        """The weights of stage 2, shape (C, 2L)."""
+        return np.hstack([(self.even + self.odd).T, (self.even - self.odd).T])
+
+    @property
     def weights(self) -> tuple[Floats, Floats]:
         """The readout; the temperature on the diagonal."""
-        readout = np.hstack([(self.even + self.odd).T, (self.even - self.odd).T])
-        return readout, self.temperature * np.eye(len(self.bias))
+        return self.readout, self.temperature * np.eye(len(self.bias))
 
     @property
     def biases(self) -> tuple[Floats, Floats]:

@@ -22,6 +22,7 @@ AUTO = "auto"
 PRUNINGS = ("greedy", "optimal")
 # Blobs per class that are tried where a design has few.
 _NUMBERS_OF_COMPONENTS = (1, 2, 4)
+_MAX_FEATURES_OF_MIXTURES = 100
 
 
 def check_parameters(classifier: FFMLPClassifier) -> None:
@@ -72,8 +73,9 @@ def possible_plans(classifier: FFMLPClassifier, labels: NDArray, y: NDArray[np.i
         )
     plans = []
     # A simpler design may win with the few samples that plans for many are made with, and lose with all:
-    # it is tried only where nothing is held back but a fold.
-    free = classifier.max_neurons is None and len(y) <= MAX_SAMPLES_OF_FOLDS
+    # it is tried only where nothing is held back but a fold. Mixtures of many features take long.
+    few = len(y) <= MAX_SAMPLES_OF_FOLDS and classifier.n_features_in_ <= _MAX_FEATURES_OF_MIXTURES
+    free = classifier.max_neurons is None and few
     for design in alternatives(classifier.design, ("readout", "blob") if free else ("readout",)):
         counts: tuple[int | None, ...] = (None,)
         gaussianise: tuple[bool, ...] = (True, False)
