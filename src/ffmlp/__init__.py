@@ -2,6 +2,7 @@
 
 from ffmlp.blobs import Blobs
 from ffmlp.classifier import FFMLPClassifier
+from ffmlp.export import from_torch
 from ffmlp.hyperplanes import Hyperplanes, two_class_lda
 from ffmlp.network import Network
 from ffmlp.persistence import load, save
@@ -17,6 +18,7 @@ __all__ = [
     "Network",
     "PruningPath",
     "Regions",
+    "from_torch",
     "load",
     "save",
     "two_class_lda",

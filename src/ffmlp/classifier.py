@@ -292,6 +292,23 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
 
         save(self, path)
 
+    def to_torch(self, dtype: Any = None) -> Any:
+        """The network as a PyTorch module that can be trained (extra ``torch``).
+
+        Parameters
+        ----------
+        dtype : torch.dtype, default=None
+            Of the weights; PyTorch's default if None.
+
+        Returns
+        -------
+        torch.nn.Sequential
+            See `Network.to_torch`. It gives what ``network_.forward`` gives, which for the region
+            design is not ``predict_proba``.
+        """
+        check_is_fitted(self)
+        return self.network_.to_torch(dtype)
+
     def _checked(self, X: ArrayLike) -> NDArray[np.floating]:
         check_is_fitted(self)
         samples: NDArray = validate_data(self, X, reset=False, dtype=[np.float64, np.float32])
