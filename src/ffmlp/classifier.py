@@ -309,6 +309,25 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         return self.network_.to_torch(dtype)
 
+    def to_onnx(self, input_type: str = "float32") -> Any:
+        """The classifier as an ONNX model (extra ``onnx``).
+
+        Parameters
+        ----------
+        input_type : {"float32", "float64"}, default="float32"
+            Of the input ``X`` and of the output ``probabilities``. Inside, all is float64.
+
+        Returns
+        -------
+        onnx.ModelProto
+            It takes ``X`` of shape (rows, n_features_in_) and gives ``label`` (rows,), of integers or
+            strings as in ``classes_``, and ``probabilities`` (rows, n_classes): what `predict` and
+            `predict_proba` give.
+        """
+        from ffmlp.export import to_onnx  # it reads classifiers
+
+        return to_onnx(self, input_type)
+
     def _checked(self, X: ArrayLike) -> NDArray[np.floating]:
         check_is_fitted(self)
         samples: NDArray = validate_data(self, X, reset=False, dtype=[np.float64, np.float32])

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from sklearn.utils.validation import check_is_fitted
 
 from ffmlp.network import Network
+
+if TYPE_CHECKING:
+    from ffmlp.classifier import FFMLPClassifier
 
 
 def to_torch(network: Network, dtype: Any = None) -> Any:
@@ -51,6 +56,21 @@ def from_torch(module: Any) -> Network:
     """
     network: Network = _needing("torch", "PyTorch", "ffmlp.torch_export").from_torch(module)
     return network
+
+
+def to_onnx(clf: FFMLPClassifier, input_type: str = "float32") -> Any:
+    """A classifier as an ONNX model: see `FFMLPClassifier.to_onnx`."""
+    check_is_fitted(clf)
+    return _needing("onnx", "onnx", "ffmlp.onnx_export").to_onnx(clf, input_type)
+
+
+def register_skl2onnx_converter() -> None:
+    """Let skl2onnx convert pipelines that have an FFMLPClassifier in them (extra ``onnx``).
+
+    Call it once; ``skl2onnx.to_onnx(pipeline, X)`` then works. What comes before the classifier is
+    computed in the type of the input, the classifier in float64.
+    """
+    _needing("onnx", "onnx and skl2onnx", "ffmlp.onnx_export").register_skl2onnx_converter()
 
 
 def _needing(extra: str, package: str, module: str) -> Any:
