@@ -35,6 +35,7 @@ print(ffmlp.FFMLPClassifier().fit(X, y).network_.layer_sizes)
 
 
 def test_the_package_itself_imports_no_extra():
-    script = f"import sys, ffmlp; print([name for name in {(*EXTRAS[:3], *EXTRAS[-2:])!r} if name in sys.modules])"
+    heavy = [*EXTRAS[:3], *EXTRAS[-2:]]
+    script = f"import sys, ffmlp; print([name for name in {heavy!r} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
