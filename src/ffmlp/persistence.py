@@ -22,6 +22,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 import numpy as np
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.preprocessing import (
+    FunctionTransformer,
     MaxAbsScaler,
     MinMaxScaler,
     OneHotEncoder,
@@ -182,6 +183,7 @@ def _trusted() -> dict[str, frozenset[str]]:
         *(Pipeline, FeatureUnion, ColumnTransformer, SimpleImputer, MissingIndicator),
         *(OneHotEncoder, OrdinalEncoder, StandardScaler, MinMaxScaler, MaxAbsScaler, RobustScaler),
         *(PowerTransformer, QuantileTransformer, VarianceThreshold, PCA),
+        FunctionTransformer,  # passes columns through; one with a function needs a FunctionNode
     )
     kinds: dict[str, tuple[type, ...]] = {
         "ObjectNode": (FFMLPClassifier, *_PARTS, *preprocessing),
