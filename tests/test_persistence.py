@@ -265,6 +265,21 @@ def test_what_cannot_be_saved_leaves_no_file(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_parameters_may_be_missing_from_a_file(tmp_path):
+    path = tmp_path / "m"
+    fitted("blob", penalty=7.0).save(path)
+    payload = payload_of(path)
+    schema = json.loads(zipfile.ZipFile(io.BytesIO(payload)).read("schema.json"))
+    (node,) = (node for node in _nodes(schema) if node["__class__"] == "FFMLPClassifier")
+    number = list(node["content"]["content"]).index("penalty")
+    del node["content"]["content"]["penalty"]
+    del node["content"]["key_types"]["content"][number]
+    path.write_bytes(wrapped(with_schema(payload, lambda _: json.dumps(schema))))
+    again = ffmlp.load(path)
+    assert again.penalty == FFMLPClassifier().penalty
+    assert again.design == "blob"
+
+
 def test_fields_with_a_default_may_be_missing_from_a_file(tmp_path):
     """A later version can add fields and still read the files of this one."""
     path = tmp_path / "m"

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from onnx import ModelProto, NodeProto, TensorProto, checker, helper, numpy_helper
 
+from ffmlp.blobs import Floats
 from ffmlp.gaussianise import Gaussianisation
 from ffmlp.network import Network
 from ffmlp.regions import Regions
@@ -163,11 +164,30 @@ _ACTIVATIONS: dict[str, Callable[[Graph, str], str]] = {
 
 def _network_output(graph: Graph, h: str, network: Network) -> str:
     """What `Network.forward` gives, from the responses h."""
-    first, second, third = (_ACTIVATIONS[name] for name in network.activations)
+    first, second, third = network.activations
     (w_2, w_3), (b_2, b_3) = network.stages.weights, network.stages.biases
-    l_1 = first(graph, graph.apply("Concat", h, graph.apply("Neg", h), axis=1))
-    l_2 = second(graph, graph.apply("Gemm", l_1, w_2, b_2, transB=1))
-    return third(graph, graph.apply("Gemm", l_2, w_3, b_3, transB=1))
+    if first == "relu":
+        l_2 = _bends(graph, h, w_2, b_2)
+    else:
+        l_1 = _ACTIVATIONS[first](graph, graph.apply("Concat", h, graph.apply("Neg", h), axis=1))
+        l_2 = graph.apply("Gemm", l_1, w_2, b_2, transB=1)
+    l_2 = _ACTIVATIONS[second](graph, l_2)
+    return _ACTIVATIONS[third](graph, graph.apply("Gemm", l_2, w_3, b_3, transB=1))
+
+
+def _bends(graph: Graph, h: str, weights: Floats, bias: Floats) -> str:
+    """Weighted sums of relu(h) and relu(-h), in half the work: as sums of ``|h|`` and h.
+
+    Most h of a readout have no weight of their own and are left out.
+    """
+    of_h, of_opposite = np.hsplit(weights, 2)
+    even, odd = 0.5 * (of_h + of_opposite), 0.5 * (of_h - of_opposite)
+    bent = graph.apply("Gemm", graph.apply("Abs", h), even, bias, transB=1)
+    linear = np.flatnonzero(odd.any(axis=0))
+    if not len(linear):
+        return bent
+    some = graph.apply("Gather", h, linear, axis=1)
+    return graph.apply("Add", bent, graph.apply("Gemm", some, odd[:, linear], transB=1))
 
 
 def _region(graph: Graph, h: str, regions: Regions) -> str:

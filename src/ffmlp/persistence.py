@@ -308,6 +308,8 @@ def _nodes(schema: Any) -> Iterator[dict[str, Any]]:
 def _check_whole(clf: FFMLPClassifier, source: Path) -> None:
     """A classifier that was made attribute by attribute has all of them, and they fit together."""
     try:
+        # A file of an older version has the defaults of the parameters that it does not know.
+        clf.__dict__.update(FFMLPClassifier().get_params() | clf.__dict__)
         check_parameters(clf)
         for name, kind in _FITTED.items():
             _check_part(getattr(clf, name), kind, name)
