@@ -3,6 +3,8 @@ from contextlib import redirect_stdout
 from io import StringIO
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
@@ -14,6 +16,21 @@ def test_python_blocks_print_what_the_readme_shows():
         printed = StringIO()
         with redirect_stdout(printed):
             exec(code, {})
+        assert printed.getvalue() == expected
+
+
+def test_the_page_on_export_prints_what_it_shows(tmp_path, monkeypatch):
+    for package in ("skops", "torch", "onnxruntime", "skl2onnx"):
+        pytest.importorskip(package)
+    monkeypatch.chdir(tmp_path)
+    page = (ROOT / "docs" / "export.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```python\n(.*?)```(?:\n\n```text\n(.*?)```)?", page, flags=re.DOTALL)
+    assert len(blocks) == page.count("```python") > 0
+    names = {}
+    for code, expected in blocks:
+        printed = StringIO()
+        with redirect_stdout(printed):
+            exec(code, names)
         assert printed.getvalue() == expected
 
 

@@ -2,8 +2,10 @@
 
 from ffmlp.blobs import Blobs
 from ffmlp.classifier import FFMLPClassifier
+from ffmlp.export import from_torch
 from ffmlp.hyperplanes import Hyperplanes, two_class_lda
 from ffmlp.network import Network
+from ffmlp.persistence import load, save
 from ffmlp.pruning import PruningPath
 from ffmlp.regions import Regions
 
@@ -16,5 +18,8 @@ __all__ = [
     "Network",
     "PruningPath",
     "Regions",
+    "from_torch",
+    "load",
+    "save",
     "two_class_lda",
 ]
