@@ -54,7 +54,8 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
     design : {"auto", "region", "blob", "readout"}, default="auto"
         How layers 2 and 3 are made. ``"region"`` is the paper's: one l_2 neuron per occupied region.
         ``"blob"`` has one per blob, softly. ``"readout"`` has one per class, read out of l_1 by least
-        squares, with thresholds of single features as further hyperplanes; ``"auto"`` is this.
+        squares, with thresholds of single features as further hyperplanes. ``"auto"`` tries the readout,
+        and up to 600 samples also few blobs.
     gaussianise : bool or "auto", default="auto"
         Whether each feature is first mapped towards a Gaussian distribution. ``"auto"`` tries both,
         but never maps for the region design.
@@ -138,13 +139,15 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
     (4, 4, 3, 3)
     >>> round(paper.score(X, y), 3)
     0.98
-    >>> clf = FFMLPClassifier().fit(X, y)
+    >>> clf = FFMLPClassifier(random_state=0).fit(X, y)
     >>> print(clf.selection_)
        design   gaussianise  discriminant  components  threshold  log-loss  accuracy
-       readout  yes          lda           many small  none       0.148     0.953
-    →  readout  no           lda           many small  none       0.141     0.953
-    >>> clf.network_.meaning(1, 0)
-    'half-space x0 above 4.9'
+       readout  yes          lda           many small  none       0.213     0.940
+       readout  no           lda           many small  none       0.144     0.953
+    →  blob     no           lda           1           none       0.079     0.973
+       blob     no           lda           2           none       0.124     0.947
+    >>> clf.network_.meaning(2, 0)
+    'blob 0 of class 0'
     """
 
     def __init__(
