@@ -259,3 +259,13 @@ def test_many_features_are_taken_along_principal_axes():
     assert clf.blobs_.axes.shape == (150, 100)
     assert clf.blobs_.means.shape[1] == 150
     assert clf.score(X[300:], y[300:]) > 0.7
+
+
+def test_known_blobs_are_used_by_every_design():
+    X, y, blob = xor(300)
+    for design in ("readout", "blob", "region"):
+        clf = FFMLPClassifier(design=design, gaussianise=False, random_state=0).fit(X, y, blobs=blob)
+        assert len(clf.blobs_) == 4
+        assert clf.score(X, y) > 0.98
+        assert len(clf.selection_.plans) == (2 if design == "region" else 1)
+    assert len(FFMLPClassifier().fit(X, y, blobs=blob).selection_.plans) == 3

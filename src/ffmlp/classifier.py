@@ -22,15 +22,16 @@ from ffmlp.designs import (
     design_network,
     most_probable_classes,
 )
+from ffmlp.plans import possible_plans
 from ffmlp.progress import Progress
 from ffmlp.selection import select
 from ffmlp.validation import (
     check_parameters,
+    check_size,
     check_two_classes,
     checked_blobs,
     checked_weight,
     class_weights,
-    possible_plans,
 )
 
 _SAMPLES_WORTH_THREADS = 20_000
@@ -226,7 +227,8 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
             if not weight.all():
                 given = given.select(weight > 0)
             check_two_classes(labels[np.unique(given.y)])
-            self._design(given, possible_plans(self, labels, given.y))
+            check_size(self.max_neurons, len(labels))
+            self._design(given, possible_plans(self, given))
         return self
 
     def _design(self, samples: Samples, plans: list[Plan]) -> None:

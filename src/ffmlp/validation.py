@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import product
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
@@ -11,18 +10,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_array
 
-from ffmlp.designs import DESIGNS, Plan
+from ffmlp.designs import DESIGNS
 from ffmlp.hyperplanes import DISCRIMINANTS
-from ffmlp.selection import MAX_SAMPLES_OF_FOLDS
 
 if TYPE_CHECKING:
     from ffmlp.classifier import FFMLPClassifier
 
 AUTO = "auto"
 PRUNINGS = ("greedy", "optimal")
-# Blobs per class that are tried where a design has few.
-_NUMBERS_OF_COMPONENTS = (1, 2, 4)
-_MAX_FEATURES_OF_MIXTURES = 100
 
 
 def check_parameters(classifier: FFMLPClassifier) -> None:
@@ -57,56 +52,6 @@ def check_parameters(classifier: FFMLPClassifier) -> None:
         )
     if not (_is_real(classifier.penalty) and 1 <= classifier.penalty <= 1e300):
         raise ValueError(f"penalty must be a number from 1 to 1e300, got {classifier.penalty!r}.")
-
-
-def possible_plans(classifier: FFMLPClassifier, labels: NDArray, y: NDArray[np.intp]) -> list[Plan]:
-    """All plans that the parameters allow, "auto" standing for each of its alternatives."""
-
-    def alternatives(value: Any, automatic: tuple) -> tuple:
-        return automatic if isinstance(value, str) and value == AUTO else (value,)
-
-    smallest = 2 * len(labels) + 2
-    if classifier.max_neurons is not None and classifier.max_neurons < smallest:
-        raise ValueError(
-            f"max_neurons must be at least {smallest} for {len(labels)} classes (two neurons for each "
-            f"and one hyperplane), got {classifier.max_neurons}."
-        )
-    plans = []
-    # A simpler design may win with the few samples that plans for many are made with, and lose with all:
-    # it is tried only where nothing is held back but a fold. Mixtures of many features take long.
-    few = len(y) <= MAX_SAMPLES_OF_FOLDS and classifier.n_features_in_ <= _MAX_FEATURES_OF_MIXTURES
-    free = classifier.max_neurons is None and few
-    for design in alternatives(classifier.design, ("readout", "blob") if free else ("readout",)):
-        counts: tuple[int | None, ...] = (None,)
-        gaussianise: tuple[bool, ...] = (True, False)
-        if design != "readout":
-            counts = _NUMBERS_OF_COMPONENTS
-        if design == "region":
-            gaussianise = (False,)
-        if design == "blob" and classifier.design == AUTO:  # few of them are worth the time
-            counts, gaussianise = (1, 2), (False,)
-        choices = product(
-            alternatives(classifier.gaussianise, gaussianise),
-            alternatives(classifier.discriminant, tuple(DISCRIMINANTS)),
-            alternatives(classifier.n_components, counts),
-            alternatives(classifier.error_threshold, (0.05, None) if design == "region" else (None,)),
-        )
-        for gaussianised, discriminant, components, threshold in choices:
-            each = None if components is None else components_of_each(components, labels)
-            plans.append(
-                Plan(
-                    design,
-                    bool(gaussianised),
-                    discriminant,
-                    None if each is None else tuple(each.tolist()),
-                    threshold,
-                    classifier.pruning,
-                    classifier.time_limit,
-                    classifier.penalty,
-                    classifier.max_neurons,
-                )
-            )
-    return plans
 
 
 def class_weights(
@@ -157,6 +102,16 @@ def components_of_each(n_components: int | Mapping[Any, int], labels: NDArray) -
             )
     counts = [_checked_count(n_components[label], f"n_components[{label!r}]") for label in known]
     return np.array(counts, np.intp)
+
+
+def check_size(max_neurons: int | None, n_classes: int) -> None:
+    """Raise a ValueError if a network of so few neurons cannot tell the classes apart."""
+    smallest = 2 * n_classes + 2
+    if max_neurons is not None and max_neurons < smallest:
+        raise ValueError(
+            f"max_neurons must be at least {smallest} for {n_classes} classes (two neurons for each and "
+            f"one hyperplane), got {max_neurons}."
+        )
 
 
 def check_two_classes(labels: NDArray) -> None:
