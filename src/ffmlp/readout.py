@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh, qr
 from scipy.optimize import minimize_scalar
-from scipy.special import logsumexp
 
 from ffmlp.blobs import Floats
 from ffmlp.hyperplanes import NO_BLOB, Hyperplanes
@@ -105,10 +104,15 @@ def best_temperature(
     ``owners`` (m,) names the class that each column speaks for.
     """
     own = np.where(owners == y[:, None], evidence, -np.inf)
+    # Both sums of exponentials are taken relative to their largest one, which then cannot overflow.
+    largest, largest_own = evidence.max(axis=1), own.max(axis=1)
+    evidence, own = evidence - largest[:, None], own - largest_own[:, None]
+    behind = float(weight @ (largest - largest_own))
 
     def loss(log_factor: float) -> float:
         factor = np.exp(log_factor)
-        return float(weight @ (logsumexp(factor * evidence, axis=1) - logsumexp(factor * own, axis=1)))
+        sums, own_sums = np.exp(factor * evidence).sum(axis=1), np.exp(factor * own).sum(axis=1)
+        return float(weight @ np.log(sums / own_sums)) + factor * behind
 
     return float(np.exp(minimize_scalar(loss, bounds=(-5.0, 5.0), method="bounded").x))
 
