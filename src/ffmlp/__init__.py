@@ -2,6 +2,7 @@
 
 from ffmlp.blobs import Blobs
 from ffmlp.classifier import FFMLPClassifier
+from ffmlp.distance import Robustness, robustness
 from ffmlp.hyperplanes import Hyperplanes, two_class_lda
 from ffmlp.network import Network
 from ffmlp.pruning import PruningPath
@@ -16,5 +17,7 @@ __all__ = [
     "Network",
     "PruningPath",
     "Regions",
+    "Robustness",
+    "robustness",
     "two_class_lda",
 ]
