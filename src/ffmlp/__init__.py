@@ -2,8 +2,12 @@
 
 from ffmlp.blobs import Blobs
 from ffmlp.classifier import FFMLPClassifier
+from ffmlp.describe import export_text, hyperplane_meaning
 from ffmlp.distance import Robustness, robustness
+from ffmlp.explain import Explanations
+from ffmlp.explanation import Explanation
 from ffmlp.hyperplanes import Hyperplanes, two_class_lda
+from ffmlp.importance import FeatureImportance, feature_importance
 from ffmlp.network import Network
 from ffmlp.pruning import PruningPath
 from ffmlp.regions import Regions
@@ -12,12 +16,18 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Blobs",
+    "Explanation",
+    "Explanations",
     "FFMLPClassifier",
+    "FeatureImportance",
     "Hyperplanes",
     "Network",
     "PruningPath",
     "Regions",
     "Robustness",
+    "export_text",
+    "feature_importance",
+    "hyperplane_meaning",
     "robustness",
     "two_class_lda",
 ]
