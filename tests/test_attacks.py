@@ -7,7 +7,7 @@ from problems import IRIS, four_moons, region_design
 from sklearn.preprocessing import StandardScaler
 
 from ffmlp import FFMLPClassifier, robustness
-from ffmlp.attacks import _scores, fgsm, hop_skip_jump, pgd
+from ffmlp.attacks import _scores, fgsm, hop_skip_jump, pgd, random_search
 from ffmlp.backprop import BackpropClassifier
 from ffmlp.evidence import class_scores
 
@@ -39,7 +39,7 @@ def test_no_attack_is_nearer_than_the_proved_distance(design, norm):
     proved = robustness(clf, some, norm)
     own = clf.predict(some)
     for radius in (0.05, 0.2, 1.0):
-        for attack in (fgsm, pgd):
+        for attack in (fgsm, random_search, pgd):
             found = attack(clf, some, radius, norm)
             there = found.succeeded
             size = np.linalg.norm(found.points[there] - some[there], ord=float(norm), axis=1)
@@ -101,6 +101,8 @@ def test_wishes_that_cannot_be_met_are_refused():
         hop_skip_jump(clf, X[clf.predict(X) == 0])
     with pytest.raises(ValueError, match="radius must not be negative, got -1"):
         pgd(clf, X, -1.0)
+    with pytest.raises(ValueError, match="radius must not be negative, got -1"):
+        random_search(clf, X, -1.0)
     mapped = FFMLPClassifier(design="readout", gaussianise=True).fit(X, y)
     with pytest.raises(ValueError, match="the features are gaussianised"):
         fgsm(mapped, X, 0.1)

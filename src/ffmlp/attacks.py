@@ -1,8 +1,8 @@
 """Attacks: searches for a small change of a sample that changes its class.
 
-FGSM and PGD follow gradients (extra ``torch``), HopSkipJump asks for predictions only (extra
-``attacks``). What an attack finds is an upper bound of the distance to another class; that it finds
-nothing proves nothing. `ffmlp.robustness` has proofs for designed networks.
+FGSM and PGD follow gradients (extra ``torch``), a random search and HopSkipJump (extra ``attacks``)
+ask for predictions only. What an attack finds is an upper bound of the distance to another class; that
+it finds nothing proves nothing. `ffmlp.robustness` has proofs for designed networks.
 
 Gradients are taken of the margin between the own class and the best other one. Cross-entropy would be
 flat where a network is very sure. Of the region design, the margin is that of the scores which
@@ -104,12 +104,8 @@ def pgd(
     -------
     Attack
     """
-    if norm not in _NORMS:
-        raise ValueError(f'norm must be 2 or "inf", got {norm!r}.')
     samples = _checked(model, X)
-    reach = np.broadcast_to(np.asarray(radius, np.float64), len(samples))
-    if not (reach >= 0).all():
-        raise ValueError(f"radius must not be negative, got {reach.min():g}.")
+    reach = _checked_radius(radius, norm, len(samples))
     torch = _imported_torch()
     scores, rng = _scores(torch, model), np.random.default_rng(random_state)
     own = model.predict(samples)
@@ -160,6 +156,46 @@ def _stepped(
             return centre + change * torch.clamp(limit / torch.where(length > 0, length, 1.0), max=1.0)
         change = points - step * limit * gradient.sign() - centre
         return centre + torch.maximum(torch.minimum(change, limit), -limit)
+
+
+def random_search(
+    model: Any,
+    X: ArrayLike,
+    radius: float | ArrayLike,
+    norm: float | str = 2,
+    *,
+    n_points: int = 256,
+    random_state: int = 0,
+) -> Attack:
+    """Predictions at random points within the radius: dense in the plane, hopeless in many features.
+
+    Parameters
+    ----------
+    model : classifier
+        Anything fitted that has ``predict``.
+    X : array-like of shape (n_samples, n_features)
+    radius : float or array-like of shape (n_samples,)
+    norm : {2, "inf"}, default=2
+    n_points : int, default=256
+        For each sample.
+    random_state : int, default=0
+
+    Returns
+    -------
+    Attack
+    """
+    reach = _checked_radius(radius, norm, len(np.asarray(X)))
+    samples, rng = np.asarray(X, np.float64), np.random.default_rng(random_state)
+    own = model.predict(samples)
+    best, distance = np.full(samples.shape, np.nan), np.full(len(samples), np.inf)
+    for share in (np.arange(n_points) + 1.0) / n_points:
+        step = rng.normal(size=samples.shape)
+        step /= np.linalg.norm(step, ord=_NORMS[norm], axis=1, keepdims=True)
+        length = reach * share ** (1 / samples.shape[1])
+        points = samples + length[:, None] * step
+        nearer = (model.predict(points) != own) & (length < distance)
+        best[nearer], distance[nearer] = points[nearer], length[nearer]
+    return Attack(best, distance)
 
 
 def hop_skip_jump(
@@ -217,6 +253,15 @@ def hop_skip_jump(
     changed = model.predict(found) != own
     distance = np.linalg.norm(found - samples, ord=_NORMS[norm], axis=1)
     return Attack(np.where(changed[:, None], found, np.nan), np.where(changed, distance, np.inf))
+
+
+def _checked_radius(radius: float | ArrayLike, norm: float | str, n_samples: int) -> Floats:
+    if norm not in _NORMS:
+        raise ValueError(f'norm must be 2 or "inf", got {norm!r}.')
+    reach = np.broadcast_to(np.asarray(radius, np.float64), n_samples)
+    if not (reach >= 0).all():
+        raise ValueError(f"radius must not be negative, got {reach.min():g}.")
+    return reach
 
 
 def _checked(model: FFMLPClassifier | BackpropClassifier, X: ArrayLike) -> Floats:

@@ -40,7 +40,7 @@ def checked_limits(
         )
     low, high = np.full(samples.shape, -np.inf), np.full(samples.shape, np.inf)
     for feature, (least, most) in (bounds or {}).items():
-        column = _feature(names, feature)
+        column = feature_number(names, feature)
         least, most = -np.inf if least is None else least, np.inf if most is None else most
         outside = (samples[:, column] < least) | (samples[:, column] > most)
         if outside.any():
@@ -50,14 +50,15 @@ def checked_limits(
                 f"between {least:g} and {most:g}. A change starts from the sample."
             )
         low[:, column], high[:, column] = least, most
-    held = [_feature(names, feature) for feature in frozen]
+    held = [feature_number(names, feature) for feature in frozen]
     low[:, held] = high[:, held] = samples[:, held]
     if len(samples) and (low == high).all(axis=1).any():
         raise ValueError("all features are frozen: no change is possible. Leave at least one free.")
     return Limits(low, high, unit, lengths[norm])
 
 
-def _feature(names: Sequence[str], feature: int | str) -> int:
+def feature_number(names: Sequence[str], feature: int | str) -> int:
+    """The number of a feature that is given by number or name."""
     if isinstance(feature, str) and feature in names:
         return list(names).index(feature)
     if not isinstance(feature, str) and 0 <= feature < len(names):
