@@ -26,6 +26,8 @@ from ffmlp.blobs import Floats
 from ffmlp.classifier import FFMLPClassifier
 from ffmlp.stages import BlobStages, RegionStages
 
+# Points around each sample that a random search predicts at once.
+_POINTS_AT_ONCE = 32
 _NORMS = {2: 2.0, np.inf: np.inf, "inf": np.inf}
 
 
@@ -188,13 +190,17 @@ def random_search(
     samples, rng = np.asarray(X, np.float64), np.random.default_rng(random_state)
     own = model.predict(samples)
     best, distance = np.full(samples.shape, np.nan), np.full(len(samples), np.inf)
-    for share in (np.arange(n_points) + 1.0) / n_points:
-        step = rng.normal(size=samples.shape)
-        step /= np.linalg.norm(step, ord=_NORMS[norm], axis=1, keepdims=True)
-        length = reach * share ** (1 / samples.shape[1])
-        points = samples + length[:, None] * step
-        nearer = (model.predict(points) != own) & (length < distance)
-        best[nearer], distance[nearer] = points[nearer], length[nearer]
+    shares = ((np.arange(n_points) + 1.0) / n_points) ** (1 / samples.shape[1])
+    for some in np.array_split(shares, -(-n_points // _POINTS_AT_ONCE)):
+        steps = rng.normal(size=(len(some), *samples.shape))
+        steps /= np.linalg.norm(steps, ord=_NORMS[norm], axis=2, keepdims=True)
+        lengths = some[:, None] * reach
+        points = samples + lengths[:, :, None] * steps
+        reached = model.predict(points.reshape(-1, samples.shape[1])).reshape(lengths.shape)
+        lengths[reached == own] = np.inf
+        first = lengths.argmin(axis=0), np.arange(len(samples))
+        nearer = lengths[first] < distance
+        best[nearer], distance[nearer] = points[first][nearer], lengths[first][nearer]
     return Attack(best, distance)
 
 
