@@ -275,10 +275,6 @@ Its lead over versicolor: +20.30, the sum of
            sepal width (cm) = 3.3 (-4.69), 1 other feature (-0.26)
     +0.00  1 other hyperplane
 
-All hyperplanes together, by feature: petal width (cm) = 2.5 (+14.22),
-petal length (cm) = 6 (+11.03), sepal width (cm) = 3.3 (-4.69),
-1 other feature (-0.26)
-
 The smallest change to another class, versicolor: 0.9278 standard deviations of the features
   petal length (cm)  6 → 4.735 (-1.27)
   petal width (cm)   2.5 → 2.092 (-0.408)
@@ -295,11 +291,7 @@ Its lead over virginica, in log-odds: +0.29, the sum of
            by sepal width (cm) = 3.2 (+3.50), petal width (cm) = 1.8 (-2.55),
            sepal length (cm) = 5.9 (-0.76), 1 other feature (+0.54)
     +0.00  11 other hyperplanes
-    -0.11  not due to any one hyperplane
-
-All hyperplanes together, by feature: sepal width (cm) = 3.2 (+1.88),
-petal width (cm) = 1.8 (-1.34), petal length (cm) = 4.8 (+0.64),
-1 other feature (-0.49)""",
+    -0.11  not due to any one hyperplane""",
     "readout": """\
 Class versicolor, probability 0.587; next is virginica, 0.379.
 

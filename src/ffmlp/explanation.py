@@ -175,8 +175,7 @@ def _lead(explanation: Explanation) -> list[str]:
         return []
     kind = "" if explanation.place.kind == "region" else ", in log-odds"
     lines = [f"Its lead over {explanation.rival}{kind}: {explanation.lead:+z.2f}, the sum of"]
-    telling = [margin for margin in explanation.margins if abs(margin.contribution) >= 0.005]
-    n_shown = min(max(1, len(telling)), _MAX_MARGINS)
+    n_shown = min(max(1, _n_telling(explanation)), _MAX_MARGINS)
     for margin in explanation.margins[:n_shown]:
         lines += _margin(margin)
     left = explanation.margins[n_shown:]
@@ -188,8 +187,13 @@ def _lead(explanation: Explanation) -> list[str]:
     return lines
 
 
+def _n_telling(explanation: Explanation) -> int:
+    """Hyperplanes whose contribution is not rounded to zero."""
+    return sum(abs(margin.contribution) >= 0.005 for margin in explanation.margins)
+
+
 def _features(explanation: Explanation) -> list[str]:
-    if explanation.rival is None or not explanation.features:
+    if _n_telling(explanation) < 2:  # its own line says it all
         return []
     return _drivers("All hyperplanes together, by feature: ", explanation.features)
 
