@@ -9,6 +9,7 @@ from sklearn.datasets import load_breast_cancer, load_wine
 
 from ffmlp import FFMLPClassifier, robustness
 from ffmlp.blobs import Blobs
+from ffmlp.boundary_search import Grounds, found_points
 from ffmlp.designs import most_probable_classes
 from ffmlp.distance import distances
 from ffmlp.evidence import class_scores
@@ -126,6 +127,28 @@ def test_euclidean_distances_of_a_thousand_random_networks():
         within = x + 0.999 * found.distance[0] * in_ball(rng, 200, x.shape[1], 2)
         within = np.vstack([within, x + 0.999 * found.distance[0] * way / np.linalg.norm(way)])
         assert (most_probable_classes(network, regions, within) == own).all()
+
+
+@pytest.mark.parametrize("norm", [1.0, 2.0, np.inf])
+def test_no_walk_finds_anything_nearer(norm):
+    n_found = 0
+    for rng, network, regions, _ in random_problems(9, 25):
+        samples = 2 * rng.normal(size=(12, len(network.feature_names)))
+        limits = free(samples, norm)
+        own = most_probable_classes(network, regions, samples)
+
+        def classify(points, network=network, regions=regions):
+            return most_probable_classes(network, regions, points)
+
+        walls = limits.low, limits.high, limits.scale, norm
+        grounds = Grounds(network, classify, samples, own, *walls)
+        starts = samples[rng.permuted(np.tile(np.arange(12), (12, 1)), axis=1)[:, :5]]
+        found = found_points(grounds, starts)
+        there = np.isfinite(found).all(axis=1)
+        exact = distances(network, NO_BLOBS, regions, samples, limits).distance
+        assert (grounds.distance(found)[there] >= exact[there] * (1 - 1e-9)).all()
+        n_found += np.count_nonzero(there)
+    assert n_found > 150
 
 
 @pytest.mark.parametrize("norm", [1.0, np.inf])

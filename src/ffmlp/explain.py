@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import chi2
+from scipy.special import chdtri
 
 from ffmlp.blobs import Blobs, Floats
 from ffmlp.designs import class_probabilities, most_probable_classes
@@ -230,7 +230,7 @@ def explained(
         places, squared = nearest_blobs(
             blobs, samples if scores_of is None else scores_of.apply(samples)
         )
-        unseen = squared > chi2.ppf(_FAR, samples.shape[1])
+        unseen = squared > chdtri(samples.shape[1], 1.0 - _FAR)
     else:
         places = find_regions(network.hyperplanes, regions, X)
         unseen = regions.index.find(sign_codes(network.hyperplanes, X)) < 0
