@@ -10,9 +10,11 @@ matplotlib.use("Agg")
 
 from matplotlib import pyplot  # noqa: E402
 from matplotlib.figure import Figure  # noqa: E402
+from matplotlib.path import Path  # noqa: E402
 
 from ffmlp.plots import (  # noqa: E402
     CounterfactualsDisplay,
+    DecisionRegionsDisplay,
     DecisionSliceDisplay,
     ExplanationDisplay,
     PruningPathDisplay,
@@ -153,6 +155,25 @@ def test_planes_that_cannot_be_drawn_are_refused(readout):
     one = region_design(1, random_state=0).fit(NAMED.data, LABELS == "setosa")
     with pytest.raises(ValueError, match="all hyperplanes are nearly parallel"):
         DecisionSliceDisplay.projection(one, NAMED.data, LABELS == "setosa")
+
+
+@pytest.mark.parametrize("gaussianise", [False, True])
+def test_blobs_are_outlined_in_the_colour_of_their_class(ax, gaussianise):
+    clf = region_design(2, gaussianise=gaussianise, random_state=0).fit(X, Y)
+    display = DecisionRegionsDisplay.from_estimator(clf, X, Y, blobs=True, hyperplanes=False, ax=ax)
+    assert len(display.outlines) == len(clf.blobs_) == len(ax.lines) / 2
+    np.testing.assert_array_equal(display.outline_classes, clf.blobs_.classes)
+    # Two standard deviations hold most of the samples.
+    scores = clf.hyperplanes_.gaussianisation
+    Z = X if scores is None else scores.apply(X)
+    held = [
+        np.einsum("ni,ij,nj->n", Z - mean, np.linalg.inv(covariance), Z - mean) < 4
+        for mean, covariance in zip(clf.blobs_.means, clf.blobs_.covariances, strict=True)
+    ]
+    paths = [Path(outline).contains_points(X) for outline in display.outlines]
+    agree = np.mean(np.array(held) == np.array(paths))
+    assert agree > (0.97 if gaussianise else 0.99)
+    assert np.any(paths, axis=0).mean() > 0.8
 
 
 def test_robust_accuracies(ax):

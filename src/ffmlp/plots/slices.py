@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from ffmlp.designs import most_probable_classes
+from ffmlp.explain import explained
 from ffmlp.limits import feature_number
 from ffmlp.margins import feature_spreads
 from ffmlp.plots.samples import SamplesDisplay
@@ -143,7 +144,8 @@ class DecisionSliceDisplay(AxesDisplay):
 
 def _telling(clf: Any, samples: Floats, scale: Floats) -> list[int]:
     """The hyperplane that adds most to the leads, and the next one that is not nearly the same."""
-    weight = np.abs(clf.explain(samples).contributions).mean(axis=0)
+    made = explained(clf.network_, clf.blobs_, clf.regions_, samples)
+    weight = np.abs(made.contributions).mean(axis=0)
     order = np.argsort(-weight, kind="stable")
     normals = clf.hyperplanes_.weights * scale
     normals /= np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), 1e-300)
