@@ -7,7 +7,7 @@ from problems import IRIS, four_moons, overlapping, region_design, xor
 from scipy.optimize import linprog, nnls
 from sklearn.datasets import load_breast_cancer, load_wine
 
-from ffmlp import FFMLPClassifier, robustness
+from ffmlp import FFMLPClassifier, polyhedra, robustness
 from ffmlp.blobs import Blobs
 from ffmlp.boundary_search import Grounds, found_points
 from ffmlp.designs import most_probable_classes
@@ -318,12 +318,24 @@ def test_exact_distances_of_all_breast_cancer_samples():
     assert (clf.predict(found.points) != clf.predict(X)).all()
 
 
+def test_a_polyhedron_that_a_solver_misses_is_not_left_out_silently(monkeypatch):
+    class Wrong:
+        @staticmethod
+        def solve_qp(*parts):
+            raise ValueError("constraints are inconsistent, no solution")
+
+    clf = region_design(random_state=0).fit(*IRIS)
+    monkeypatch.setattr(polyhedra, "imported_quadprog", lambda: Wrong)
+    with pytest.raises(RuntimeError, match="in which HiGHS found some: the distance is not known"):
+        robustness(clf, IRIS[0][:1])
+
+
 def test_without_the_solver_a_message_says_what_to_install():
     script = """
 import sys
 sys.modules["quadprog"] = None
 from sklearn.datasets import load_iris
-from ffmlp import FFMLPClassifier, robustness
+from ffmlp import FFMLPClassifier, polyhedra, robustness
 X, y = load_iris(return_X_y=True)
 clf = FFMLPClassifier(2, design="region", random_state=0).fit(X, y)
 print(robustness(clf, X[:1], norm=1).exact)

@@ -197,6 +197,12 @@ def _shortest_euclidean(slopes: Floats, wanted: Floats, low: Floats, high: Float
     except ValueError as error:
         if "inconsistent" not in str(error):
             raise
+        # A polyhedron wrongly left out would make a distance too long: a second solver must agree.
+        if _shortest_largest(slopes, wanted + 1e-6, low, high) is not None:
+            raise RuntimeError(
+                "quadprog found no point in a polyhedron in which HiGHS found some: the distance is not "
+                "known. Use norm 1 or inf, or another scale."
+            ) from error
         return None
     return np.clip(step, low, high)
 
