@@ -10,6 +10,7 @@ from ffmlp import FFMLPClassifier
 from ffmlp.evidence import class_scores, contributions, score_slopes
 from ffmlp.margins import crossings, response_spreads
 
+pytest.importorskip("pandas")
 NAMED = load_iris(as_frame=True)
 LABELS = NAMED.target_names[NAMED.target]
 

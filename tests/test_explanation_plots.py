@@ -6,6 +6,7 @@ from sklearn.datasets import load_iris
 from ffmlp import FFMLPClassifier
 
 matplotlib = pytest.importorskip("matplotlib")
+pytest.importorskip("pandas")
 matplotlib.use("Agg")
 
 from matplotlib import pyplot  # noqa: E402
