@@ -39,11 +39,11 @@ def test_reproduce_draws_the_figures_of_its_rows(tmp_path, no_sweep, monkeypatch
     monkeypatch.setattr(experiments, "N_EPOCHS", 15)  # the fewest that the tables know
     command = ["reproduce", "--rows", "two_moons", "--splits", "1", "--quick", "--out", str(tmp_path)]
     assert main(command) == 0
-    assert "2 figures" in capsys.readouterr().out
+    assert "3 figures" in capsys.readouterr().out
     drawn = {path.name for path in (tmp_path / "figures").iterdir()}
-    assert drawn == {"sets-two_moons.png", "two-new-moons.png"}
+    assert drawn == {"sets-two_moons.png", "two-new-moons.png", "robustness-two_moons.png"}
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert page.count("data:image/png;base64,") == 2
+    assert page.count("data:image/png;base64,") == 3
     linked = (tmp_path / "report.md").read_text(encoding="utf-8")
     assert all(f"(figures/{name})" in linked for name in drawn)
 

@@ -11,7 +11,7 @@ pytest.importorskip("torch")
 
 from ffmlp import gallery
 from ffmlp.gallery import FIGURES
-from ffmlp.report import ORDERINGS, SIZES, TABLE_I
+from ffmlp.report import ORDERINGS, ROBUSTNESS, SIZES, TABLE_I
 
 
 @pytest.fixture(autouse=True)
@@ -44,7 +44,7 @@ def test_a_figure_has_a_title_a_caption_and_a_table(plan):
     assert plan.title[-1].isalnum()  # the page ends it with a full stop
     assert plan.caption.endswith(".")
     assert plan.caption.count(". ") == 0  # one sentence
-    assert plan.beside in (TABLE_I, SIZES, ORDERINGS)
+    assert plan.beside in (TABLE_I, SIZES, ORDERINGS, ROBUSTNESS)
     assert set(plan.rows) <= set(ROWS_BY_KEY)
 
 
@@ -76,11 +76,11 @@ def test_what_is_drawn_is_not_drawn_again(tmp_path):
         gallery.draw(rows, Settings(), tmp_path, interrupt)
     (first,) = tmp_path.iterdir()
     before = first.stat().st_mtime_ns
-    assert gallery.n_undrawn(rows, tmp_path) == 1
+    assert gallery.n_undrawn(rows, tmp_path) == 2
     drawn = []
     pictures = gallery.draw(rows, Settings(), tmp_path, drawn.append)
-    assert len(pictures) == 2
-    assert len(drawn) == 1
+    assert len(pictures) == 3
+    assert len(drawn) == 2
     assert first.stat().st_mtime_ns == before
 
 

@@ -9,13 +9,16 @@ ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
-def test_python_blocks_print_what_the_readme_shows():
-    blocks = re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", README, flags=re.DOTALL)
-    assert len(blocks) == README.count("```python") > 0
+@pytest.mark.parametrize("page", ["README.md", "docs/explanations.md"])
+def test_python_blocks_print_what_the_page_shows(page):
+    pytest.importorskip("quadprog")
+    text, names = (ROOT / page).read_text(encoding="utf-8"), {}
+    blocks = re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", text, flags=re.DOTALL)
+    assert len(blocks) == text.count("```python") > 0
     for code, expected in blocks:
         printed = StringIO()
         with redirect_stdout(printed):
-            exec(code, {})
+            exec(code, names)  # one after the other, as a reader runs them
         assert printed.getvalue() == expected
 
 

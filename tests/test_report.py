@@ -8,7 +8,7 @@ from ffmlp import datasets, experiments
 from ffmlp.experiments import Run
 from ffmlp.pages import Picture, to_html, to_markdown
 from ffmlp.paper import ROWS_BY_KEY
-from ffmlp.report import MARK, ORDERINGS, SIZES, TITLE, introduction, tables
+from ffmlp.report import MARK, ORDERINGS, ROBUSTNESS, SIZES, TITLE, introduction, tables
 from ffmlp.verdicts import accuracy_notes, below_the_paper, ordering, outside, time_notes
 
 IRIS, XOR, PIMA = (ROWS_BY_KEY[key] for key in ("iris", "xor", "pima"))
@@ -50,6 +50,28 @@ def test_tables_set_the_papers_numbers_beside_ours():
     assert made["Table III: time"].lines[0][-1] == "never (0 of 1)"
     assert made["Missing rows"].lines == [["pima", "no <network>"]]
     assert "Table I: accuracy on two-dimensional sets" not in made
+
+
+def test_robust_accuracies_and_how_often_ff_is_not_below():
+    def robust(radius, **accuracies):
+        return [
+            Run("iris", f"robust_{method}", split, f"radius={radius}", test_accuracy=accuracy)
+            for method, row in accuracies.items()
+            for split, accuracy in enumerate(row)
+        ]
+
+    runs = [
+        *some_runs(),
+        *robust("0", ff=(1.0, 0.9), ff_attacked=(1.0, 0.9), bp_ff=(0.9, 0.9), bp_random=(0.5, 0.7)),
+        *robust("0.1", ff=(0.5,), ff_attacked=(0.6,), bp_ff=(0.4,), bp_random=(0.7,)),
+    ]
+    (table,) = (table for table in tables(runs, {}) if table.title == ROBUSTNESS)
+    assert table.lines == [
+        ["Iris", "0", "95.00 ± 5.00", "95.00 ± 5.00", "90.00 ± 0.00", "60.00 ± 10.00"],
+        ["Iris", "0.1", "50.00", "60.00", "40.00", "70.00"],
+    ]
+    assert table.text.endswith("on so many of 1 rows: 1 at 0, 0 at 0.1.")
+    assert ROBUSTNESS not in {table.title for table in tables(some_runs(), {})}
 
 
 def test_every_mark_of_an_accuracy_has_its_sentence():

@@ -14,6 +14,7 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
@@ -27,6 +28,7 @@ from ffmlp.classifier import FFMLPClassifier
 from ffmlp.datasets import Dataset
 from ffmlp.paper import Row
 from ffmlp.records import claim, read_records, write_records
+from ffmlp.robust_accuracy import RADII, attacked_accuracy, proved_accuracy
 
 N_EPOCHS = 50
 FEW_EPOCHS = 15
@@ -164,12 +166,19 @@ def _peer_run(
 def _trained_runs(
     row: Row, settings: Settings, split: int, train: Dataset, test: Dataset
 ) -> Iterator[Run]:
-    """BP-MLP of the same architecture; its state after 15 epochs is taken from the run of 50."""
+    """BP-MLP of the same architecture; its state after 15 epochs is taken from the run of 50.
+
+    And how well either stands up to attacks.
+    """
     seed = settings.seed + split
     clf = design(row, train, seed)
     target = clf.score(test.X, test.y)
+    yield from _robust_runs(row, "robust_ff", split, proved_accuracy(clf, test))
+    yield from _robust_runs(row, "robust_ff_attacked", split, attacked_accuracy(clf, test))
     for start in ("ff", "random"):
-        history = trained(clf, start, train, test, seed).history_
+        bp = trained(clf, start, train, test, seed)
+        yield from _robust_runs(row, f"robust_bp_{start}", split, attacked_accuracy(bp, test))
+        history = bp.history_
         good_enough = np.flatnonzero(history.test_accuracy >= target)
         first = good_enough[0] if len(good_enough) else np.inf
         for n_epochs in (N_EPOCHS, FEW_EPOCHS):
@@ -182,6 +191,12 @@ def _trained_runs(
                 seconds=float(history.seconds[n_epochs]),
                 reached=float(history.seconds[int(first)]) if first <= n_epochs else None,
             )
+
+
+def _robust_runs(row: Row, method: str, split: int, accuracies: NDArray) -> Iterator[Run]:
+    """A run for each radius."""
+    for radius, accuracy in zip(RADII, accuracies, strict=True):
+        yield Run(row.key, method, split, f"radius={radius:g}", test_accuracy=float(accuracy))
 
 
 def trained(
@@ -232,7 +247,7 @@ def n_runs(row: Row, settings: Settings) -> int:
     """How many runs `run_row` makes, for a progress bar."""
     return (
         settings.n_splits * (2 + len(PEERS))
-        + 4 * settings.n_trained_splits
+        + (4 + 4 * len(RADII)) * settings.n_trained_splits
         + (row.error_threshold is not None)
         + 6 * len(settings.sweep_components)
     )

@@ -21,12 +21,14 @@ from ffmlp.plots import (
     HyperplanesDisplay,
     NetworkDisplay,
     ResponsesDisplay,
+    RobustAccuracyDisplay,
     SamplesDisplay,
     TwoNeuronDisplay,
     View,
 )
 from ffmlp.plots.view import matplotlib
 from ffmlp.regions import find_regions
+from ffmlp.robust_accuracy import RADII, attacked_accuracy, proved_accuracy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -222,4 +224,18 @@ def initialisations(rows: list[Row], settings: Settings) -> Figure:
         bp = trained(clf, start, train, test, settings.seed)
         _draw_result(ax, bp, train, test, f"{name} initialisation, {bp.n_epochs} epochs")
     _share_legend(figure)
+    return figure
+
+
+def robust_accuracies(rows: list[Row], settings: Settings) -> Figure:
+    """Accuracy on test samples that may move: exact for FF-MLP, attacked for BP-MLP."""
+    figure = _panels(len(rows), 2, side=4.6, sharey=True)
+    for ax, row in zip(figure.axes, rows, strict=True):
+        train, test, clf = _designed(row, settings)
+        accuracies = {"FF-MLP, exact": proved_accuracy(clf, test)}
+        for start, name in (("ff", "BP from FF-MLP, attacked"), ("random", "BP, attacked")):
+            bp = trained(clf, start, train, test, settings.seed)
+            accuracies[name] = attacked_accuracy(bp, test)
+        RobustAccuracyDisplay(RADII, accuracies, title=row.title).plot(ax)
+    _share_legend(figure, title=None)
     return figure

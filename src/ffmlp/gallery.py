@@ -13,7 +13,7 @@ from ffmlp.experiments import Settings
 from ffmlp.pages import Picture
 from ffmlp.paper import Row
 from ffmlp.records import write_whole
-from ffmlp.report import ORDERINGS, SIZES, TABLE_I
+from ffmlp.report import ORDERINGS, ROBUSTNESS, SIZES, TABLE_I
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -155,5 +155,12 @@ FIGURES = (
         "initialisation-four-new-moons", "4-new-moons: designed and random initialisation",
         "From random weights the boundaries are too straight for the moons; from the design they bend.",
         ORDERINGS, ("four_moons",), figures.initialisations,
+    ),
+    Plan(
+        "robustness", "Accuracy on test samples that may move",
+        "The designed network's curve is exact, the others are upper bounds, so that a curve below the "
+        "first is certainly less robust.",
+        ROBUSTNESS, ("nine_blobs_0.3", "circle_and_ring_16", "two_moons", "four_moons"),
+        figures.robust_accuracies,
     ),
 )  # fmt: skip

@@ -1,18 +1,16 @@
-"""Accuracy during training."""
+"""Accuracy during training, error along the pruning path, accuracy under attack."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ffmlp.plots.view import (
-    AxesDisplay,
-    Floats,
-    colours,
-    matplotlib,
-)
+from ffmlp.plots.view import INK, AxesDisplay, Floats, colours, matplotlib
+from ffmlp.pruning import PruningPath
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -76,4 +74,108 @@ class AccuracyCurvesDisplay(AxesDisplay):
         ax.grid(alpha=0.3)
         ax.set_title(self.title)
         ax.legend(loc="lower right")
+        return self
+
+
+@dataclass(eq=False)
+class PruningPathDisplay(AxesDisplay):
+    """Training error rate against the number of hyperplanes, as they are deleted one by one.
+
+    Attributes
+    ----------
+    n_hyperplanes : ndarray of shape (n_deleted + 1,)
+        Hyperplanes left, all of them first.
+    error_rates : ndarray of shape (n_deleted + 1,)
+    error_threshold : float or None
+    title : str
+    """
+
+    n_hyperplanes: Floats
+    error_rates: Floats
+    error_threshold: float | None
+    title: str
+
+    @classmethod
+    def from_path(
+        cls,
+        path: PruningPath,
+        *,
+        error_threshold: float | None = None,
+        ax: Axes | None = None,
+        title: str | None = None,
+    ) -> PruningPathDisplay:
+        """Draw ``clf.pruning_path_`` and the threshold, if given, into ``ax``, or a new figure.
+
+        ``FFMLPClassifier(..., error_threshold=1.0)`` deletes as far as it goes: down to one hyperplane.
+        """
+        left = len(path.kept) + len(path.deleted) - np.arange(len(path.deleted) + 1.0)
+        errors = np.concatenate([[path.initial_error_rate], path.error_rates])
+        title = "Error along the pruning path" if title is None else title
+        return cls(left, errors, error_threshold, title).plot(ax)
+
+    def plot(self, ax: Axes | None = None) -> PruningPathDisplay:
+        """Draw into ``ax``, or a new figure."""
+        ax = self._open(ax)
+        style: dict[str, Any] = {"where": "post", "marker": "o", "markersize": 3.5}
+        ax.step(self.n_hyperplanes, self.error_rates, color=colours(0), label="training error", **style)
+        if self.error_threshold is not None:
+            label = f"threshold {self.error_threshold:g}"
+            ax.axhline(self.error_threshold, color=INK, linestyle="--", label=label)
+        ax.invert_xaxis()
+        ax.xaxis.set_major_locator(matplotlib("ticker").MaxNLocator(integer=True))
+        ax.set_ylim(bottom=0.0)
+        ax.set_xlabel("hyperplanes left")
+        ax.set_ylabel("training error rate")
+        ax.grid(alpha=0.3)
+        ax.set_title(self.title)
+        ax.legend(loc="upper left")
+        return self
+
+
+class RobustAccuracyDisplay(AxesDisplay):
+    """Accuracy of classifiers on samples that may move, against how far they may.
+
+    Parameters
+    ----------
+    radii : array-like of shape (n_radii,)
+    accuracies : mapping of name to array-like of shape (n_radii,)
+        In [0, 1].
+    title : str, default=None
+
+    Attributes
+    ----------
+    radii : ndarray of shape (n_radii,)
+    accuracies : dict of name to ndarray of shape (n_radii,)
+    title : str
+    """
+
+    def __init__(
+        self, radii: ArrayLike, accuracies: Mapping[str, ArrayLike], *, title: str | None = None
+    ) -> None:
+        self.radii = np.asarray(radii, np.float64)
+        self.accuracies = {name: np.asarray(row, np.float64) for name, row in accuracies.items()}
+        self.title = "Accuracy under attack" if title is None else title
+        for name, row in self.accuracies.items():
+            if row.shape != self.radii.shape:
+                raise ValueError(
+                    f"accuracies of {name!r} must be of shape {self.radii.shape}, as the radii, got "
+                    f"{row.shape}."
+                )
+
+    def plot(self, ax: Axes | None = None) -> RobustAccuracyDisplay:
+        """Draw into ``ax``, or a new figure."""
+        ax = self._open(ax)
+        for number, (name, row) in enumerate(self.accuracies.items()):
+            style: dict[str, Any] = {
+                "color": colours(number),
+                "marker": "osD^"[number % 4],
+                "markersize": 4,
+            }
+            ax.plot(self.radii, row, ("-", "--", ":", "-.")[number % 4], label=name, **style)
+        ax.set_ylim(0.0, 1.02)
+        ax.set_xlabel("radius in standard deviations")
+        ax.set_ylabel("accuracy")
+        ax.grid(alpha=0.3)
+        ax.set_title(self.title)
+        ax.legend(loc="lower left")
         return self

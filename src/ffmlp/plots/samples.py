@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
+from ffmlp.blobs import Blobs
+from ffmlp.gaussianise import Gaussianisation
 from ffmlp.plots.view import (
     INK,
     AxesDisplay,
@@ -99,11 +101,17 @@ class DecisionRegionsDisplay(AxesDisplay):
         Predicted labels at ``samples.view.grid(grid_resolution)``.
     segments : ndarray of shape (L, 2, 2)
         Ends of each hyperplane within the view, NaN where none of it is; L is 0 without hyperplanes.
+    outlines : ndarray of shape (G, n_points, 2)
+        Two standard deviations around the middle of each blob; G is 0 without blobs.
+    outline_classes : ndarray of shape (G,)
+        The class of each blob, as an index into ``samples.labels``.
     """
 
     samples: SamplesDisplay
     predictions: NDArray
     segments: Floats
+    outlines: Floats = field(default_factory=lambda: np.empty((0, 1, 2)))
+    outline_classes: NDArray[np.intp] = field(default_factory=lambda: np.empty(0, np.intp))
 
     @classmethod
     def from_estimator(
@@ -114,13 +122,15 @@ class DecisionRegionsDisplay(AxesDisplay):
         *,
         grid_resolution: int = 250,
         hyperplanes: bool | None = None,
+        blobs: bool = False,
         ax: Axes | None = None,
         title: str | None = None,
     ) -> DecisionRegionsDisplay:
         """Draw what a fitted classifier predicts around samples X (n_samples, 2) of classes y.
 
         The estimator's ``hyperplanes_``, if it has any, are drawn too if ``hyperplanes`` is true; if it
-        is None, where they are straight lines and no more than 60.
+        is None, where they are straight lines and no more than 60. Its ``blobs_`` are drawn where
+        ``blobs`` is true.
         """
         if title is None:
             title = f"Decision regions of {type(estimator).__name__}"
@@ -136,7 +146,11 @@ class DecisionRegionsDisplay(AxesDisplay):
         if planes is not None and hyperplanes is None:
             planes = planes if planes.gaussianisation is None and len(planes) <= _MAX_LINES else None
         segments = np.empty((0, 2, 2)) if planes is None else view.segments(planes)
-        return cls(samples, predictions, segments).plot(ax)
+        if not blobs:
+            return cls(samples, predictions, segments).plot(ax)
+        outlines = _outlines(estimator.blobs_, estimator.hyperplanes_.gaussianisation)
+        owners = np.searchsorted(samples.labels, estimator.classes_[estimator.blobs_.classes])
+        return cls(samples, predictions, segments, outlines, owners).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> DecisionRegionsDisplay:
         """Draw into ``ax``, or a new figure."""
@@ -145,7 +159,22 @@ class DecisionRegionsDisplay(AxesDisplay):
         self.samples.view.image(ax, lighter(colours(numbers), 0.65), interpolation="nearest")
         draw_lines(ax, self.segments)
         self.samples.plot(ax)
+        for (x, y), colour in zip(
+            self.outlines.swapaxes(1, 2), colours(self.outline_classes), strict=True
+        ):
+            ax.plot(x, y, color=INK, linewidth=3.0, zorder=4)
+            ax.plot(x, y, color=colour, linewidth=1.6, zorder=4)
         return self
+
+
+def _outlines(blobs: Blobs, scores: Gaussianisation | None) -> Floats:
+    """Points (G, n, 2) two standard deviations around each blob, in the user's units."""
+    angles = np.linspace(0, 2 * np.pi, 73)
+    circle = 2.0 * np.column_stack([np.cos(angles), np.sin(angles)])
+    outlines = blobs.means[:, None] + circle @ np.linalg.cholesky(blobs.covariances).swapaxes(1, 2)
+    if scores is None:
+        return outlines
+    return scores.values(outlines.reshape(-1, 2)).reshape(outlines.shape)
 
 
 @dataclass(eq=False)

@@ -1,0 +1,83 @@
+"""How long explanations and distances take on B.C.W., and how far bounds are apart.
+
+python benchmarks/explanations.py
+"""
+
+from __future__ import annotations
+
+from time import perf_counter
+
+import numpy as np
+from sklearn.datasets import load_breast_cancer
+
+from ffmlp import FFMLPClassifier, robustness
+from ffmlp.attacks import fgsm, hop_skip_jump, pgd, random_search
+from ffmlp.experiments import Settings, design, split_of, trained
+from ffmlp.paper import ROWS_BY_KEY
+
+DESIGNS = {
+    "region": FFMLPClassifier(2, design="region", error_threshold=0.05, random_state=0),
+    "region, all hyperplanes": FFMLPClassifier(2, design="region", error_threshold=None, random_state=0),
+    "blob": FFMLPClassifier(2, design="blob", gaussianise=False, random_state=0),
+    "blob, gaussianised": FFMLPClassifier(2, design="blob", gaussianise=True, random_state=0),
+    "readout": FFMLPClassifier(design="readout", gaussianise=False),
+    "readout, gaussianised": FFMLPClassifier(design="readout", gaussianise=True),
+}
+
+
+RADIUS = 0.2
+N_ATTACKED = 100
+
+
+def main() -> None:
+    times()
+    attacked()
+
+
+def attacked() -> None:
+    """Samples of 4-new-moons whose class each attack changes, by how it was made."""
+    train, test = split_of(ROWS_BY_KEY["four_moons"], Settings(), 0)
+    clf = design(ROWS_BY_KEY["four_moons"], train, 0)
+    X = test.X[:N_ATTACKED]
+    models = {"FF-MLP": clf}
+    for start, name in (("ff", "BP from FF-MLP"), ("random", "BP")):
+        models[name] = trained(clf, start, train, test, 0)
+    print(f"\n4-new-moons: predictions of {N_ATTACKED} test samples that change within {RADIUS}")
+    print("\n| network | FGSM | PGD | random search | HopSkipJump | exact |")
+    print("|---|---|---|---|---|---|")
+    for name, model in models.items():
+        found = [attack(model, X, RADIUS, 2) for attack in (fgsm, pgd, random_search)]
+        distances = [attack.distance for attack in found] + [hop_skip_jump(model, X).distance]
+        cells = [f"{np.count_nonzero(distance <= RADIUS)}" for distance in distances]
+        exact = robustness(clf, X).distance if model is clf else None
+        cells.append("–" if exact is None else f"{np.count_nonzero(exact <= RADIUS)}")
+        print(f"| {name} | {' | '.join(cells)} |")
+
+
+def times() -> None:
+    """Seconds for explanations and distances of each design."""
+    X, y = load_breast_cancer(return_X_y=True)
+    thousand = np.vstack([X, X])[:1000]
+    print(
+        "| design | explain 1000 samples, s | distance, s (569 samples): L2 | L1 | L∞ | lower / found |"
+    )
+    print("|---|---|---|---|---|---|")
+    for name, clf in DESIGNS.items():
+        clf.fit(X, y)
+        start = perf_counter()
+        clf.explain(thousand)
+        cells = [f"{perf_counter() - start:.3f}"]
+        ratio = ""
+        for norm in (2, 1, "inf"):
+            start = perf_counter()
+            found = robustness(clf, X, norm, scale=X.std(axis=0))
+            cells.append(f"{perf_counter() - start:.2f}")
+            if norm == 2:
+                ratio = (
+                    "exact" if found.exact.all() else f"{np.median(found.lower / found.distance):.2f}"
+                )
+        print(f"| {name} | {' | '.join(cells)} | {ratio} |")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,186 @@
+import numpy as np
+import pytest
+from problems import IRIS, four_moons, region_design
+from sklearn.datasets import load_iris
+
+from ffmlp import FFMLPClassifier
+
+matplotlib = pytest.importorskip("matplotlib")
+pytest.importorskip("pandas")
+matplotlib.use("Agg")
+
+from matplotlib import pyplot  # noqa: E402
+from matplotlib.figure import Figure  # noqa: E402
+from matplotlib.path import Path  # noqa: E402
+
+from ffmlp.plots import (  # noqa: E402
+    CounterfactualsDisplay,
+    DecisionRegionsDisplay,
+    DecisionSliceDisplay,
+    ExplanationDisplay,
+    PruningPathDisplay,
+    RobustAccuracyDisplay,
+)
+
+X, Y = four_moons(300)
+NAMED = load_iris(as_frame=True)
+LABELS = NAMED.target_names[NAMED.target]
+
+
+@pytest.fixture
+def ax():
+    return Figure(layout="constrained").subplots()
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    yield
+    pyplot.close("all")
+
+
+@pytest.fixture(scope="module")
+def readout():
+    return FFMLPClassifier(design="readout", gaussianise=True).fit(NAMED.data, LABELS)
+
+
+def test_bars_show_the_whole_lead(readout):
+    explanation = readout.explain(NAMED.data.iloc[[70]])[0]
+    display = ExplanationDisplay.from_explanation(explanation, max_bars=3)
+    hyperplanes, margins, features = display.axes_
+    widths = [bar.get_width() for bar in hyperplanes.patches]
+    assert len(widths) == 5  # three, the others, and the bias
+    assert sum(widths) == pytest.approx(explanation.lead)
+    assert [bar.get_width() for bar in margins.patches] == [
+        margin.deviations for margin in explanation.margins[:3]
+    ]
+    total = sum(bar.get_width() for bar in features.patches)
+    assert total + explanation.rest == pytest.approx(explanation.lead)
+    labels = [label.get_text() for label in features.get_yticklabels()]
+    assert labels[-1] == "1 other feature"
+    assert labels[0].startswith(explanation.features[0].feature)
+    assert f"rather than {explanation.rival}" in display.figure_._suptitle.get_text()
+
+
+def test_bars_of_a_single_hyperplane():
+    clf = region_design(1, random_state=0).fit(IRIS[0], IRIS[1] > 0)
+    display = ExplanationDisplay.from_explanation(clf.explain(IRIS[0][:1])[0], title="one")
+    assert len(display.axes_[0].patches) == 1
+    assert display.figure_._suptitle.get_text() == "one"
+
+
+def test_bars_that_cannot_be_drawn_are_refused(readout):
+    with pytest.raises(ValueError, match="max_bars must be at least 1, got 0"):
+        ExplanationDisplay.from_explanation(readout.explain(NAMED.data)[0], max_bars=0)
+    points = np.column_stack([np.zeros(100), np.sin(np.arange(100.0))])
+    one = region_design(1, error_threshold=0.9, random_state=0).fit(points, np.arange(100) % 20 == 0)
+    with pytest.raises(ValueError, match="only class False can be predicted"):
+        ExplanationDisplay.from_explanation(one.explain(points)[0])
+
+
+def test_arrows_lead_to_another_class(ax):
+    pytest.importorskip("quadprog")
+    clf = region_design(3, random_state=0).fit(X, Y)
+    display = CounterfactualsDisplay.from_estimator(clf, X, Y, X[:7], ax=ax)
+    assert (clf.predict(display.ends) != clf.predict(display.starts)).all()
+    np.testing.assert_array_equal(display.starts, X[:7])
+    assert display.exact
+    assert ax.get_title() == "Nearest change of class, norm 2"
+    assert len([text for text in ax.texts if text.arrow_patch is not None]) == 7
+    legend = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert legend == ["0", "1", "2", "3"]
+    again = display.plot(Figure().subplots())
+    assert len(again.ax_.texts) == 7
+
+
+def test_arrows_that_are_not_proved_say_so(ax):
+    clf = FFMLPClassifier(design="readout").fit(X, Y)
+    display = CounterfactualsDisplay.from_estimator(clf, X, Y, X[:2], norm="inf", frozen=[0], ax=ax)
+    assert ax.get_title() == "Nearest change of class, norm inf, as found"
+    assert not display.exact
+    assert (display.starts[:, 0] == display.ends[:, 0]).all()
+
+
+def test_the_pruning_path_starts_with_all_hyperplanes(ax):
+    clf = region_design(2, error_threshold=1.0, random_state=0).fit(X, Y)
+    display = PruningPathDisplay.from_path(clf.pruning_path_, error_threshold=0.05, ax=ax)
+    assert display.n_hyperplanes.tolist() == list(range(24, 0, -1))
+    assert display.error_rates[0] == clf.pruning_path_.initial_error_rate
+    assert display.error_rates[-1] == pytest.approx(1 - clf.score(X, Y))
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == [
+        "training error",
+        "threshold 0.05",
+    ]
+    assert ax.xaxis_inverted()
+
+
+@pytest.mark.parametrize("gaussianise", [False, True])
+def test_a_slice_shows_what_is_predicted_there(ax, gaussianise):
+    clf = FFMLPClassifier(design="readout", gaussianise=gaussianise).fit(NAMED.data, LABELS)
+    through = NAMED.data.iloc[60]
+    names = ["petal length (cm)", 3]
+    display = DecisionSliceDisplay.slice(
+        clf, NAMED.data, LABELS, names, through=through, grid_resolution=20, ax=ax
+    )
+    points = NAMED.data.iloc[[60] * 400].copy()
+    points.iloc[:, 2:] = display.samples.view.grid(20)
+    assert (clf.predict(points).reshape(20, 20) == display.predictions).all()
+    assert ax.get_xlabel() == "petal length (cm)"
+    assert ax.get_title() == "Slice through a sample"
+
+
+@pytest.mark.parametrize("gaussianise", [False, True])
+def test_a_projection_has_the_responses_of_two_hyperplanes(ax, gaussianise):
+    clf = region_design(error_threshold=None, gaussianise=gaussianise, random_state=0)
+    clf.fit(NAMED.data, LABELS)
+    display = DecisionSliceDisplay.projection(clf, NAMED.data, LABELS, grid_resolution=40, ax=ax)
+    h = clf.hyperplanes_.log_odds(NAMED.data.to_numpy())
+    chosen = [int(label.split("{")[1].split("}")[0]) for label in display.samples.view.feature_names]
+    np.testing.assert_array_equal(display.samples.view.samples, h[:, chosen])
+    # The plane lies near the samples: below most of them it has their class.
+    view = display.samples.view
+    cells = ((view.samples - view.low) / (view.high - view.low) * 40).astype(int)
+    below = display.predictions[cells[:, 1], cells[:, 0]]
+    assert (below == clf.predict(NAMED.data)).mean() > 0.8
+    assert len(display.segments) == 2
+
+
+def test_planes_that_cannot_be_drawn_are_refused(readout):
+    with pytest.raises(ValueError, match="features must be two"):
+        DecisionSliceDisplay.slice(readout, NAMED.data, LABELS, [0])
+    with pytest.raises(ValueError, match="no feature 'petals'"):
+        DecisionSliceDisplay.slice(readout, NAMED.data, LABELS, [0, "petals"])
+    with pytest.raises(ValueError, match="through must be one sample of 4 features"):
+        DecisionSliceDisplay.slice(readout, NAMED.data, LABELS, [0, 1], through=[1.0])
+    with pytest.raises(ValueError, match=r"hyperplanes must be two of 0 to \d+, got \[0\]"):
+        DecisionSliceDisplay.projection(readout, NAMED.data, LABELS, hyperplanes=[0])
+    one = region_design(1, random_state=0).fit(NAMED.data, LABELS == "setosa")
+    with pytest.raises(ValueError, match="all hyperplanes are nearly parallel"):
+        DecisionSliceDisplay.projection(one, NAMED.data, LABELS == "setosa")
+
+
+@pytest.mark.parametrize("gaussianise", [False, True])
+def test_blobs_are_outlined_in_the_colour_of_their_class(ax, gaussianise):
+    clf = region_design(2, gaussianise=gaussianise, random_state=0).fit(X, Y)
+    display = DecisionRegionsDisplay.from_estimator(clf, X, Y, blobs=True, hyperplanes=False, ax=ax)
+    assert len(display.outlines) == len(clf.blobs_) == len(ax.lines) / 2
+    np.testing.assert_array_equal(display.outline_classes, clf.blobs_.classes)
+    # Two standard deviations hold most of the samples.
+    scores = clf.hyperplanes_.gaussianisation
+    Z = X if scores is None else scores.apply(X)
+    held = [
+        np.einsum("ni,ij,nj->n", Z - mean, np.linalg.inv(covariance), Z - mean) < 4
+        for mean, covariance in zip(clf.blobs_.means, clf.blobs_.covariances, strict=True)
+    ]
+    paths = [Path(outline).contains_points(X) for outline in display.outlines]
+    agree = np.mean(np.array(held) == np.array(paths))
+    assert agree > (0.97 if gaussianise else 0.99)
+    assert np.any(paths, axis=0).mean() > 0.8
+
+
+def test_robust_accuracies(ax):
+    display = RobustAccuracyDisplay([0.0, 0.1], {"one": [1.0, 0.5], "other": [0.9, 0.8]})
+    display.plot(ax)
+    assert [line.get_label() for line in ax.lines] == ["one", "other"]
+    assert ax.lines[1].get_ydata().tolist() == [0.9, 0.8]
+    with pytest.raises(ValueError, match=r"accuracies of 'one' must be of shape \(1,\)"):
+        RobustAccuracyDisplay([0.0], {"one": [1.0, 0.5]})
