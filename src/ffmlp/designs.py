@@ -34,7 +34,7 @@ from ffmlp.stages import ACTIVATIONS, BlobStages, ReadoutStages, RegionStages, S
 
 # Small blobs in all, for up to `_ROWS_OF_SMALL_DATA` samples. Beyond, they grow with the cube root of n,
 # and fall with its square root from `_ROWS_OF_LARGE_DATA` on: the least squares take no longer then.
-N_SMALL_BLOBS = 160
+N_SMALL_BLOBS = 130
 _ROWS_OF_SMALL_DATA = 3000
 _ROWS_OF_LARGE_DATA = 100_000
 N_NEIGHBOURS = 5

@@ -61,18 +61,17 @@ def fit_readout(
 
     One eigendecomposition serves all ridges: O(n·p² + p³) time for p = L + N regressors.
     """
-    regressors = _Regressors.of(planes, X)
     total = weight.sum()
+    regressors = _Regressors.of(planes, X).standardised(weight / total)
     targets = np.eye(n_classes)[y]
     shares = weight @ targets / total
-    mean, scale = regressors.moments(weight / total)
-    eigenvalues, rotation = regressors.principal_axes(mean, scale, weight)
+    eigenvalues, rotation = regressors.principal_axes(weight)
     # Rotated regressors T have T'WT = diag(eigenvalues): every ridge is a scaling of their weights.
-    moments = rotation.T @ regressors.products(mean, scale, weight[:, None] * (targets - shares))
+    moments = rotation.T @ regressors.products(weight[:, None] * (targets - shares))
 
     left_out = slice(None, None, -(-len(X) // MAX_LEFT_OUT))
     truth, mass = y[left_out], weight[left_out]
-    rotated = (regressors.rows(left_out) - mean) / scale @ rotation
+    rotated = regressors.rows(left_out) @ rotation
     squares, errors, evidence = rotated**2, [], []
     for ridge in RIDGES * total:
         shrinkage = 1.0 / (eigenvalues + ridge)
@@ -82,14 +81,15 @@ def fit_readout(
         errors.append(mass @ np.sum(residual**2, axis=1))
         evidence.append(targets[left_out] - residual)
     best = int(np.argmin(errors))
-    coefficients = rotation @ (moments / (eigenvalues + RIDGES[best] * total)[:, None]) / scale[:, None]
+    coefficients = rotation @ (moments / (eigenvalues + RIDGES[best] * total)[:, None])
+    coefficients /= regressors.scale[:, None]
 
     odd = np.zeros((len(planes), n_classes))
     odd[regressors.linear] = coefficients[len(planes) :]
     return Readout(
         even=coefficients[: len(planes)],
         odd=odd,
-        bias=shares - mean @ coefficients,
+        bias=shares - regressors.mean @ coefficients,
         ridge=float(RIDGES[best]),
         temperature=best_temperature(evidence[best], np.arange(n_classes), truth, mass),
         error_rate=float(mass @ (evidence[best].argmax(axis=1) != truth) / mass.sum()),
@@ -119,7 +119,7 @@ def best_temperature(
 
 @dataclass(frozen=True, eq=False)
 class _Regressors:
-    """The p columns ``[|h|, h[:, linear]]`` of samples X, made block by block.
+    """The p columns ``([|h|, h[:, linear]] − mean) / scale`` of samples X, made block by block.
 
     ``linear`` are hyperplanes whose h span those of all hyperplanes.
     """
@@ -127,57 +127,68 @@ class _Regressors:
     planes: Hyperplanes
     linear: NDArray[np.intp]
     X: NDArray
-    whole: Floats | None  # all rows, where they fit into memory
+    mean: Floats
+    scale: Floats
+    whole: Floats | None = None  # all rows, where they fit into memory
 
     @classmethod
     def of(cls, planes: Hyperplanes, X: NDArray) -> _Regressors:
-        regressors = cls(planes, _spanning(planes), X, None)
+        linear = _spanning(planes)
+        n_columns = len(planes) + len(linear)
+        regressors = cls(planes, linear, X, np.zeros(n_columns), np.ones(n_columns))
         if len(X) > regressors.rows_at_once:
             return regressors
         return replace(regressors, whole=regressors.rows(slice(None)))
 
     @property
     def rows_at_once(self) -> int:
-        return max(1, _ENTRIES_AT_ONCE // (len(self.planes) + len(self.linear)))
+        return max(1, _ENTRIES_AT_ONCE // len(self.mean))
 
     def rows(self, rows: slice) -> Floats:
         if self.whole is not None:
             return self.whole[rows]
         h = self.planes.log_odds(self.X[rows])
-        linear = h[:, self.linear]
-        return np.hstack([np.abs(h, out=h), linear])
+        columns = np.empty((len(h), len(self.mean)))
+        columns[:, len(self.planes) :] = h[:, self.linear]
+        np.abs(h, out=columns[:, : len(self.planes)])
+        columns -= self.mean
+        columns /= self.scale
+        return columns
 
     def blocks(self) -> Iterator[tuple[slice, Floats]]:
         for start in range(0, len(self.X), self.rows_at_once):
             rows = slice(start, start + self.rows_at_once)
             yield rows, self.rows(rows)
 
-    def moments(self, share: Floats) -> tuple[Floats, Floats]:
-        """Weighted mean and standard deviation; columns that do not vary get a deviation of 1."""
+    def standardised(self, share: Floats) -> _Regressors:
+        """Columns of weighted mean 0 and variance 1; those that do not vary are left at 0."""
         mean = np.sum([share[rows] @ block for rows, block in self.blocks()], axis=0)
-        squares = [share[rows] @ (block - mean) ** 2 for rows, block in self.blocks()]
+        squares = [share[rows] @ np.square(block - mean) for rows, block in self.blocks()]
         scale = np.sqrt(np.sum(squares, axis=0))
-        return mean, np.where(scale > 1e-12 * np.abs(mean), scale, 1.0)
+        scale = np.where(scale > 1e-12 * np.abs(mean), scale, 1.0)
+        if self.whole is not None:
+            self.whole[:] -= mean
+            self.whole[:] /= scale
+        return replace(self, mean=mean, scale=scale)
 
-    def products(self, mean: Floats, scale: Floats, others: Floats) -> Floats:
-        """Sums (p, C) of the standardised columns times other ones (n, C)."""
-        products = [(block - mean).T @ others[rows] for rows, block in self.blocks()]
-        return np.sum(products, axis=0) / scale[:, None]
+    def products(self, others: Floats) -> Floats:
+        """Sums (p, C) of the columns times other ones (n, C)."""
+        return np.sum([block.T @ others[rows] for rows, block in self.blocks()], axis=0)
 
-    def principal_axes(self, mean: Floats, scale: Floats, weight: Floats) -> tuple[Floats, Floats]:
-        """Positive eigenvalues (r,) of the Gram matrix of standardised columns, eigenvectors (p, r).
+    def principal_axes(self, weight: Floats) -> tuple[Floats, Floats]:
+        """Positive eigenvalues (r,) of the weighted Gram matrix of the columns, eigenvectors (p, r).
 
         With fewer samples than columns the smaller matrix of products of rows gives the same.
         """
         root = np.sqrt(weight)[:, None]
-        if len(mean) <= len(self.X):
-            gram = np.zeros((len(mean), len(mean)))
+        if len(self.mean) <= len(self.X):
+            gram = np.zeros((len(self.mean), len(self.mean)))
             for rows, block in self.blocks():
-                block = (block - mean) / scale * root[rows]
-                gram += block.T @ block
+                weighted = block if (weight[rows] == 1.0).all() else block * root[rows]
+                gram += weighted.T @ weighted
             values, vectors = eigh(gram, overwrite_a=True, check_finite=False, driver="evd")
         else:
-            wide = (self.rows(slice(None)) - mean) / scale * root
+            wide = self.rows(slice(None)) * root
             values, vectors = eigh(wide @ wide.T, overwrite_a=True, check_finite=False, driver="evd")
             vectors = wide.T @ (vectors / np.sqrt(np.maximum(values, np.finfo(np.float64).tiny)))
         positive = values > 1e-10 * values[-1]
