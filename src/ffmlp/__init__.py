@@ -4,6 +4,7 @@ from ffmlp.blobs import Blobs
 from ffmlp.classifier import FFMLPClassifier
 from ffmlp.hyperplanes import Hyperplanes, two_class_lda
 from ffmlp.network import Network
+from ffmlp.persistence import load, save
 from ffmlp.pruning import PruningPath
 from ffmlp.regions import Regions
 
@@ -16,5 +17,7 @@ __all__ = [
     "Network",
     "PruningPath",
     "Regions",
+    "load",
+    "save",
     "two_class_lda",
 ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -278,6 +279,18 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
         if probability.shape[1] == 2:
             return probability[:, 1] - probability[:, 0]
         return probability
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the fitted classifier to a file that `ffmlp.load` reads (extra ``persistence``).
+
+        Parameters
+        ----------
+        path : str or path-like
+            Where to. A file that is there is replaced.
+        """
+        from ffmlp.persistence import save  # it knows every part of a classifier, this class included
+
+        save(self, path)
 
     def _checked(self, X: ArrayLike) -> NDArray[np.floating]:
         check_is_fitted(self)

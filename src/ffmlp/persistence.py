@@ -1,0 +1,349 @@
+"""Fitted models as files that are read without running code from them.
+
+A file is one line, ``ffmlp model <version> <SHA-256> <length>``, and then that many bytes in the format
+of skops: a zip of JSON and NumPy arrays. Every type that the JSON names is compared with an explicit
+list before anything is made, and what was made is checked to be a whole classifier.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import zipfile
+from collections.abc import Iterator
+from dataclasses import MISSING, dataclass, fields
+from functools import cache
+from os import PathLike
+from pathlib import Path
+from types import UnionType
+from typing import Any, get_args, get_origin, get_type_hints
+
+import numpy as np
+from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.preprocessing import (
+    MaxAbsScaler,
+    MinMaxScaler,
+    OneHotEncoder,
+    OrdinalEncoder,
+    PowerTransformer,
+    QuantileTransformer,
+    RobustScaler,
+    StandardScaler,
+)
+from sklearn.utils.validation import check_is_fitted
+
+from ffmlp.blobs import Blobs
+from ffmlp.classifier import FFMLPClassifier
+from ffmlp.designs import Plan
+from ffmlp.gaussianise import Gaussianisation
+from ffmlp.hyperplanes import Hyperplanes
+from ffmlp.network import Network
+from ffmlp.pruning import PruningPath
+from ffmlp.records import write_whole
+from ffmlp.regions import Regions
+from ffmlp.selection import Selection
+from ffmlp.stages import BlobStages, ReadoutStages, RegionStages, Stages
+from ffmlp.validation import check_parameters
+
+# Grows when files of a new version of the package cannot be read by the old one.
+FORMAT_VERSION = 1
+_MAGIC = b"ffmlp model "
+_LONGEST_HEADER = 200
+
+_STAGES = (RegionStages, BlobStages, ReadoutStages)
+# What a fitted classifier is made of.
+_FITTED = {
+    "classes_": np.ndarray,
+    "n_features_in_": int,
+    "blobs_": Blobs,
+    "hyperplanes_": Hyperplanes,
+    "pruning_path_": PruningPath,
+    "regions_": Regions | None,
+    "selection_": Selection,
+    "network_": Network,
+    "timings_": dict,
+}
+_PARTS = (Blobs, Gaussianisation, Hyperplanes, Network, Plan, PruningPath, Regions, Selection, *_STAGES)
+_SCALARS = (np.float64, np.float32, np.int64, np.int32, np.bool_, np.str_)
+
+
+@dataclass(frozen=True, eq=False)
+class SavedModel:
+    """What a model file holds: the estimator, and what was written beside it."""
+
+    estimator: Any
+    metadata: dict[str, Any]
+
+
+def save(
+    estimator: FFMLPClassifier | Pipeline,
+    path: str | PathLike[str],
+    metadata: dict[str, Any] | None = None,
+) -> None:
+    """Write a fitted model to a file, whole or not at all (extra ``persistence``).
+
+    Parameters
+    ----------
+    estimator : FFMLPClassifier or Pipeline
+        A fitted classifier, or a fitted pipeline that ends with one. The other steps may be
+        scikit-learn's imputers, encoders and scalers, column transformers and PCA.
+    path : str or path-like
+        Where to. A file that is there is replaced.
+    metadata : dict, default=None
+        Plain JSON values to keep beside the model.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> import ffmlp
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> clf = ffmlp.FFMLPClassifier(design="blob", random_state=0).fit(X, y)
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "iris.model"
+    ...     ffmlp.save(clf, path, {"source": "iris"})
+    ...     again = ffmlp.load(path)
+    >>> bool((again.predict(X) == clf.predict(X)).all())
+    True
+    """
+    skops = _imported_skops()
+    check_is_fitted(_classifier(estimator, "the estimator"))
+    target = Path(path)
+    if target.is_dir():
+        raise ValueError(f"{target} is a folder: name the file to write the model to.")
+    whole = {"estimator": estimator, "metadata": _plain_json(metadata)}
+    payload = skops.dumps(whole, compression=zipfile.ZIP_DEFLATED)
+    _check_types(payload, "the estimator")
+    checksum = hashlib.sha256(payload).hexdigest()
+    header = _MAGIC + f"{FORMAT_VERSION} {checksum} {len(payload)}\n".encode()
+    write_whole(target, header + payload)
+
+
+def load(path: str | PathLike[str]) -> Any:
+    """Read a model that `save` wrote, running no code from it (extra ``persistence``).
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file.
+
+    Returns
+    -------
+    FFMLPClassifier or Pipeline
+        The fitted estimator.
+
+    Raises
+    ------
+    ValueError
+        If it is no model file, was cut short or changed, has a newer format, or holds a type that a
+        model has no use for.
+    """
+    return load_with_metadata(path).estimator
+
+
+def load_with_metadata(path: str | PathLike[str]) -> SavedModel:
+    """Read a model as `load` does, with the metadata that were saved beside it."""
+    skops = _imported_skops()
+    source = Path(path)
+    payload = _checked_payload(source)
+    _check_types(payload, str(source))
+    trusted = sorted(name for names in _trusted().values() for name in names)
+    try:
+        whole = skops.loads(payload, trusted=trusted)
+        saved = SavedModel(whole["estimator"], json.loads(whole["metadata"]))
+    except Exception as error:
+        raise _damaged(source, error) from error
+    _check_whole(_classifier(saved.estimator, str(source)), source)
+    return saved
+
+
+def _imported_skops() -> Any:
+    try:
+        import skops.io
+    except ImportError as error:
+        raise ImportError(
+            "saving and loading models needs skops: pip install 'ffmlp[persistence]'"
+        ) from error
+    return skops.io
+
+
+@cache
+def _trusted() -> dict[str, frozenset[str]]:
+    """The types that each kind of node in a file may have, by the names that skops gives them."""
+    # Imported here because a program that only fits and predicts should not wait for them.
+    from sklearn.compose import ColumnTransformer
+    from sklearn.decomposition import PCA
+    from sklearn.feature_selection import VarianceThreshold
+    from sklearn.impute import MissingIndicator, SimpleImputer
+
+    preprocessing = (
+        *(Pipeline, FeatureUnion, ColumnTransformer, SimpleImputer, MissingIndicator),
+        *(OneHotEncoder, OrdinalEncoder, StandardScaler, MinMaxScaler, MaxAbsScaler, RobustScaler),
+        *(PowerTransformer, QuantileTransformer, VarianceThreshold, PCA),
+    )
+    kinds: dict[str, tuple[type, ...]] = {
+        "ObjectNode": (FFMLPClassifier, *_PARTS, *preprocessing),
+        "NdArrayNode": (np.ndarray, *_SCALARS),
+        "DTypeNode": (np.dtype,),
+        "RandomStateNode": (np.random.RandomState,),
+        "TypeNode": (int, float, str, bool, *_SCALARS),
+        "DictNode": (dict,),
+        "ListNode": (list,),
+        "TupleNode": (tuple,),
+        "SliceNode": (slice,),
+        "JsonNode": (str,),
+    }
+    return {loader: frozenset(map(_name, types)) for loader, types in kinds.items()}
+
+
+def _name(kind: type) -> str:
+    return f"{kind.__module__}.{kind.__name__}"
+
+
+def _damaged(source: object, error: Exception) -> ValueError:
+    return ValueError(
+        f"{source} holds no usable model ({type(error).__name__}: {error}). Save it again."
+    )
+
+
+def _classifier(estimator: Any, where: str) -> FFMLPClassifier:
+    """The classifier at the end of an estimator, or a ValueError."""
+    last = estimator
+    while isinstance(last, Pipeline):
+        last = last.steps[-1][1]
+    if not isinstance(last, FFMLPClassifier):
+        raise ValueError(
+            f"{where} must be an FFMLPClassifier or a Pipeline that ends with one, got "
+            f"{type(last).__name__}."
+        )
+    return last
+
+
+def _plain_json(metadata: dict[str, Any] | None) -> str:
+    metadata = {} if metadata is None else metadata
+    try:
+        text = json.dumps(metadata, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"metadata must be a dict of plain JSON values: {error}.") from error
+    if not isinstance(metadata, dict) or json.loads(text) != metadata:
+        raise ValueError(
+            "metadata must be a dict of plain JSON values: keys are strings, sequences are lists, got "
+            f"{metadata!r}."
+        )
+    return text
+
+
+def _checked_payload(source: Path) -> bytes:
+    """What follows the header of a file, as it was written."""
+    if source.is_dir():
+        raise ValueError(f"{source} is a folder, not a model file.")
+    content = source.read_bytes()
+    if not content:
+        raise ValueError(f"{source} is empty.")
+    header, _, payload = content[:_LONGEST_HEADER].partition(b"\n")
+    words = header.removeprefix(_MAGIC).decode("ascii", "replace").split(" ")
+    if not header.startswith(_MAGIC) or not words[0].isdecimal():
+        raise ValueError(f"{source} is not a model file: ffmlp.save writes one.")
+    version = int(words[0])
+    if version > FORMAT_VERSION:
+        raise ValueError(
+            f"{source} has format version {version}, this version of ffmlp reads up to "
+            f"{FORMAT_VERSION}. Install a newer one."
+        )
+    if version < 1 or len(words) != 3 or not words[2].isdecimal():
+        raise ValueError(f"{source} was changed or cut short: its first line is damaged.")
+    payload = content[len(header) + 1 :]
+    if len(payload) != int(words[2]):
+        raise ValueError(
+            f"{source} was cut short or added to: {words[2]} bytes were written after its first line, "
+            f"there are {len(payload)}."
+        )
+    if hashlib.sha256(payload).hexdigest() != words[1]:
+        raise ValueError(f"{source} was changed after it was saved: its checksum does not fit.")
+    return payload
+
+
+def _check_types(payload: bytes, where: str) -> None:
+    """Compare every type that the content names with those that are trusted; nothing is made of it."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(payload)) as archive:
+            nodes = list(_nodes(json.loads(archive.read("schema.json"))))
+            types = [(node["__loader__"], f"{node['__module__']}.{node['__class__']}") for node in nodes]
+            scalars = [
+                (name, np.load(io.BytesIO(archive.read(node["file"])), allow_pickle=False))
+                for node, (loader, name) in zip(nodes, types, strict=True)
+                if loader == "NdArrayNode" and name != _name(np.ndarray)
+            ]
+    # Whatever damaged content makes the readers raise, the content is to blame.
+    except Exception as error:
+        raise _damaged(where, error) from error
+    for loader, name in types:
+        if name not in _trusted().get(loader, ()):
+            raise ValueError(
+                f"{where} holds the type {name} ({loader}), which is not trusted: a model file has the "
+                "parts of an FFMLPClassifier and scikit-learn's common preprocessing. joblib can keep "
+                "other estimators, but runs the code of what it reads."
+            )
+    for name, value in scalars:  # skops would convert a whole array to what it is said to be
+        if value.shape or name != _name(value.dtype.type):
+            raise ValueError(f"{where} says {name} of {value.dtype} of shape {value.shape}.")
+
+
+def _nodes(schema: Any) -> Iterator[dict[str, Any]]:
+    """Every node of a skops schema: the dicts that name a loader."""
+    if isinstance(schema, dict):
+        if "__loader__" in schema:
+            yield schema
+        for value in schema.values():
+            yield from _nodes(value)
+    elif isinstance(schema, list):
+        for value in schema:
+            yield from _nodes(value)
+
+
+def _check_whole(clf: FFMLPClassifier, source: Path) -> None:
+    """A classifier that was made attribute by attribute has all of them, and they fit together."""
+    try:
+        check_parameters(clf)
+        for name, kind in _FITTED.items():
+            _check_part(getattr(clf, name), kind, name)
+        probe = np.zeros((1, clf.n_features_in_))
+        clf.network_.responses(probe)
+        probabilities = clf.network_.forward(probe) if clf.regions_ is None else clf.regions_.frequencies
+        if probabilities.shape[1] != len(clf.classes_):
+            raise ValueError(f"{probabilities.shape[1]} outputs for {len(clf.classes_)} classes")
+    except Exception as error:
+        raise _damaged(source, error) from error
+
+
+def _check_part(value: Any, kind: Any, name: str) -> None:
+    """A value is of the kind that an annotation says, its own parts included, or a ValueError."""
+    origin, arguments = get_origin(kind) or kind, get_args(kind)
+    if origin is UnionType:
+        if value is None and type(None) in arguments:
+            return
+        (kind,) = (part for part in arguments if part is not type(None))
+        _check_part(value, kind, name)
+        return
+    allowed = {Stages: _STAGES, float: (float, int, np.floating)}.get(origin, origin)
+    if not isinstance(value, allowed):
+        raise ValueError(f"{name} is a {type(value).__name__}")
+    if origin is tuple and arguments[-1] is Ellipsis:
+        for part in value:
+            _check_part(part, arguments[0], f"part of {name}")
+    if isinstance(value, _PARTS):
+        _check_fields(value, name)
+
+
+def _check_fields(part: Any, name: str) -> None:
+    hints = get_type_hints(type(part))
+    for field in fields(part):
+        if field.name in vars(part):
+            _check_part(getattr(part, field.name), hints[field.name], f"{name}.{field.name}")
+        elif field.default is MISSING:  # a file of an older version has the default of a new field
+            raise ValueError(f"{name} has no {field.name}")
+    unknown = vars(part).keys() - {field.name for field in fields(part)}
+    if unknown:
+        raise ValueError(f"{name} has an unknown {sorted(unknown)[0]}")

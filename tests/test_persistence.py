@@ -1,0 +1,265 @@
+import hashlib
+import io
+import json
+import sys
+import zipfile
+from dataclasses import fields
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from problems import IRIS
+from sklearn.compose import ColumnTransformer
+from sklearn.exceptions import NotFittedError
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
+
+import ffmlp
+from ffmlp import FFMLPClassifier
+from ffmlp.persistence import FORMAT_VERSION, load_with_metadata
+
+DATA = Path(__file__).parent / "data"
+DESIGNS = ("region", "blob", "readout")
+X, Y = IRIS
+NAMES = np.array(["setosa", "versicolor", "virginica"])
+
+
+def fitted(design, **parameters):
+    return FFMLPClassifier(design=design, random_state=0, **parameters).fit(X, Y)
+
+
+def payload_of(path):
+    return path.read_bytes().partition(b"\n")[2]
+
+
+def wrapped(payload, version=FORMAT_VERSION):
+    """A file whose header fits its content, as a forger would write it."""
+    checksum = hashlib.sha256(payload).hexdigest()
+    return f"ffmlp model {version} {checksum} {len(payload)}\n".encode() + payload
+
+
+def with_schema(payload, change):
+    """The payload after a change of the text of its schema."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(payload)) as old, zipfile.ZipFile(out, "w") as new:
+        for name in old.namelist():
+            content = old.read(name)
+            new.writestr(name, change(content.decode()) if name == "schema.json" else content)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+@pytest.mark.parametrize("gaussianise", [False, True])
+def test_a_model_comes_back_as_it_was(design, gaussianise, tmp_path):
+    clf = FFMLPClassifier(
+        design=design, gaussianise=gaussianise, random_state=np.random.RandomState(3)
+    ).fit(pd.DataFrame(X, columns=list("abcd")), NAMES[Y])
+    clf.save(tmp_path / "m")
+    again = ffmlp.load(tmp_path / "m")
+    frame = pd.DataFrame(np.vstack([X, 10 * X - 30]), columns=list("abcd"))
+    np.testing.assert_array_equal(again.predict(frame), clf.predict(frame))
+    np.testing.assert_array_equal(again.predict_proba(frame), clf.predict_proba(frame))
+    np.testing.assert_array_equal(again.feature_names_in_, list("abcd"))
+    assert str(again.selection_) == str(clf.selection_)
+    assert again.network_.meaning(2, 0) == clf.network_.meaning(2, 0)
+    assert again.pruning_path_.kept.tolist() == clf.pruning_path_.kept.tolist()
+    assert again.random_state.randint(1000) == clf.random_state.randint(1000)
+    again.fit(X, Y)
+
+
+def messy_pipeline():
+    frame = pd.DataFrame(X, columns=list("abcd")).assign(e=np.where(X[:, 0] > 5, "long", "short"))
+    frame.loc[3, "e"], frame.loc[4, "a"] = np.nan, np.nan
+    numbers = make_pipeline(SimpleImputer(), StandardScaler())
+    words = make_pipeline(SimpleImputer(strategy="most_frequent"), OneHotEncoder(sparse_output=False))
+    columns = ColumnTransformer([("numbers", numbers, list("abcd")), ("words", words, ["e"])])
+    return make_pipeline(columns, FFMLPClassifier(design="blob", random_state=0)).fit(frame, Y), frame
+
+
+def test_a_pipeline_is_saved_with_its_preprocessing_and_metadata(tmp_path):
+    pipeline, frame = messy_pipeline()
+    metadata = {"target": "species", "columns": ["a", "b"], "accuracy": 0.98, "id": None}
+    ffmlp.save(pipeline, tmp_path / "m", metadata)
+    saved = load_with_metadata(tmp_path / "m")
+    assert saved.metadata == metadata
+    np.testing.assert_array_equal(saved.estimator.predict_proba(frame), pipeline.predict_proba(frame))
+    ffmlp.save(pipeline, tmp_path / "m")
+    assert load_with_metadata(tmp_path / "m").metadata == {}
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+def test_models_of_format_1_are_still_read(design):
+    """The files were written when the format was made; predictions are kept beside them."""
+    clf = ffmlp.load(DATA / f"{design}-1.model")
+    expected = json.loads((DATA / f"{design}-1.json").read_text(encoding="utf-8"))
+    samples = np.array(expected["samples"])
+    assert clf.predict(samples).tolist() == expected["labels"]
+    np.testing.assert_allclose(clf.predict_proba(samples), expected["probabilities"], atol=1e-12)
+    assert clf.network_.meaning(1, 0) == expected["first_neuron"]
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+def test_random_damage_is_refused(design, tmp_path):
+    """Flipped, cut and swapped bytes and changed header characters, 100 for each design."""
+    clf = fitted(design)
+    path, damaged = tmp_path / "m", tmp_path / "damaged"
+    clf.save(path)
+    whole = path.read_bytes()
+    rng = np.random.default_rng(0)
+    for round_number in range(100):
+        content = bytearray(whole)
+        # Every other time the header: it is a small part of the file.
+        reach = 90 if round_number % 2 else len(content)
+        i, j = rng.integers(reach, size=2)
+        kind = round_number // 2 % 4
+        if kind == 0:
+            content[i] ^= 1 << rng.integers(8)
+        elif kind == 1:
+            del content[i:]
+        elif kind == 2:
+            content[i], content[j] = content[j], content[i]
+        else:
+            content[i : i + 10] = rng.bytes(10)
+        if content == whole:
+            continue
+        damaged.write_bytes(content)
+        with pytest.raises(ValueError, match="damaged"):
+            ffmlp.load(damaged)
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+def test_changed_type_names_with_a_fitting_checksum_run_nothing(design, tmp_path, monkeypatch):
+    """Types exchanged for other ones, trusted or not: a ValueError, or a model that predicts the same."""
+    clf = fitted(design)
+    path, forged = tmp_path / "m", tmp_path / "forged"
+    clf.save(path)
+    payload = payload_of(path)
+    ran = []
+    monkeypatch.setattr("os.system", ran.append)
+    monkeypatch.setattr("builtins.eval", ran.append)
+    schema = json.loads(zipfile.ZipFile(io.BytesIO(payload)).read("schema.json"))
+    text = json.dumps(schema)
+    nodes = [node for node in _nodes(schema) if node["__loader__"] != "JsonNode"]
+    kinds = sorted({(node["__module__"], node["__class__"], node["__loader__"]) for node in nodes})
+    strange = [
+        ("os", "system", "FunctionNode"),
+        ("builtins", "eval", "TypeNode"),
+        ("subprocess", "Popen", "ConstructorFromReduceNode"),
+        ("operator", "methodcaller", "OperatorFuncNode"),
+        ("ffmlp.readout", "Readout", "ObjectNode"),
+        ("numpy", "bool", "NdArrayNode"),
+        ("numpy", "float32", "NdArrayNode"),
+    ]
+    rng = np.random.default_rng(1)
+    n_refused = 0
+    for _ in range(70):
+        changed = json.loads(text)
+        places = [node for node in _nodes(changed) if node["__loader__"] != "JsonNode"]
+        # A kind first: most places are the types of dictionary keys.
+        kind = kinds[rng.integers(len(kinds))]
+        places = [node for node in places if (node["__module__"], node["__class__"]) == kind[:2]]
+        node = places[rng.integers(len(places))]
+        choice = (kinds + strange)[rng.integers(len(kinds) + len(strange))]
+        node["__module__"], node["__class__"] = choice[:2]
+        if rng.integers(2):
+            node["__loader__"] = choice[2]
+        forged.write_bytes(wrapped(with_schema(payload, lambda _, new=changed: json.dumps(new))))
+        try:
+            again = ffmlp.load(forged)
+        except ValueError:
+            n_refused += 1
+        else:
+            np.testing.assert_array_equal(again.predict_proba(X), clf.predict_proba(X))
+            np.testing.assert_array_equal(again.network_.forward(X), clf.network_.forward(X))
+    assert not ran
+    assert n_refused > 35
+
+
+def _nodes(schema):
+    if isinstance(schema, dict):
+        if "__loader__" in schema:
+            yield schema
+        for value in schema.values():
+            yield from _nodes(value)
+    elif isinstance(schema, list):
+        for value in schema:
+            yield from _nodes(value)
+
+
+def test_what_is_wrong_with_a_file_is_said(tmp_path):
+    path = tmp_path / "m"
+    fitted("blob").save(path)
+    whole, payload = path.read_bytes(), payload_of(path)
+
+    def message(content):
+        path.write_bytes(content)
+        with pytest.raises(ValueError) as caught:
+            ffmlp.load(path)
+        assert str(path) in str(caught.value)
+        return str(caught.value)
+
+    assert "is empty" in message(b"")
+    assert "not a model file" in message(b"PK\x03\x04 something else")
+    assert "format version 2" in message(wrapped(payload, version=2))
+    assert "first line is damaged" in message(wrapped(payload, version=0))
+    assert "cut short" in message(whole[:-1])
+    assert "cut short" in message(whole + b" ")
+    assert "first line is damaged" in message(whole[:30])
+    assert "checksum" in message(whole[:-1] + bytes([whole[-1] ^ 1]))
+    assert "no usable model" in message(wrapped(b"no zip"))
+    untrusted = with_schema(payload, lambda text: text.replace('"Blobs"', '"Scaling"'))
+    assert "ffmlp.blobs.Scaling" in message(wrapped(untrusted))
+    incomplete = with_schema(payload, lambda text: text.replace('"means"', '"meanz"'))
+    assert "has no means" in message(wrapped(incomplete))
+    superfluous = with_schema(payload, lambda text: text.replace('"proved_minimum"', '"proved"'))
+    assert "unknown proved" in message(wrapped(superfluous))
+    with pytest.raises(ValueError, match="is a folder"):
+        ffmlp.load(tmp_path)
+    with pytest.raises(FileNotFoundError):
+        ffmlp.load(tmp_path / "missing")
+
+
+def test_what_cannot_be_saved_leaves_no_file(tmp_path):
+    path = tmp_path / "m"
+    clf = fitted("blob")
+    with pytest.raises(NotFittedError):
+        FFMLPClassifier().save(path)
+    with pytest.raises(ValueError, match="ends with one, got LogisticRegression"):
+        ffmlp.save(LogisticRegression(), path)
+    with pytest.raises(ValueError, match="FunctionTransformer"):
+        ffmlp.save(make_pipeline(FunctionTransformer(np.square), clf).fit(X, Y), path)
+    with pytest.raises(ValueError, match="plain JSON"):
+        ffmlp.save(clf, path, {"when": {1, 2}})
+    with pytest.raises(ValueError, match="keys are strings"):
+        ffmlp.save(clf, path, {1: "one"})
+    with pytest.raises(ValueError, match="is a folder"):
+        clf.save(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_fields_with_a_default_may_be_missing_from_a_file(tmp_path):
+    """A later version can add fields and still read the files of this one."""
+    path = tmp_path / "m"
+    fitted("region").save(path)
+    payload = payload_of(path)
+    schema = json.loads(zipfile.ZipFile(io.BytesIO(payload)).read("schema.json"))
+    for node in _nodes(schema):
+        if node["__class__"] == "PruningPath":
+            number = [field.name for field in fields(ffmlp.PruningPath)].index("proved_minimum")
+            del node["content"]["content"]["proved_minimum"]
+            del node["content"]["key_types"]["content"][number]
+    path.write_bytes(wrapped(with_schema(payload, lambda _: json.dumps(schema))))
+    assert ffmlp.load(path).pruning_path_.proved_minimum == 1
+
+
+def test_without_skops_it_says_what_to_install(tmp_path, monkeypatch):
+    clf = fitted("blob")
+    monkeypatch.setitem(sys.modules, "skops", None)
+    monkeypatch.setitem(sys.modules, "skops.io", None)
+    with pytest.raises(ImportError, match=r"ffmlp\[persistence\]"):
+        clf.save(tmp_path / "m")
+    with pytest.raises(ImportError, match=r"ffmlp\[persistence\]"):
+        ffmlp.load(tmp_path / "m")
