@@ -79,7 +79,7 @@ def open_table(path: Path, dialect: Dialect = Dialect()) -> Table:  # noqa: B008
         If there is none, or it is of no kind that can be read.
     """
     suffixes = [suffix.lower() for suffix in path.suffixes]
-    kind = suffixes[-2] if len(suffixes) > 1 and suffixes[-1] in _OPENERS else "".join(suffixes[-1:])
+    kind = suffixes[-2] if len(suffixes) > 1 and suffixes[-1] in COMPRESSIONS else "".join(suffixes[-1:])
     if kind in (".parquet", ".pq") and kind == suffixes[-1]:
         from ffmlp.parquet_tables import ParquetTable
 
@@ -264,7 +264,7 @@ def _zst(path: Path, mode: str) -> IO[bytes]:
     raise ImportError(f"{path}: .zst files need zstandard: pip install zstandard")
 
 
-_OPENERS: dict[str, Callable[[Path, str], IO[bytes]]] = {
+COMPRESSIONS: dict[str, Callable[[Path, str], IO[bytes]]] = {
     ".gz": gzip.open,  # type: ignore[dict-item]
     ".bz2": bz2.open,  # type: ignore[dict-item]
     ".xz": lzma.open,  # type: ignore[dict-item]
@@ -273,7 +273,7 @@ _OPENERS: dict[str, Callable[[Path, str], IO[bytes]]] = {
 
 
 def _opened_bytes(path: Path) -> IO[bytes]:
-    opener = _OPENERS.get(path.suffix.lower())
+    opener = COMPRESSIONS.get(path.suffix.lower())
     return path.open("rb") if opener is None else opener(path, "rb")
 
 
@@ -297,7 +297,7 @@ def _readable(path: Path, encoding: str) -> Iterator[None]:
     except (ValueError, ImportError, csv.Error):
         raise
     except Exception as error:  # each of the formats has errors of its own
-        if path.suffix.lower() not in _OPENERS:
+        if path.suffix.lower() not in COMPRESSIONS:
             raise
         raise _LocatedError(f"{path} cannot be decompressed: {error}") from error
 
