@@ -2,6 +2,7 @@
 
 from ffmlp.blobs import Blobs
 from ffmlp.classifier import FFMLPClassifier
+from ffmlp.distance import Robustness, robustness
 from ffmlp.hyperplanes import Hyperplanes, two_class_lda
 from ffmlp.network import Network
 from ffmlp.persistence import load, save
@@ -17,7 +18,9 @@ __all__ = [
     "Network",
     "PruningPath",
     "Regions",
+    "Robustness",
     "load",
+    "robustness",
     "save",
     "two_class_lda",
 ]

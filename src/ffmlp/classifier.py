@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from os import PathLike
 from typing import Any
 
@@ -21,6 +22,10 @@ from ffmlp.designs import (
     design_network,
     most_probable_classes,
 )
+from ffmlp.distance import distances
+from ffmlp.explain import Explanations, explained
+from ffmlp.limits import checked_limits
+from ffmlp.margins import units
 from ffmlp.progress import Progress
 from ffmlp.selection import select
 from ffmlp.validation import (
@@ -291,6 +296,46 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
         from ffmlp.persistence import save  # it knows every part of a classifier, this class included
 
         save(self, path)
+
+    def explain(
+        self,
+        X: ArrayLike,
+        *,
+        counterfactual: bool = False,
+        frozen: Sequence[int | str] = (),
+        bounds: Mapping[int | str, tuple[float | None, float | None]] | None = None,
+        norm: float | str = 2,
+    ) -> Explanations:
+        """Why each sample gets its class: the hyperplanes that decide, and the features behind them.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        counterfactual : bool, default=False
+            Whether to look for the smallest change that gives another class. It is the smallest,
+            proved, for the region design without gaussianised features; elsewhere the smallest that
+            was found, with a proved lower bound. Features are measured in their standard deviations.
+        frozen : sequence of int or str, default=()
+            Features, by number or name, that such a change leaves alone.
+        bounds : mapping of feature to (low, high), default=None
+            Limits of such a change, None for no limit.
+        norm : {2, 1, "inf"}, default=2
+            How its size is measured: Euclidean (extra ``robustness``), sum or largest of the changes.
+
+        Returns
+        -------
+        Explanations
+            ``explanations[0]`` is that of the first sample, ``print(explanations)`` a page for each,
+            ``explanations.to_frame()`` a data frame.
+        """
+        samples = self._checked(X)
+        explanations = explained(self.network_, self.blobs_, self.regions_, samples)
+        if not counterfactual:
+            return explanations
+        names, scale = self.network_.feature_names, units(self.blobs_, self.hyperplanes_)
+        limits = checked_limits(names, explanations.samples, norm, scale, frozen, bounds)
+        stages = self.network_, self.blobs_, self.regions_
+        return replace(explanations, robustness=distances(*stages, explanations.samples, limits))
 
     def _checked(self, X: ArrayLike) -> NDArray[np.floating]:
         check_is_fitted(self)

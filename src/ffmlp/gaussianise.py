@@ -53,6 +53,37 @@ class Gaussianisation:
             scores[:, feature] = np.interp(X[:, feature], knots, values)
         return scores
 
+    def slopes(self, X: NDArray[np.floating]) -> Floats:
+        """How fast each score grows with its feature at samples (n, N); 0 beyond the outermost knots."""
+        slopes = np.zeros(X.shape)
+        for feature, (knots, values) in enumerate(zip(self.knots, self.scores, strict=True)):
+            rises = np.concatenate([[0.0], np.diff(values) / np.diff(knots), [0.0]])
+            slopes[:, feature] = rises[np.searchsorted(knots, X[:, feature], side="right")]
+        return slopes
+
+    def steepest(self, X: NDArray[np.floating], radius: Floats) -> Floats:
+        """The largest ``|score(x') − score(x)| / |x' − x|`` of each feature, for ``|x' − x| <= radius``.
+
+        The map is piecewise linear: the ratio is largest at a knot or at the end of the range. X and
+        radius are of shape (n, N).
+        """
+        scores, steepest = self.apply(X), np.zeros(X.shape)
+        for feature, (knots, values) in enumerate(zip(self.knots, self.scores, strict=True)):
+            x, reach = X[:, feature, None], radius[:, feature, None]
+            ends = np.hstack([x - reach, x + reach])
+            places = np.hstack([np.broadcast_to(knots, (len(X), len(knots))), ends])
+            rise = np.abs(np.interp(places, knots, values) - scores[:, feature, None])
+            run = np.abs(places - x)
+            within = (run > 0) & (run <= reach) & np.isfinite(run)
+            ratio = np.divide(rise, run, out=np.zeros_like(rise), where=within)
+            steepest[:, feature] = ratio.max(axis=1)
+        return steepest
+
+    def values(self, scores: Floats) -> Floats:
+        """The values (n, N) of features that have the given scores."""
+        pairs = zip(scores.T, self.scores, self.knots, strict=True)
+        return np.column_stack([np.interp(column, values, knots) for column, values, knots in pairs])
+
     def value_of(self, feature: int, score: float) -> float:
         """The value of a feature that has the given score."""
         return float(np.interp(score, self.scores[feature], self.knots[feature]))

@@ -1,0 +1,220 @@
+"""One explanation, as data and as a page of text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from textwrap import wrap
+from typing import Any
+
+# What is shown of hyperplanes, of their features, and of the features that change.
+_MAX_MARGINS = 5
+_MAX_DRIVERS = 3
+_MAX_CHANGES = 12
+# Of the lines that are wrapped.
+_WIDTH = 85
+_UNBROKEN = "\N{NO-BREAK SPACE}"
+
+
+@dataclass(frozen=True)
+class Driver:
+    """A feature of a sample and what it adds to a hyperplane's response."""
+
+    feature: str
+    value: float
+    contribution: float
+
+
+@dataclass(frozen=True)
+class Margin:
+    """How far and on which side of a hyperplane a sample lies.
+
+    Attributes
+    ----------
+    hyperplane : int
+    side : str
+        The half-space that the sample is in.
+    response : float
+        ``h(x)`` of the side that the sample is on, never negative: the log-odds of the half-space's
+        blob over the other. Of the threshold of a feature, the distance from it.
+    deviations : float
+        The same in standard deviations along the hyperplane's normal.
+    is_log_odds : bool
+        False for thresholds of single features.
+    contribution : float
+        What the hyperplane adds to the lead of the predicted class over the next one.
+    drivers : tuple of Driver
+        What each feature adds to the response, largest first; they sum to it.
+    """
+
+    hyperplane: int
+    side: str
+    response: float
+    deviations: float
+    is_log_odds: bool
+    contribution: float
+    drivers: tuple[Driver, ...]
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a sample fell: a region (region design) or the nearest blob.
+
+    ``counts`` are the training samples of each class in the region; of a blob there is only the
+    ``share`` of all training samples that it stands for.
+    """
+
+    kind: str
+    number: int
+    label: Any
+    unseen: bool
+    counts: tuple[tuple[Any, float], ...] = ()
+    share: float | None = None
+
+
+@dataclass(frozen=True)
+class Counterfactual:
+    """A change of the sample that gives another class.
+
+    Attributes
+    ----------
+    label : object
+        The other class.
+    changes : tuple of (str, float, float)
+        Each feature that moves, most first: name, value of the sample, value it needs.
+    distance : float
+        How far that is, in standard deviations of the features.
+    lower : float
+        No change below this gives another class.
+    exact : bool
+        Whether it is proved that nothing nearer exists, so that ``lower`` is ``distance``.
+    """
+
+    label: Any
+    changes: tuple[tuple[str, float, float], ...]
+    distance: float
+    lower: float
+    exact: bool
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why one sample got its class. Prints as a page.
+
+    Attributes
+    ----------
+    label, probability
+        The predicted class.
+    rival, rival_probability
+        The next class; None where no other class can be predicted.
+    lead : float
+        By how much the predicted class is ahead: the sum of the margins' contributions and ``rest``.
+        Log-odds of the two classes; in the region design how much less the sample violates its
+        region than the nearest region of the rival.
+    rest : float
+        What no hyperplane adds: the bias, or the other blobs of the two classes.
+    place : Place
+    margins : tuple of Margin
+        All hyperplanes, those that add most first, then those that are nearest.
+    counterfactual : Counterfactual or None
+    """
+
+    label: Any
+    probability: float
+    rival: Any
+    rival_probability: float
+    lead: float
+    rest: float
+    place: Place
+    margins: tuple[Margin, ...]
+    counterfactual: Counterfactual | None
+
+    def __str__(self) -> str:
+        return _page(self)
+
+
+def _page(explanation: Explanation) -> str:
+    """All of it, for a reader who knows the features but not the network."""
+    parts = [[_head(explanation)], [_place(explanation.place)], _lead(explanation)]
+    if explanation.counterfactual is not None:
+        parts.append(_counterfactual(explanation.counterfactual))
+    return "\n\n".join("\n".join(lines) for lines in parts if lines)
+
+
+def _head(explanation: Explanation) -> str:
+    head = f"Class {explanation.label}, probability {explanation.probability:.3f}"
+    if explanation.rival is None:
+        return f"{head}; no other class can be predicted."
+    return f"{head}; next is {explanation.rival}, {explanation.rival_probability:.3f}."
+
+
+def _place(place: Place) -> str:
+    if place.kind == "blob":
+        what = f"blob {place.number} of class {place.label}, {place.share:.1%} of the training samples"
+        if place.unseen:
+            return f"Far from all training samples. The nearest of them: {what}."
+        return f"Among the samples of {what}."
+    counts = ", ".join(f"{count:g} of class {label}" for label, count in place.counts)
+    what = f"region {place.number}, with training samples: {counts}"
+    if place.unseen:
+        return f"In a region where no training sample was. It violates least {what}."
+    return f"In {what}."
+
+
+def _lead(explanation: Explanation) -> list[str]:
+    if explanation.rival is None:
+        return []
+    kind = "" if explanation.place.kind == "region" else ", in log-odds"
+    lines = [f"Its lead over {explanation.rival}{kind}: {explanation.lead:+z.2f}, the sum of"]
+    telling = [margin for margin in explanation.margins if abs(margin.contribution) >= 0.005]
+    n_shown = min(max(1, len(telling)), _MAX_MARGINS)
+    for margin in explanation.margins[:n_shown]:
+        lines += _margin(margin)
+    left = explanation.margins[n_shown:]
+    if left:
+        total = sum(margin.contribution for margin in left)
+        lines.append(f"{total:+z9.2f}  {_count(len(left), 'other hyperplane')}")
+    if explanation.rest:
+        lines.append(f"{explanation.rest:+z9.2f}  not due to any one hyperplane")
+    return lines
+
+
+def _margin(margin: Margin) -> list[str]:
+    unit = "standard deviations from the hyperplane"
+    odds = f", log-odds {margin.response:+z.2f}" if margin.is_log_odds else ""
+    lines = [f"{margin.contribution:+z9.2f}  {margin.side}", f"{margin.deviations:.2f} {unit}{odds}"]
+    if margin.is_log_odds:
+        lines += _drivers(margin.drivers)
+    return [lines[0], *(f"{'':11}{line}" for line in lines[1:])]
+
+
+def _drivers(drivers: Sequence[Driver]) -> list[str]:
+    """What each feature adds; a feature stays on one line with its value."""
+    shown = [f"{d.feature} = {d.value:.4g} ({d.contribution:+z.2f})" for d in drivers[:_MAX_DRIVERS]]
+    left = drivers[_MAX_DRIVERS:]
+    if left:
+        total = sum(driver.contribution for driver in left)
+        shown.append(f"{_count(len(left), 'other feature')} ({total:+z.2f})")
+    whole = "by " + ", ".join(part.replace(" ", _UNBROKEN) for part in shown)
+    lines = wrap(whole, _WIDTH, break_long_words=False, break_on_hyphens=False)
+    return [line.replace(_UNBROKEN, " ") for line in lines]
+
+
+def _counterfactual(change: Counterfactual) -> list[str]:
+    distance = f"{change.distance:.4g} standard deviations of the features"
+    if change.exact:
+        lines = [f"The smallest change to another class, {change.label}: {distance}"]
+    else:
+        lines = [
+            f"A change to another class, {change.label}, was found: {distance}",
+            f"(none below {change.lower:.4g} is enough; between the two, nothing is proved)",
+        ]
+    width = max(len(name) for name, _, _ in change.changes[:_MAX_CHANGES])
+    for name, before, after in change.changes[:_MAX_CHANGES]:
+        lines.append(f"  {name:{width}}  {before:.4g} → {after:.4g} ({after - before:+.3g})")
+    left = len(change.changes) - _MAX_CHANGES
+    return [*lines, f"  and less of {_count(left, 'other feature')}"] if left > 0 else lines
+
+
+def _count(number: int, thing: str) -> str:
+    return f"{number} {thing}" + ("s" if number != 1 else "")
