@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 
 from ffmlp import __version__
-from ffmlp.cli import benchmark, fit, inspect, predict, reproduce
+from ffmlp.cli import benchmark, explain, fit, inspect, predict, report, reproduce
 
 DONE, WRONG_INPUT, INTERRUPTED = 0, 2, 130
 
@@ -16,7 +16,9 @@ COMMANDS = {
     "Models from a table (CSV, TSV or Parquet)": {
         "fit": fit,
         "predict": predict,
+        "explain": explain,
         "inspect": inspect,
+        "report": report,
     },
     "The paper and other classifiers": {"reproduce": reproduce, "benchmark": benchmark},
 }
