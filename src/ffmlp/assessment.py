@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 MAX_ROWS = 20_000
 _MAX_ROWS_PERMUTED = 2_000
 _N_PERMUTATIONS = 5
+_MAX_ROWS_EXPLAINED = 500
 _N_BINS = 10
 
 
@@ -120,6 +121,33 @@ class Importance:
         order = np.argsort(-found.importances_mean, kind="stable")
         names = [model.columns[column] for column in order]
         return cls(names, found.importances_mean[order], found.importances_std[order])
+
+
+@dataclass(frozen=True, eq=False)
+class Movers:
+    """How far each hyperplane moves the lead of the predicted class, on average over some rows.
+
+    ``effects`` (L, N) is what a standard deviation of each input changes in a hyperplane's response.
+    """
+
+    moves: NDArray[np.float64]
+    effects: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, model: TableModel, rows: Rows) -> Movers:
+        """By the explanations of evenly spaced rows."""
+        clf = model.classifier
+        inputs = model.inputs(rows.X.iloc[spread(len(rows.X), _MAX_ROWS_EXPLAINED)])
+        scores, planes = np.asarray(inputs, np.float64), clf.hyperplanes_
+        if planes.gaussianisation is not None:
+            scores = planes.gaussianisation.apply(scores)
+        moves = np.abs(clf.explain(inputs).contributions).mean(axis=0)
+        return cls(moves, planes.weights * scores.std(axis=0))
+
+    @property
+    def order(self) -> NDArray[np.intp]:
+        """The hyperplanes, those that move most first."""
+        return np.argsort(-self.moves, kind="stable")
 
 
 def spread(n_rows: int, at_most: int) -> NDArray[np.intp]:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ffmlp.assessment import Importance, Reliability, Rows, confusion, spread
+from ffmlp.assessment import Importance, Movers, Reliability, Rows, confusion, spread
 from ffmlp.model_report import ACCURACY, CALIBRATION, DESIGN, IMPORTANCE
+from ffmlp.network import Network
 from ffmlp.pages import Picture
 from ffmlp.plots import DecisionRegionsDisplay, NetworkDisplay
 from ffmlp.plots.view import matplotlib
@@ -23,19 +24,21 @@ if TYPE_CHECKING:
 _DOTS_PER_INCH = 140
 _BLUE = "#0072B2"
 _MAX_BARS = 20
+_MAX_NEURONS = 16
 _MAX_SAMPLES = 1000
 # More classes than this are not labelled in a matrix, and cells have no numbers.
 _MAX_CLASSES = 20
 
 
-def draw(model: TableModel, rows: Rows, importance: Importance, folder: Path) -> list[Picture]:
+def draw(
+    model: TableModel, rows: Rows, movers: Movers, importance: Importance, folder: Path
+) -> list[Picture]:
     """Draw all figures of a report into a folder."""
     clf = model.classifier
-    network = _figure(9.0, min(11.0, 2.2 + 0.36 * min(25, max(clf.network_.layer_sizes))))
-    NetworkDisplay.from_network(clf.network_, ax=network.subplots())
     pictures = [
-        _saved(network, folder, "The network",
-               "Neurons of the four layers; of a layer with many, the first ones only.", DESIGN),
+        _saved(network_figure(clf.network_, movers), folder, "The network",
+               "Of many hyperplanes, the ones that move the decision most; of other layers with many "
+               "neurons, the first ones.", DESIGN),
         _saved(importance_figure(importance), folder, "Importance of the columns",
                "Points of accuracy that are lost when a column is shuffled, mean and deviation.",
                IMPORTANCE),
@@ -71,6 +74,20 @@ def _saved(figure: Figure, folder: Path, title: str, caption: str, beside: str) 
     return Picture(path, title, caption, beside)
 
 
+def network_figure(network: Network, movers: Movers) -> Figure:
+    """The network with the two neurons of each of the hyperplanes that move the decision most."""
+    layers = [np.arange(min(size, _MAX_NEURONS)) for size in network.layer_sizes]
+    planes = movers.order[: _MAX_NEURONS // 2]
+    layers[1] = np.column_stack([planes, planes + len(network.hyperplanes)]).ravel()
+    weights = tuple(
+        weight[np.ix_(layers[stage + 1], layers[stage])] for stage, weight in enumerate(network.weights)
+    )
+    figure = _figure(9.0, 2.2 + 0.36 * max(map(len, layers)))
+    title = "Network of {} → {} → {} → {} neurons".format(*network.layer_sizes)
+    NetworkDisplay(network, tuple(layers), weights, title).plot(figure.subplots())
+    return figure
+
+
 def importance_figure(importance: Importance) -> Figure:
     """A bar for each column, the most important on top."""
     names = importance.columns[:_MAX_BARS]
@@ -87,7 +104,7 @@ def importance_figure(importance: Importance) -> Figure:
 def confusion_figure(counts: NDArray[np.int64], labels: list[str]) -> Figure:
     """Shares of each true class as shades, rows as numbers."""
     side = min(9.0, 2.4 + 0.55 * len(labels))
-    figure = _figure(side + 1.2, side)
+    figure = _figure(side + 2.0, side)
     ax = figure.subplots()
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
     image = ax.imshow(shares, cmap="Blues", vmin=0, vmax=1)

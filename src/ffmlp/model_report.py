@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sklearn.metrics import balanced_accuracy_score, log_loss
 
-from ffmlp.assessment import Importance, Reliability, Rows, confusion, spread
+from ffmlp.assessment import Importance, Movers, Reliability, Rows, confusion
 from ffmlp.pages import Table
 from ffmlp.tabular import TableModel
 
@@ -20,7 +20,7 @@ DATA, DESIGN, MEANING = "The data", "What was designed, and why", "What the neur
 ACCURACY, CALIBRATION = "Right and wrong predictions", "Are the probabilities right?"
 IMPORTANCE, UNCERTAIN = "Which columns matter", "The least certain rows"
 
-_MAX_ROWS_EXPLAINED = 500
+_MAX_DRIVERS = 3
 _MAX_HYPERPLANES = 15
 _MAX_NEURONS = 15
 _MAX_CATEGORIES = 5
@@ -39,15 +39,17 @@ def introduction(model: TableModel, path: Path) -> tuple[str, list[str]]:
         about = f" ± {100 * spread_of_folds:.1f}" if spread_of_folds else ""
         text.append(
             f"Accuracy on {evaluation['n_rows']} rows it had not seen ({evaluation['method']}): "
-            f"{100 * evaluation['accuracy']:.1f}{about} %. Always the most frequent class: "
-            f"{100 * evaluation['majority']:.1f} %."
+            f"{100 * evaluation['accuracy']:.1f}{about}%. Always the most frequent class: "
+            f"{100 * evaluation['majority']:.1f}%."
         )
     return f"A network that predicts {model.target}", text
 
 
-def tables(model: TableModel, rows: Rows, importance: Importance, path: Path) -> list[Table]:
+def tables(
+    model: TableModel, rows: Rows, movers: Movers, importance: Importance, path: Path
+) -> list[Table]:
     """All tables of the report."""
-    made = [_data(model, rows, path), _design(model), _meaning(model, rows)]
+    made = [_data(model, rows, path), _design(model), _meaning(model, movers)]
     if rows.labelled.any():
         made += [_accuracy(model, rows, path), _calibration(rows)]
     return [*made, _importance(importance, rows), _uncertain(model, rows)]
@@ -131,17 +133,14 @@ def _design(model: TableModel) -> Table:
     return Table(DESIGN, text, ("", *header), marked, [f"Time of the fit: {seconds}."])
 
 
-def _meaning(model: TableModel, rows: Rows) -> Table:
+def _meaning(model: TableModel, movers: Movers) -> Table:
     """The neurons of l_2, and the hyperplanes that move the decision most."""
     network = model.classifier.network_
-    shown = spread(len(rows.X), _MAX_ROWS_EXPLAINED)
-    explanations = model.classifier.explain(model.inputs(rows.X.iloc[shown]))
-    weight = np.abs(explanations.contributions).mean(axis=0)
     n_planes, n_second = len(network.hyperplanes), network.layer_sizes[2]
     lines = [
-        [f"hyperplane {plane}", f"{weight[plane]:.3g}", network.half_space(int(plane)),
-         network.half_space(int(plane) + n_planes)]
-        for plane in np.argsort(-weight, kind="stable")[:_MAX_HYPERPLANES]
+        [f"hyperplane {plane}", f"{movers.moves[plane]:.3g}", network.half_space(plane),
+         network.half_space(plane + n_planes), _drivers(model, movers, plane)]
+        for plane in movers.order[:_MAX_HYPERPLANES].tolist()
     ]  # fmt: skip
     text = (
         f"Each hyperplane is two neurons of the first layer, one for either side. The "
@@ -154,7 +153,16 @@ def _meaning(model: TableModel, rows: Rows) -> Table:
     ]
     if n_second > _MAX_NEURONS:
         notes.append(f"Second layer: {n_second - _MAX_NEURONS} more neurons.")
-    return Table(MEANING, text, ("", "moves by", "one side", "other side"), lines, notes)
+    header = ("", "moves by", "one side", "other side", "driven by (+ for the one side)")
+    return Table(MEANING, text, header, lines, notes)
+
+
+def _drivers(model: TableModel, movers: Movers, plane: int) -> str:
+    """The features along which a hyperplane's response changes most; a threshold has one only."""
+    effects = movers.effects[plane]
+    order = np.argsort(-np.abs(effects), kind="stable")[:_MAX_DRIVERS]
+    names = model.classifier.network_.feature_names
+    return ", ".join(f"{'+' if effects[j] > 0 else '−'} {names[j]}" for j in order if effects[j])
 
 
 def _accuracy(model: TableModel, rows: Rows, path: Path) -> Table:
@@ -196,7 +204,7 @@ def _percent(share: float) -> str:
 def _calibration(rows: Rows) -> Table:
     found = Reliability.of(rows)
     text = (
-        "Where the model is 80 % sure, 80 % of its predictions should be right. On average over the "
+        "Where the model is 80% sure, 80% of its predictions should be right. On average over the "
         f"rows, the two are {found.error:.1%} apart."
     )
     lines = [
@@ -211,8 +219,8 @@ def _calibration(rows: Rows) -> Table:
 def _importance(importance: Importance, rows: Rows) -> Table:
     compared = "predictions" if rows.labelled.any() else "answers of the model itself"
     text = (
-        "The cells of one column are shuffled among the rows, so that it tells nothing any more: so many "
-        f"of the right {compared} get lost. Columns that say the same as another one look unimportant."
+        "The cells of one column are shuffled among the rows, so that it tells nothing any more: so "
+        f"many of the right {compared} get lost. Columns that repeat another one look unimportant."
     )
     lines = [
         [name, f"{100 * loss:.1f} ± {100 * deviation:.1f}"]

@@ -174,7 +174,7 @@ def _tell(console: Console, model: TableModel, columns: Columns, options: argpar
         f"({counted(len(facts['classes']), 'class')})"
     )
     if evaluation is not None:
-        console.say(evaluation_text(evaluation))
+        console.say(f"accuracy: {evaluation_text(evaluation)}")
     layers = " → ".join(map(str, clf.network_.layer_sizes))
     design = clf.selection_.plan.design
     console.say(f"network:  {layers} neurons ({design} design), fitted in {facts['fit_seconds']:.2f} s")
@@ -197,7 +197,7 @@ def evaluation_text(evaluation: dict) -> str:
     """The evaluation in a line."""
     spread = evaluation["accuracy_deviation"]
     return (
-        f"accuracy: {evaluation['accuracy']:.3f}{f' ± {spread:.3f}' if spread else ''} on "
+        f"{evaluation['accuracy']:.3f}{f' ± {spread:.3f}' if spread else ''} on "
         f"{counted(evaluation['n_rows'], 'row')} ({evaluation['method']}); always the most frequent "
         f"class: {evaluation['majority']:.3f}"
     )

@@ -63,7 +63,7 @@ def to_text(path: Path, model: TableModel) -> str:
     }
     text = [f"{name + ':':<12}{value}" for name, value in lines.items() if value]
     if facts.get("evaluation"):
-        text.append(f"{'evaluation:':<12}{evaluation_text(facts['evaluation'])}")
+        text.append(f"{'accuracy:':<12}{evaluation_text(facts['evaluation'])}")
     return "\n".join([*text, "", "what was tried (→ is what was taken):", str(clf.selection_)])
 
 

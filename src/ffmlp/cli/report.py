@@ -32,7 +32,7 @@ def run(options: argparse.Namespace) -> int:
     from threadpoolctl import threadpool_limits
 
     from ffmlp import model_figures, model_report
-    from ffmlp.assessment import Importance, read_rows
+    from ffmlp.assessment import Importance, Movers, read_rows
     from ffmlp.pages import to_html
     from ffmlp.records import write_whole
     from ffmlp.tabular import TableModel
@@ -51,11 +51,11 @@ def run(options: argparse.Namespace) -> int:
         warnings.simplefilter("ignore", UserWarning)  # of categories that the model has never seen
         rows = read_rows(model, table)
         bar.update()
-        importance = Importance.of(model, rows)
+        assessed = Movers.of(model, rows), Importance.of(model, rows)
         bar.update()
-        tables = model_report.tables(model, rows, importance, options.data)
+        tables = model_report.tables(model, rows, *assessed, options.data)
         bar.update()
-        pictures = model_figures.draw(model, rows, importance, Path(folder))
+        pictures = model_figures.draw(model, rows, *assessed, Path(folder))
         title, text = model_report.introduction(model, options.model)
         page = to_html(title, text, tables, pictures)
     write_whole(options.output, page.encode())
