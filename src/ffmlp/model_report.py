@@ -76,7 +76,7 @@ def _data(model: TableModel, rows: Rows, path: Path) -> Table:
         notes.insert(0, f"{model.target}: {', '.join(shares)}.")
         unknown = int((~rows.labelled).sum())
         if unknown:
-            notes.append(f"{unknown} rows have no {model.target}, or one that the model does not know.")
+            notes.append(f"Rows without {model.target}, or with an unknown one: {unknown}.")
     return Table(DATA, text, ("column", "kind", "missing", "values"), described, notes)
 
 
@@ -139,7 +139,7 @@ def _meaning(model: TableModel, movers: Movers) -> Table:
     n_planes, n_second = len(network.hyperplanes), network.layer_sizes[2]
     lines = [
         [f"hyperplane {plane}", f"{movers.moves[plane]:.3g}", network.half_space(plane),
-         network.half_space(plane + n_planes), _drivers(model, movers, plane)]
+         _drivers(model, movers, plane)]
         for plane in movers.order[:_MAX_HYPERPLANES].tolist()
     ]  # fmt: skip
     text = (
@@ -153,7 +153,7 @@ def _meaning(model: TableModel, movers: Movers) -> Table:
     ]
     if n_second > _MAX_NEURONS:
         notes.append(f"Second layer: {n_second - _MAX_NEURONS} more neurons.")
-    header = ("", "moves by", "one side", "other side", "driven by (+ for the one side)")
+    header = ("", "moves by", "one side", "driven by (+ towards it)")
     return Table(MEANING, text, header, lines, notes)
 
 

@@ -150,7 +150,7 @@ def labels(cells: pd.Series) -> NDArray:
     texts = cells.to_numpy(dtype=str)
     distinct = np.unique(texts)
     if len(distinct) < 2:
-        raise ValueError(f"2 classes are needed, but all {len(texts)} rows have {distinct[0]!r}.")
+        raise ValueError(f"2 classes are needed, but all {len(texts)} rows have {str(distinct[0])!r}.")
     n_decimals = sum(map(_is_decimal, distinct.tolist()))
     if len(distinct) > len(texts) / 2 or n_decimals > _MAX_DECIMAL_CLASSES:
         raise ValueError(
