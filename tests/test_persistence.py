@@ -132,7 +132,7 @@ def test_random_damage_is_refused(design, tmp_path):
 
 @pytest.mark.parametrize("design", DESIGNS)
 def test_changed_type_names_with_a_fitting_checksum_run_nothing(design, tmp_path, monkeypatch):
-    """Types exchanged for other ones, trusted or not: a ValueError, or a model that predicts the same."""
+    """Types exchanged for others, trusted or not: a ValueError, or a model that predicts the same."""
     clf = fitted(design)
     path, forged = tmp_path / "m", tmp_path / "forged"
     clf.save(path)

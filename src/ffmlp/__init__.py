@@ -3,6 +3,7 @@
 from ffmlp.blobs import Blobs
 from ffmlp.classifier import FFMLPClassifier
 from ffmlp.distance import Robustness, robustness
+from ffmlp.export import from_torch
 from ffmlp.hyperplanes import Hyperplanes, two_class_lda
 from ffmlp.network import Network
 from ffmlp.persistence import load, save
@@ -19,6 +20,7 @@ __all__ = [
     "PruningPath",
     "Regions",
     "Robustness",
+    "from_torch",
     "load",
     "robustness",
     "save",

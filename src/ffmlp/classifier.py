@@ -337,6 +337,42 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
         stages = self.network_, self.blobs_, self.regions_
         return replace(explanations, robustness=distances(*stages, explanations.samples, limits))
 
+    def to_torch(self, dtype: Any = None) -> Any:
+        """The network as a PyTorch module that can be trained (extra ``torch``).
+
+        Parameters
+        ----------
+        dtype : torch.dtype, default=None
+            Of the weights; PyTorch's default if None.
+
+        Returns
+        -------
+        torch.nn.Sequential
+            See `Network.to_torch`. It gives what ``network_.forward`` gives, which for the region
+            design is not ``predict_proba``.
+        """
+        check_is_fitted(self)
+        return self.network_.to_torch(dtype)
+
+    def to_onnx(self, input_type: str = "float32") -> Any:
+        """The classifier as an ONNX model (extra ``onnx``).
+
+        Parameters
+        ----------
+        input_type : {"float32", "float64"}, default="float32"
+            Of the input ``X`` and of the output ``probabilities``. Inside, all is float64.
+
+        Returns
+        -------
+        onnx.ModelProto
+            It takes ``X`` of shape (rows, n_features_in_) and gives ``label`` (rows,), of integers or
+            strings as in ``classes_``, and ``probabilities`` (rows, n_classes): what `predict` and
+            `predict_proba` give.
+        """
+        from ffmlp.export import to_onnx  # it reads classifiers
+
+        return to_onnx(self, input_type)
+
     def _checked(self, X: ArrayLike) -> NDArray[np.floating]:
         check_is_fitted(self)
         samples: NDArray = validate_data(self, X, reset=False, dtype=[np.float64, np.float32])

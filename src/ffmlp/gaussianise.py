@@ -84,6 +84,20 @@ class Gaussianisation:
         pairs = zip(scores.T, self.scores, self.knots, strict=True)
         return np.column_stack([np.interp(column, values, knots) for column, values, knots in pairs])
 
+    def padded(self) -> tuple[Floats, Floats, Floats]:
+        """Knots, scores and slopes, each (N, K): a table in which every feature has as many knots.
+
+        Knots beyond the last one are infinite; from the last one on, scores repeat and slopes are 0.
+        """
+        shape = len(self.knots), max(len(knots) for knots in self.knots)
+        knots, scores, slopes = np.full(shape, np.inf), np.empty(shape), np.zeros(shape)
+        for feature, (own_knots, own_scores) in enumerate(zip(self.knots, self.scores, strict=True)):
+            n = len(own_knots)
+            knots[feature, :n] = own_knots
+            scores[feature, :n], scores[feature, n:] = own_scores, own_scores[-1]
+            slopes[feature, : n - 1] = np.diff(own_scores) / np.diff(own_knots)
+        return knots, scores, slopes
+
     def value_of(self, feature: int, score: float) -> float:
         """The value of a feature that has the given score."""
         return float(np.interp(score, self.scores[feature], self.knots[feature]))

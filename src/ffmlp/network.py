@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -106,6 +107,28 @@ class Network:
                 l_2 = second(l_1 @ w_2.T + b_2)
                 out = third(l_2 @ w_3.T + b_3)
             yield rows, (l_1[:n], l_2[:n], out[:n])
+
+    def to_torch(self, dtype: Any = None) -> Any:
+        """The network as a PyTorch module that gives what `forward` gives and can be trained.
+
+        Needs the extra ``torch``.
+
+        Parameters
+        ----------
+        dtype : torch.dtype, default=None
+            Of the weights; PyTorch's default if None. Convert here rather than with
+            ``module.double()`` later, which cannot bring back the digits that float32 has lost.
+
+        Returns
+        -------
+        torch.nn.Sequential
+            Layers ``gaussianise`` (where there is one), ``half_spaces``, ``regions`` (or ``blobs`` or
+            ``evidence``) and ``classes``, each of the last three followed by its activation.
+            `ffmlp.from_torch` makes a network of it again.
+        """
+        from ffmlp.export import to_torch  # it reads networks
+
+        return to_torch(self, dtype)
 
     def meaning(self, layer: int, neuron: int) -> str:
         """What a neuron stands for; layer 0 is the input, layer 3 the output.

@@ -43,7 +43,7 @@ from ffmlp.pruning import PruningPath
 from ffmlp.records import write_whole
 from ffmlp.regions import Regions
 from ffmlp.selection import Selection
-from ffmlp.stages import BlobStages, ReadoutStages, RegionStages, Stages
+from ffmlp.stages import BlobStages, ReadoutStages, RegionStages, Stages, TrainedStages
 from ffmlp.validation import check_parameters
 
 # Grows when files of a new version of the package cannot be read by the old one.
@@ -51,7 +51,7 @@ FORMAT_VERSION = 1
 _MAGIC = b"ffmlp model "
 _LONGEST_HEADER = 200
 
-_STAGES = (RegionStages, BlobStages, ReadoutStages)
+_STAGES = (RegionStages, BlobStages, ReadoutStages, TrainedStages)
 # What a fitted classifier is made of.
 _FITTED = {
     "classes_": np.ndarray,

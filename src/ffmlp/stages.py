@@ -185,3 +185,31 @@ class ReadoutStages:
     def meaning(self, neuron: int, network: Network) -> str:
         """The class."""
         return f"evidence for class {network.labels[neuron]}"
+
+
+@dataclass(frozen=True, eq=False)
+class TrainedStages:
+    """Stages 2 and 3 as training has left them: any weights, on the neurons of a design.
+
+    Attributes
+    ----------
+    weights, biases : tuples of two ndarrays
+        In the form of `Stages.weights` and `Stages.biases`.
+    activations : tuple of str
+        The design's.
+    neurons : str
+        What the neurons of l_2 were in the design.
+    neuron_classes : ndarray of shape (D_2,)
+        The class to which each of them has its largest weight.
+    """
+
+    weights: tuple[Floats, Floats]
+    biases: tuple[Floats, Floats]
+    activations: tuple[str, str, str]
+    neurons: str
+    neuron_classes: NDArray[np.intp]
+
+    def meaning(self, neuron: int, network: Network) -> str:
+        """The class that it speaks for most; what training has made of it has no name."""
+        label = network.labels[self.neuron_classes[neuron]]
+        return f"trained neuron {neuron} of {self.neurons}, most for class {label}"

@@ -1,0 +1,250 @@
+"""A fitted classifier as an ONNX graph that answers as it does (extra ``onnx``).
+
+All of it works in float64 inside, as the classifier does. The region design finds a sample's region by
+its code, as a look-up, and only rows in unseen regions are compared with all regions.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from onnx import ModelProto, NodeProto, TensorProto, checker, helper, numpy_helper
+
+from ffmlp.gaussianise import Gaussianisation
+from ffmlp.network import Network
+from ffmlp.regions import Regions
+
+if TYPE_CHECKING:
+    from ffmlp.classifier import FFMLPClassifier
+
+# What current runtimes load; newer defaults of onnx are refused by some.
+OPSET, ML_OPSET, IR_VERSION = 17, 3, 8
+ML_DOMAIN = "ai.onnx.ml"
+TYPES = {"float32": TensorProto.FLOAT, "float64": TensorProto.DOUBLE}
+# Bits of a code that one float32 sum holds exactly.
+_BITS_PER_KEY = 24
+
+
+class Graph:
+    """Nodes and constants in the making; every result has a name that starts with the prefix."""
+
+    def __init__(self, prefix: str = "ffmlp") -> None:
+        self.nodes: list[NodeProto] = []
+        self.constants: list[TensorProto] = []
+        self._prefix = prefix
+
+    def constant(self, values: NDArray) -> str:
+        """Add an array and give its name."""
+        name = f"{self._prefix}_constant_{len(self.constants)}"
+        if values.dtype.kind == "O":
+            texts = [text.encode() for text in values.tolist()]
+            tensor = helper.make_tensor(name, TensorProto.STRING, values.shape, texts)
+        else:
+            tensor = numpy_helper.from_array(np.array(values, order="C"), name)
+        self.constants.append(tensor)
+        return name
+
+    def apply(self, operator: str, *inputs: str | NDArray, result: str = "", **attributes: Any) -> str:
+        """Add a node and give the name of its output; arrays among the inputs become constants."""
+        names = [item if isinstance(item, str) else self.constant(item) for item in inputs]
+        output = result or f"{self._prefix}_{len(self.nodes)}"
+        domain = ML_DOMAIN if operator == "LabelEncoder" else ""
+        node = helper.make_node(
+            operator, names, [output], name=f"{output}_{operator}", domain=domain, **attributes
+        )
+        self.nodes.append(node)
+        return output
+
+
+def to_onnx(clf: FFMLPClassifier, input_type: str = "float32") -> ModelProto:
+    """See `FFMLPClassifier.to_onnx`."""
+    if input_type not in TYPES:
+        raise ValueError(f"input_type must be 'float32' or 'float64', got {input_type!r}.")
+    kind = TYPES[input_type]
+    graph = Graph()
+    labels = label_constants(clf.classes_)
+    add_classifier(graph, clf, "X", "label", "probabilities", kind)
+    label_type = TensorProto.STRING if labels.dtype.kind == "O" else TensorProto.INT64
+    model = helper.make_model(
+        helper.make_graph(
+            graph.nodes,
+            "FFMLPClassifier",
+            [helper.make_tensor_value_info("X", kind, ["rows", clf.n_features_in_])],
+            [
+                helper.make_tensor_value_info("label", label_type, ["rows"]),
+                helper.make_tensor_value_info("probabilities", kind, ["rows", len(labels)]),
+            ],
+            graph.constants,
+        ),
+        producer_name="ffmlp",
+        ir_version=IR_VERSION,
+        opset_imports=[helper.make_opsetid("", OPSET), helper.make_opsetid(ML_DOMAIN, ML_OPSET)],
+    )
+    properties = {"feature_names": clf.network_.feature_names, "classes": labels.tolist()}
+    helper.set_model_props(model, {name: json.dumps(value) for name, value in properties.items()})
+    checker.check_model(model, full_check=True)
+    return model
+
+
+def label_constants(labels: NDArray) -> NDArray:
+    """Class labels as int64 or as objects that are strings."""
+    if labels.dtype.kind in "iub":
+        return labels.astype(np.int64)
+    if labels.dtype.kind == "f" and (labels == labels.astype(np.int64)).all():
+        return labels.astype(np.int64)
+    if all(isinstance(label, str) for label in labels.tolist()):
+        return labels.astype(object)
+    raise ValueError(
+        f"ONNX labels are integers or strings, got {labels.tolist()[:10]}. Fit with such labels."
+    )
+
+
+def add_classifier(
+    graph: Graph, clf: FFMLPClassifier, x: str, label: str, probabilities: str, kind: int
+) -> None:
+    """Add what turns samples into labels and probabilities (of type ``kind``), all given by name."""
+    network, regions, labels = clf.network_, clf.regions_, label_constants(clf.classes_)
+    planes = network.hyperplanes
+    scores = graph.apply("Cast", x, to=TensorProto.DOUBLE)
+    if planes.gaussianisation is not None:
+        scores = _gaussianised(graph, scores, planes.gaussianisation)
+    h = graph.apply("Gemm", scores, planes.weights, planes.biases, transB=1)
+    if regions is None:
+        share = _network_output(graph, h, network)
+        graph.apply("Gather", labels, graph.apply("ArgMax", share, axis=1, keepdims=0), result=label)
+    else:
+        region = _region(graph, h, regions)
+        share = graph.apply("Gather", regions.frequencies, region)
+        graph.apply("Gather", labels[regions.classes], region, result=label)
+    graph.apply("Cast", share, result=probabilities, to=kind)
+
+
+def _gaussianised(graph: Graph, x: str, gaussianisation: Gaussianisation) -> str:
+    """The scores of samples: the last knot at or below each value is found by bisection."""
+    tables = gaussianisation.padded()
+    n_features, n_knots = tables[0].shape
+    first = tables[0][:, 0]
+    last = np.array([own[-1] for own in gaussianisation.knots])
+    inside = graph.apply("Min", graph.apply("Max", x, first), last)
+    # The tables are flat: knot k of feature j is entry j * width + k.
+    width = 1 << max(1, (n_knots - 1).bit_length())
+    knots, scores, slopes = (
+        graph.constant(np.pad(table, ((0, 0), (0, width - n_knots)), constant_values=filling).ravel())
+        for table, filling in zip(tables, (np.inf, 0.0, 0.0), strict=True)
+    )
+    knot = graph.constant(np.arange(n_features, dtype=np.int32) * width)
+    for step in (width >> power for power in range(1, width.bit_length())):
+        further = graph.apply("Add", knot, np.array(step, np.int32))
+        below = graph.apply("LessOrEqual", graph.apply("Gather", knots, further), inside)
+        knot = graph.apply("Where", below, further, knot)
+    beyond = graph.apply("Sub", inside, graph.apply("Gather", knots, knot))
+    rise = graph.apply("Mul", graph.apply("Gather", slopes, knot), beyond)
+    return graph.apply("Add", graph.apply("Gather", scores, knot), rise)
+
+
+def _softplus(graph: Graph, z: str) -> str:
+    """Without the operator of this name, which runtimes lack for float64."""
+    small = graph.apply("Exp", graph.apply("Neg", graph.apply("Abs", z)))
+    bend = graph.apply("Log", graph.apply("Add", small, np.array(1.0)))
+    return graph.apply("Add", graph.apply("Relu", z), bend)
+
+
+_ACTIVATIONS: dict[str, Callable[[Graph, str], str]] = {
+    "identity": lambda graph, z: z,
+    "relu": lambda graph, z: graph.apply("Relu", z),
+    "softplus": _softplus,
+    "softmax": lambda graph, z: graph.apply("Softmax", z, axis=1),
+}
+
+
+def _network_output(graph: Graph, h: str, network: Network) -> str:
+    """What `Network.forward` gives, from the responses h."""
+    first, second, third = (_ACTIVATIONS[name] for name in network.activations)
+    (w_2, w_3), (b_2, b_3) = network.stages.weights, network.stages.biases
+    l_1 = first(graph, graph.apply("Concat", h, graph.apply("Neg", h), axis=1))
+    l_2 = second(graph, graph.apply("Gemm", l_1, w_2, b_2, transB=1))
+    return third(graph, graph.apply("Gemm", l_2, w_3, b_3, transB=1))
+
+
+def _region(graph: Graph, h: str, regions: Regions) -> str:
+    """The region of each sample; in an unseen region, the one it violates least."""
+    region = _occupied_region(graph, h, regions)
+    unseen = graph.apply("NonZero", graph.apply("Less", region, np.array(0)))
+    unseen = graph.apply("Reshape", unseen, np.array([-1]))
+    # The violation of a region is Σ relu(h) - h·code, so the least violated one has the largest h·code.
+    agreement = graph.apply(
+        "Gemm", graph.apply("Gather", h, unseen), regions.codes.astype(np.float64), transB=1
+    )
+    least_violated = graph.apply("ArgMax", agreement, axis=1, keepdims=0)
+    return graph.apply("ScatterElements", region, unseen, least_violated, axis=0)
+
+
+def _occupied_region(graph: Graph, h: str, regions: Regions) -> str:
+    """The region that has a sample's code, -1 where none has.
+
+    A part of the bits at a time becomes an integer, and it and the number of the code up to there are
+    looked up for the number of the longer code.
+    """
+    n_hyperplanes = regions.codes.shape[1]
+    parts = range(0, n_hyperplanes, _BITS_PER_KEY)
+    powers = np.zeros((n_hyperplanes, len(parts)), np.float32)
+    for number, start in enumerate(parts):
+        stop = min(start + _BITS_PER_KEY, n_hyperplanes)
+        powers[start:stop, number] = 2.0 ** np.arange(stop - start)
+    bits = graph.apply("Cast", graph.apply("Greater", h, np.array(0.0)), to=TensorProto.FLOAT)
+    keys = graph.apply("Cast", graph.apply("MatMul", bits, powers), to=TensorProto.INT64)
+    own_keys = (regions.codes @ powers.astype(np.int64)).astype(np.int64)
+
+    found, own = "", np.zeros(len(regions), np.int64)
+    for number in range(len(parts)):
+        key = graph.apply("Gather", keys, np.array(number), axis=1)
+        if found:
+            shifted = graph.apply("Mul", found, np.array(1 << _BITS_PER_KEY))
+            key = graph.apply("Add", shifted, key)
+        longer = own * (1 << _BITS_PER_KEY) + own_keys[:, number]
+        distinct, own = np.unique(longer, return_inverse=True)
+        is_last = number == len(parts) - 1
+        found = graph.apply(
+            "LabelEncoder",
+            key,
+            keys_int64s=longer.tolist() if is_last else distinct.tolist(),
+            values_int64s=list(range(len(regions) if is_last else len(distinct))),
+            default_int64=-1,
+        )
+    return found
+
+
+def register_skl2onnx_converter() -> None:
+    """See `ffmlp.export.register_skl2onnx_converter`."""
+    from skl2onnx import update_registered_converter
+    from skl2onnx.common.shape_calculator import calculate_linear_classifier_output_shapes
+
+    from ffmlp.classifier import FFMLPClassifier
+
+    def convert(scope: Any, operator: Any, container: Any) -> None:
+        label, probabilities = (output.full_name for output in operator.outputs)
+        double = "Double" in type(operator.inputs[0].type).__name__
+        graph = Graph(scope.get_unique_operator_name("ffmlp"))
+        add_classifier(
+            graph,
+            operator.raw_operator,
+            operator.inputs[0].full_name,
+            label,
+            probabilities,
+            TensorProto.DOUBLE if double else TensorProto.FLOAT,
+        )
+        container.initializers.extend(graph.constants)
+        container.nodes.extend(graph.nodes)
+        container.node_domain_version_pair_sets.update({("", OPSET), (ML_DOMAIN, 2)})
+
+    update_registered_converter(
+        FFMLPClassifier,
+        "FFMLPClassifier",
+        calculate_linear_classifier_output_shapes,
+        convert,
+        options={"zipmap": [True, False, "columns"], "nocl": [True, False]},
+    )

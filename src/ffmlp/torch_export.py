@@ -1,0 +1,127 @@
+"""A designed network as a PyTorch module, and back (extra ``torch``).
+
+The module is a sequence of named layers. Its first layer keeps the two neurons of a hyperplane opposite
+to each other, so training moves hyperplanes and the trained network still has a hyperplane behind each
+two neurons of l_1.
+"""
+
+# No postponed annotations here: torch.jit.script cannot resolve those of attributes.
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from ffmlp.gaussianise import Gaussianisation
+from ffmlp.network import Network
+from ffmlp.stages import TrainedStages
+
+
+class Gaussianise(nn.Module):
+    """The piecewise linear map of each feature; it is not trained."""
+
+    knots: Tensor  # (N, K), those beyond the last of a feature infinite
+    scores: Tensor  # (N, K)
+    slopes: Tensor  # (N, K) from each knot to the next, 0 from the last on
+    last: Tensor  # (N,) the last knot of each feature
+
+    def __init__(self, gaussianisation: Gaussianisation, dtype: torch.dtype) -> None:
+        super().__init__()
+        knots, scores, slopes = gaussianisation.padded()
+        last = np.array([own[-1] for own in gaussianisation.knots])
+        for name, values in {"knots": knots, "scores": scores, "slopes": slopes, "last": last}.items():
+            self.register_buffer(name, torch.tensor(values, dtype=dtype))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The scores (n, N) of samples (n, N)."""
+        inside = torch.minimum(torch.maximum(x, self.knots[:, 0]), self.last).T.contiguous()
+        knot = torch.searchsorted(self.knots, inside, right=True) - 1
+        beyond = inside - self.knots.gather(1, knot)
+        return (self.scores.gather(1, knot) + self.slopes.gather(1, knot) * beyond).T
+
+
+class HalfSpaces(nn.Module):
+    """Layer l_1 before its activation: the L hyperplanes, then their opposites."""
+
+    def __init__(self, weights: NDArray, biases: NDArray, dtype: torch.dtype) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.tensor(weights, dtype=dtype))
+        self.bias = nn.Parameter(torch.tensor(biases, dtype=dtype))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The responses h, then -h, shape (n, 2L)."""
+        h = nn.functional.linear(x, self.weight, self.bias)
+        return torch.cat([h, -h], dim=1)
+
+
+_ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {
+    "identity": nn.Identity,
+    "relu": nn.ReLU,
+    "softplus": lambda: nn.Softplus(threshold=50.0),  # beyond it a float64 is the same without log
+    "softmax": lambda: nn.Softmax(dim=1),
+}
+
+
+def to_torch(network: Network, dtype: torch.dtype | None = None) -> nn.Sequential:
+    """A module whose outputs are those of ``network.forward``.
+
+    Its layers are ``gaussianise`` (where the network has it), ``half_spaces``, the name of the neurons
+    of l_2 (``regions``, ``blobs`` or ``evidence``) and ``classes``, each but the first followed by an
+    activation.
+    """
+    dtype = torch.get_default_dtype() if dtype is None else dtype
+    planes, stages = network.hyperplanes, network.stages
+    module = nn.Sequential()
+    if planes.gaussianisation is not None:
+        module.add_module("gaussianise", Gaussianise(planes.gaussianisation, dtype))
+    _, _, neurons, classes = network.kinds
+    layers = {
+        "half_spaces": HalfSpaces(planes.weights, planes.biases, dtype),
+        neurons: _linear(stages.weights[0], stages.biases[0], dtype),
+        classes: _linear(stages.weights[1], stages.biases[1], dtype),
+    }
+    for (name, layer), activation in zip(layers.items(), network.activations, strict=True):
+        module.add_module(name, layer)
+        module.add_module(f"{name}_activation", _ACTIVATIONS[activation]())
+    module.designed = network  # type: ignore[assignment]  # `from_torch` takes names and labels from it
+    return module
+
+
+def _linear(weight: NDArray, bias: NDArray, dtype: torch.dtype) -> nn.Linear:
+    layer = nn.Linear(weight.shape[1], weight.shape[0], dtype=dtype)
+    with torch.no_grad():
+        layer.weight.copy_(torch.tensor(weight, dtype=dtype))
+        layer.bias.copy_(torch.tensor(bias, dtype=dtype))
+    return layer
+
+
+def from_torch(module: nn.Module) -> Network:
+    """The network of a module that `to_torch` made, with the weights that the module has now."""
+    designed = getattr(module, "designed", None)
+    if not isinstance(module, nn.Sequential) or not isinstance(designed, Network):
+        raise ValueError(
+            f"from_torch reads modules that to_torch made, got {type(module).__name__}. Weights in a "
+            "state dict can be loaded into such a module first; one that was scripted or exported has "
+            "lost its names."
+        )
+    _, _, neurons, classes = designed.kinds
+    half_spaces, second, third = (getattr(module, name) for name in ("half_spaces", neurons, classes))
+    votes = _array(third.weight)
+    stages = TrainedStages(
+        weights=(_array(second.weight), votes),
+        biases=(_array(second.bias), _array(third.bias)),
+        activations=designed.activations,
+        neurons=neurons,
+        neuron_classes=votes.argmax(axis=0),
+    )
+    planes = replace(
+        designed.hyperplanes, weights=_array(half_spaces.weight), biases=_array(half_spaces.bias)
+    )
+    return replace(designed, hyperplanes=planes, stages=stages)
+
+
+def _array(parameter: Tensor) -> NDArray[np.float64]:
+    values: NDArray[np.float64] = parameter.detach().cpu().double().numpy().copy()
+    return values
