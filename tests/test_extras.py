@@ -11,6 +11,8 @@ EXTRAS = (
     "lightgbm",
     "skops",
     "onnx",
+    "quadprog",
+    "art",
 )
 
 
@@ -25,6 +27,8 @@ sys.meta_path.insert(0, Missing())
 import ffmlp, ffmlp.backprop, ffmlp.benchmark_report, ffmlp.cli, ffmlp.datasets, ffmlp.export
 import ffmlp.gallery
 import ffmlp.pages, ffmlp.plots
+import ffmlp, ffmlp.attacks, ffmlp.backprop, ffmlp.benchmark_report, ffmlp.cli, ffmlp.datasets
+import ffmlp.gallery, ffmlp.pages, ffmlp.plots
 from sklearn.datasets import load_iris
 X, y = load_iris(return_X_y=True)
 print(ffmlp.FFMLPClassifier().fit(X, y).network_.layer_sizes)

@@ -2,9 +2,13 @@
 
 from ffmlp.blobs import Blobs
 from ffmlp.classifier import FFMLPClassifier
+from ffmlp.describe import export_text, hyperplane_meaning
 from ffmlp.distance import Robustness, robustness
+from ffmlp.explain import Explanations
+from ffmlp.explanation import Explanation
 from ffmlp.export import from_torch
 from ffmlp.hyperplanes import Hyperplanes, two_class_lda
+from ffmlp.importance import FeatureImportance, feature_importance
 from ffmlp.network import Network
 from ffmlp.persistence import load, save
 from ffmlp.pruning import PruningPath
@@ -14,13 +18,19 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Blobs",
+    "Explanation",
+    "Explanations",
     "FFMLPClassifier",
+    "FeatureImportance",
     "Hyperplanes",
     "Network",
     "PruningPath",
     "Regions",
     "Robustness",
+    "export_text",
+    "feature_importance",
     "from_torch",
+    "hyperplane_meaning",
     "load",
     "robustness",
     "save",

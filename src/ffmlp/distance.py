@@ -99,7 +99,7 @@ def robustness(
     >>> clf = FFMLPClassifier(2, design="region", error_threshold=0.05, random_state=0).fit(X, y)
     >>> found = robustness(clf, X[:2], norm="inf")
     >>> found.distance.round(3), found.exact
-    (array([0.505, 0.483]), array([ True,  True]))
+    (array([1.125, 1.036]), array([ True,  True]))
     >>> clf.predict(X[:2]), clf.predict(found.points)
     (array([0, 0]), array([1, 1]))
     """
@@ -115,9 +115,10 @@ def distances(
     """Distances within limits, by whatever way the design allows."""
     votes = np.unique(network.stages.neuron_classes)
     if len(votes) < 2:
+        only = network.labels.tolist()[votes[0]]
         raise ValueError(
-            f"every sample is predicted to be of class {network.labels[votes[0]]!r}: there is no other "
-            "class to be at a distance from."
+            f"every sample is predicted to be of class {only!r}: there is no other class to be at a "
+            "distance from."
         )
     linear = isinstance(network.stages, RegionStages) and network.hyperplanes.gaussianisation is None
     return (_exact if linear else _bounded)(network, blobs, regions, samples, limits)

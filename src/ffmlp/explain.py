@@ -14,7 +14,7 @@ from scipy.stats import chi2
 from ffmlp.blobs import Blobs, Floats
 from ffmlp.designs import class_probabilities, most_probable_classes
 from ffmlp.distance import Robustness
-from ffmlp.evidence import class_scores, contributions
+from ffmlp.evidence import class_scores, contributions, score_slopes
 from ffmlp.explanation import Counterfactual, Driver, Explanation, Margin, Place
 from ffmlp.hyperplanes import NO_BLOB
 from ffmlp.margins import crossings, nearest_blobs, response_spreads, units
@@ -85,6 +85,7 @@ class Explanations:
     def __getitem__(self, number: int) -> Explanation:
         labels, probability = self.network.labels.tolist(), self.probabilities[number]
         winner, rival = self.predicted[number], self.rivals[number]
+        parts = self._parts(number)
         ahead = -np.round(np.abs(self.contributions[number]), 12)
         order = np.lexsort([np.abs(self.deviations[number]), ahead])
         return Explanation(
@@ -95,7 +96,8 @@ class Explanations:
             lead=float(self.leads[number]),
             rest=float(self.rest[number]),
             place=self._place(number),
-            margins=tuple(self._margin(number, hyperplane) for hyperplane in order),
+            margins=tuple(self._margin(number, hyperplane, parts) for hyperplane in order),
+            features=() if rival == _NOBODY else self._features(number),
             counterfactual=None if self.robustness is None else self._counterfactual(number),
         )
 
@@ -120,15 +122,27 @@ class Explanations:
         )
         return Place("region", place, labels[self.regions.classes[place]], unseen, counts)
 
-    def _margin(self, number: int, hyperplane: int) -> Margin:
-        planes, names = self.network.hyperplanes, self.network.feature_names
+    def _parts(self, number: int) -> Floats:
+        """What each feature adds to each response of a sample (L, N)."""
+        planes, x = self.network.hyperplanes, self.samples[number]
+        z = x if planes.gaussianisation is None else planes.gaussianisation.apply(x[None])[0]
+        return planes.weights * (z - self._crossings)
+
+    def _drivers(self, number: int, parts: Floats) -> tuple[Driver, ...]:
+        names, x = self.network.feature_names, self.samples[number]
+        order = np.argsort(-np.abs(parts), kind="stable")
+        return tuple(Driver(names[j], float(x[j]), float(parts[j])) for j in order if parts[j])
+
+    def _features(self, number: int) -> tuple[Driver, ...]:
+        """The lead as a sum over features: slopes of the lead times what features add to responses."""
+        slopes = score_slopes(self.network.stages, self.responses[number : number + 1])[0]
+        slope = slopes[self.predicted[number]] - slopes[self.rivals[number]]
+        return self._drivers(number, slope @ self._parts(number))
+
+    def _margin(self, number: int, hyperplane: int, parts: Floats) -> Margin:
+        planes = self.network.hyperplanes
         response = self.responses[number, hyperplane]
         sign = 1.0 if response > 0 else -1.0
-        x = self.samples[number]
-        z = x if planes.gaussianisation is None else planes.gaussianisation.apply(x[None])[0]
-        parts = sign * planes.weights[hyperplane] * (z - self._crossings[hyperplane])
-        order = np.argsort(-np.abs(parts), kind="stable")
-        drivers = tuple(Driver(names[j], float(x[j]), float(parts[j])) for j in order if parts[j])
         return Margin(
             hyperplane=int(hyperplane),
             side=self.network.half_space(int(hyperplane) + (0 if response > 0 else len(planes))),
@@ -136,7 +150,7 @@ class Explanations:
             deviations=float(abs(self.deviations[number, hyperplane])),
             is_log_odds=bool(planes.pairs[hyperplane, 0] != NO_BLOB),
             contribution=float(self.contributions[number, hyperplane]),
-            drivers=drivers,
+            drivers=self._drivers(number, sign * parts[hyperplane]),
         )
 
     def _counterfactual(self, number: int) -> Counterfactual | None:

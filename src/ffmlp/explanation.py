@@ -116,6 +116,9 @@ class Explanation:
     place : Place
     margins : tuple of Margin
         All hyperplanes, those that add most first, then those that are nearest.
+    features : tuple of Driver
+        What each feature adds to the lead through all hyperplanes together, largest first. With
+        ``rest`` they sum to the lead, but for the blob design, where they are of first order.
     counterfactual : Counterfactual or None
     """
 
@@ -127,6 +130,7 @@ class Explanation:
     rest: float
     place: Place
     margins: tuple[Margin, ...]
+    features: tuple[Driver, ...]
     counterfactual: Counterfactual | None
 
     def __str__(self) -> str:
@@ -135,7 +139,12 @@ class Explanation:
 
 def _page(explanation: Explanation) -> str:
     """All of it, for a reader who knows the features but not the network."""
-    parts = [[_head(explanation)], [_place(explanation.place)], _lead(explanation)]
+    parts = [
+        [_head(explanation)],
+        [_place(explanation.place)],
+        _lead(explanation),
+        _features(explanation),
+    ]
     if explanation.counterfactual is not None:
         parts.append(_counterfactual(explanation.counterfactual))
     return "\n\n".join("\n".join(lines) for lines in parts if lines)
@@ -179,23 +188,29 @@ def _lead(explanation: Explanation) -> list[str]:
     return lines
 
 
+def _features(explanation: Explanation) -> list[str]:
+    if explanation.rival is None or not explanation.features:
+        return []
+    return _drivers("All hyperplanes together, by feature: ", explanation.features)
+
+
 def _margin(margin: Margin) -> list[str]:
     unit = "standard deviations from the hyperplane"
     odds = f", log-odds {margin.response:+z.2f}" if margin.is_log_odds else ""
     lines = [f"{margin.contribution:+z9.2f}  {margin.side}", f"{margin.deviations:.2f} {unit}{odds}"]
     if margin.is_log_odds:
-        lines += _drivers(margin.drivers)
+        lines += _drivers("by ", margin.drivers)
     return [lines[0], *(f"{'':11}{line}" for line in lines[1:])]
 
 
-def _drivers(drivers: Sequence[Driver]) -> list[str]:
+def _drivers(start: str, drivers: Sequence[Driver]) -> list[str]:
     """What each feature adds; a feature stays on one line with its value."""
     shown = [f"{d.feature} = {d.value:.4g} ({d.contribution:+z.2f})" for d in drivers[:_MAX_DRIVERS]]
     left = drivers[_MAX_DRIVERS:]
     if left:
         total = sum(driver.contribution for driver in left)
         shown.append(f"{_count(len(left), 'other feature')} ({total:+z.2f})")
-    whole = "by " + ", ".join(part.replace(" ", _UNBROKEN) for part in shown)
+    whole = start + ", ".join(part.replace(" ", _UNBROKEN) for part in shown)
     lines = wrap(whole, _WIDTH, break_long_words=False, break_on_hyphens=False)
     return [line.replace(_UNBROKEN, " ") for line in lines]
 

@@ -1,0 +1,333 @@
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from problems import IRIS, four_moons, overlapping, region_design
+from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
+
+from ffmlp import FFMLPClassifier
+from ffmlp.evidence import class_scores, contributions, score_slopes
+from ffmlp.margins import crossings, response_spreads
+
+NAMED = load_iris(as_frame=True)
+LABELS = NAMED.target_names[NAMED.target]
+
+DESIGNS = {
+    "region": region_design(random_state=0),
+    "region, gaussianised": region_design(gaussianise=True, random_state=0),
+    "blob": FFMLPClassifier(2, design="blob", gaussianise=False, random_state=0),
+    "blob, gaussianised": FFMLPClassifier(2, design="blob", gaussianise=True, random_state=0),
+    "readout": FFMLPClassifier(design="readout", gaussianise=False),
+    "readout, gaussianised": FFMLPClassifier(design="readout", gaussianise=True),
+}
+SETS = {
+    "iris": IRIS,
+    "wine": load_wine(return_X_y=True),
+    "breast cancer": load_breast_cancer(return_X_y=True),
+    "digits": load_digits(return_X_y=True),
+    "moons": four_moons(400),
+    "overlapping": overlapping(300),
+}
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+@pytest.mark.parametrize("data", SETS)
+def test_explanations_agree_with_the_network(design, data):
+    X, y = SETS[data]
+    rows = np.arange(len(X)) % 2 == 0
+    clf = DESIGNS[design].fit(X[rows], y[rows])
+    made = clf.explain(X)
+    network = clf.network_
+    predicted, each = clf.predict(X), np.arange(len(X))
+    assert (clf.classes_[made.predicted] == predicted).all()
+    np.testing.assert_array_equal(made.probabilities, clf.predict_proba(X))
+    assert (made.probabilities.argmax(axis=1) == made.predicted).all()
+    # Margins and codes recomputed from the network's own weights give the same classes.
+    planes = network.hyperplanes
+    Z = X if planes.gaussianisation is None else planes.gaussianisation.apply(X)
+    h = Z @ network.weights[0][: len(planes)].T + network.biases[0][: len(planes)]
+    np.testing.assert_allclose(made.responses, h, rtol=1e-6, atol=1e-6 * np.abs(h).max())
+    scores = class_scores(network.stages, h)
+    assert (clf.classes_[scores.argmax(axis=1)] == predicted).all()
+    lead = scores[each, made.predicted] - scores[each, made.rivals]
+    np.testing.assert_allclose(made.leads, lead, rtol=1e-6, atol=1e-6 * np.abs(scores).max())
+    assert (made.leads >= 0).all()
+
+
+@pytest.mark.parametrize("design", ["blob", "blob, gaussianised", "readout", "readout, gaussianised"])
+def test_contributions_sum_to_the_log_odds(design):
+    X, y = load_wine(return_X_y=True)
+    clf = DESIGNS[design].fit(X, y)
+    made, each = clf.explain(X), np.arange(len(X))
+    probability = made.probabilities
+    first, second = probability[each, made.predicted], probability[each, made.rivals]
+    told = second > 1e-200  # the others are rounded to 0
+    total = made.contributions.sum(axis=1) + made.rest
+    np.testing.assert_allclose(total[told], np.log(first[told]) - np.log(second[told]), atol=1e-8)
+    np.testing.assert_array_equal(total, made.leads)
+    assert told.any()
+    ordered = np.sort(probability, axis=1)
+    np.testing.assert_allclose(probability[each, made.rivals], ordered[:, -2])
+
+
+def test_contributions_of_the_region_design_compare_two_regions():
+    X, y = overlapping(300)
+    clf = region_design(random_state=0, error_threshold=None).fit(X, y)
+    made = clf.explain(X)
+    h, codes = made.responses, clf.regions_.codes
+    conflict = np.array([np.abs(h * (code != (h > 0))).sum(axis=1) for code in codes])
+    for row in range(len(X)):
+        rival = clf.regions_.classes == made.rivals[row]
+        own = clf.regions_.classes == made.predicted[row]
+        expected = conflict[rival, row].min() - conflict[own, row].min()
+        assert made.contributions[row].sum() == pytest.approx(expected, abs=1e-9)
+    assert (made.rest == 0).all()
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+def test_slopes_are_those_of_the_scores(design):
+    X, y = IRIS
+    stages = DESIGNS[design].fit(X, y).network_.stages
+    h = DESIGNS[design].network_.hyperplanes.log_odds(X)
+    slopes = score_slopes(stages, h)
+    step = 1e-6
+    for hyperplane in range(0, h.shape[1], 1 + h.shape[1] // 5):
+        moved = h.copy()
+        moved[:, hyperplane] += step
+        safe = np.abs(h[:, hyperplane]) > 1e-3
+        change = (class_scores(stages, moved) - class_scores(stages, h)) / step
+        np.testing.assert_allclose(change[safe], slopes[safe, :, hyperplane], atol=1e-4)
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+def test_drivers_sum_to_the_response(design):
+    clf = DESIGNS[design].fit(NAMED.data, LABELS)
+    for explanation in clf.explain(NAMED.data.iloc[::30]):
+        assert len(explanation.margins) == len(clf.hyperplanes_)
+        for margin in explanation.margins:
+            total = sum(driver.contribution for driver in margin.drivers)
+            assert total == pytest.approx(margin.response, abs=1e-7)
+        total = sum(margin.contribution for margin in explanation.margins) + explanation.rest
+        assert total == pytest.approx(explanation.lead)
+        if not design.startswith("blob"):  # softplus is not linear
+            total = sum(driver.contribution for driver in explanation.features) + explanation.rest
+            assert total == pytest.approx(explanation.lead)
+
+
+def test_margins_in_standard_deviations_along_the_hyperplane():
+    # Two round blobs of unit variance: the response of one standard deviation is the distance of
+    # the means, and the crossing is in the middle.
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40000, 2)), np.repeat([0, 1], 20000)
+    X[:, 0] += 6.0 * y
+    clf = region_design(1, random_state=0).fit(X, y)
+    made = clf.explain([[1.0, 0.0], [3.0, 5.0]])
+    np.testing.assert_allclose(np.abs(made.deviations[:, 0]), [2.0, 0.0], atol=0.05)
+    np.testing.assert_allclose(crossings(clf.blobs_, clf.hyperplanes_)[0], [3.0, 0.0], atol=0.05)
+    np.testing.assert_allclose(response_spreads(clf.blobs_, clf.hyperplanes_), [6.0], rtol=0.02)
+
+
+def test_page_of_the_region_design():
+    clf = region_design(random_state=0).fit(NAMED.data, LABELS)
+    pytest.importorskip("quadprog")
+    assert str(clf.explain(NAMED.data.iloc[[100]], counterfactual=True)) == PAGES["region"]
+
+
+def test_page_of_the_blob_design():
+    clf = DESIGNS["blob"].fit(NAMED.data, LABELS)
+    assert str(clf.explain(NAMED.data.iloc[[70]])) == PAGES["blob"]
+
+
+def test_page_of_the_readout_design():
+    clf = DESIGNS["readout"].fit(NAMED.data, LABELS)
+    assert str(clf.explain(NAMED.data.iloc[[70]])) == PAGES["readout"]
+
+
+def test_page_of_a_sample_far_from_the_others():
+    clf = DESIGNS["readout"].fit(NAMED.data, LABELS)
+    page = str(clf.explain(NAMED.data.iloc[[0]] + 20.0))
+    assert "Far from all training samples. The nearest of them: blob " in page
+
+
+def test_pages_of_several_samples_are_separated():
+    clf = DESIGNS["region"].fit(NAMED.data, LABELS)
+    made = clf.explain(NAMED.data.iloc[:3])
+    assert str(made).count("Class setosa") == 3
+    assert str(made).split("\n" + "─" * 80 + "\n")[1] == str(made[1])
+
+
+def test_regions_without_training_samples_are_told():
+    X, y = overlapping(60)
+    clf = region_design(random_state=0, error_threshold=None).fit(X, y)
+    rng = np.random.default_rng(0)
+    made = clf.explain(4 * rng.normal(size=(200, 3)))
+    codes = {code.tobytes() for code in clf.regions_.codes}
+    here = np.array([(row > 0).tobytes() in codes for row in made.responses])
+    assert (made.unseen == ~here).all()
+    assert made.unseen.any()
+    page = str(made[int(np.argmax(made.unseen))])
+    assert "In a region where no training sample was. It violates least region " in page
+
+
+def test_counts_of_the_region_are_those_of_the_training_samples():
+    X, y = IRIS
+    clf = region_design(random_state=0).fit(X, y)
+    place = clf.explain(X[100:101])[0].place
+    same = (clf.hyperplanes_.log_odds(X) > 0) == (clf.hyperplanes_.log_odds(X[100:101]) > 0)
+    expected = np.bincount(y[same.all(axis=1)], minlength=3)
+    assert dict(place.counts) == {c: n for c, n in enumerate(expected) if n}
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+def test_frame(design):
+    clf = DESIGNS[design].fit(NAMED.data, LABELS)
+    frame = clf.explain(NAMED.data).to_frame()
+    assert (frame["class"] == clf.predict(NAMED.data)).all()
+    assert frame["probability"].tolist() == clf.predict_proba(NAMED.data).max(axis=1).tolist()
+    assert ("region" in frame) == design.startswith("region")
+    assert (frame["lead"] > 0).all()
+
+
+@pytest.mark.parametrize("norm", [1, "inf"])
+@pytest.mark.parametrize("design", ["region", "readout", "blob, gaussianised"])
+def test_counterfactuals(design, norm):
+    clf = DESIGNS[design].fit(NAMED.data, LABELS)
+    some = NAMED.data.iloc[50::20]
+    name = "petal length (cm)"
+    made = clf.explain(some, counterfactual=True, frozen=[name], bounds={3: (0.0, None)}, norm=norm)
+    frame = made.to_frame()
+    assert (frame[f"change of {name}"].dropna() == 0).all()
+    for row, explanation in enumerate(made):
+        change = explanation.counterfactual
+        if change is None:
+            assert frame["distance"][row] == np.inf
+            continue
+        assert change.exact == (design == "region")
+        assert change.lower <= change.distance
+        assert name not in [moved for moved, _, _ in change.changes]
+        x = some.iloc[[row]].copy()
+        for moved, before, after in change.changes:
+            assert x[moved].iloc[0] == before
+            x[moved] = after
+        assert clf.predict(x)[0] == change.label == frame["other class"][row]
+        assert change.label != explanation.label
+
+
+def test_a_class_that_is_never_predicted_is_no_rival():
+    X, y = overlapping(200)
+    clf = region_design(1, error_threshold=0.99, random_state=0).fit(X, y)
+    assert len(clf.regions_) == 2
+    made = clf.explain(X)
+    assert set(made.rivals) <= set(clf.regions_.classes)
+
+
+def test_where_one_class_is_predicted_always_there_is_no_rival():
+    X = np.column_stack([np.zeros(100), np.sin(np.arange(100.0))])
+    clf = region_design(1, error_threshold=0.9, random_state=0).fit(X, np.arange(100) % 20 == 0)
+    made = clf.explain(X)
+    assert (made.rivals == -1).all()
+    assert str(made[0]).startswith("Class False, probability 0.")
+    assert "; no other class can be predicted." in str(made[0])
+    assert made.to_frame()["next class"].isna().all()
+    with pytest.raises(ValueError, match="every sample is predicted to be of class False"):
+        clf.explain(X, counterfactual=True)
+
+
+def test_explaining_needs_a_fitted_classifier_and_the_right_features():
+    with pytest.raises(ValueError, match="not fitted"):
+        FFMLPClassifier().explain([[0.0]])
+    with pytest.raises(ValueError, match="features"):
+        region_design(random_state=0).fit(*IRIS).explain([[0.0]])
+
+
+def test_a_frame_without_pandas_says_what_to_install():
+    script = """
+import sys
+sys.modules["pandas"] = None
+from sklearn.datasets import load_iris
+from ffmlp import FFMLPClassifier
+X, y = load_iris(return_X_y=True)
+FFMLPClassifier().fit(X, y).explain(X).to_frame()
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert "ImportError: to_frame needs pandas: pip install pandas" in done.stderr
+
+
+def test_contributions_ask_for_known_stages():
+    for function in (class_scores, score_slopes):
+        with pytest.raises(TypeError, match="known for object"):
+            function(object(), np.zeros((1, 1)))
+    with pytest.raises(TypeError, match="known for object"):
+        contributions(object(), np.zeros((1, 1)), np.zeros(1, int), np.zeros(1, int))
+
+
+PAGES = {
+    "region": """\
+Class virginica, probability 0.943; next is versicolor, 0.057.
+
+In region 0, with training samples: 3 of class versicolor, 50 of class virginica.
+
+Its lead over versicolor: +20.30, the sum of
+   +20.30  blob 4 (virginica) over blob 2 (versicolor)
+           5.20 standard deviations from the hyperplane, log-odds +20.30
+           by petal width (cm) = 2.5 (+14.22), petal length (cm) = 6 (+11.03),
+           sepal width (cm) = 3.3 (-4.69), 1 other feature (-0.26)
+    +0.00  1 other hyperplane
+
+All hyperplanes together, by feature: petal width (cm) = 2.5 (+14.22),
+petal length (cm) = 6 (+11.03), sepal width (cm) = 3.3 (-4.69),
+1 other feature (-0.26)
+
+The smallest change to another class, versicolor: 0.9278 standard deviations of the features
+  petal length (cm)  6 → 4.735 (-1.27)
+  petal width (cm)   2.5 → 2.092 (-0.408)
+  sepal width (cm)   3.3 → 3.395 (+0.0948)
+  sepal length (cm)  6.3 → 6.373 (+0.0735)""",
+    "blob": """\
+Class versicolor, probability 0.572; next is virginica, 0.428.
+
+Among the samples of blob 2 of class versicolor, 18.8% of the training samples.
+
+Its lead over virginica, in log-odds: +0.29, the sum of
+    +0.41  blob 2 (versicolor) over blob 4 (virginica)
+           0.19 standard deviations from the hyperplane, log-odds +0.73
+           by sepal width (cm) = 3.2 (+3.50), petal width (cm) = 1.8 (-2.55),
+           sepal length (cm) = 5.9 (-0.76), 1 other feature (+0.54)
+    +0.00  11 other hyperplanes
+    -0.11  not due to any one hyperplane
+
+All hyperplanes together, by feature: sepal width (cm) = 3.2 (+1.88),
+petal width (cm) = 1.8 (-1.34), petal length (cm) = 4.8 (+0.64),
+1 other feature (-0.49)""",
+    "readout": """\
+Class versicolor, probability 0.587; next is virginica, 0.379.
+
+Among the samples of blob 13 of class versicolor, 5.3% of the training samples.
+
+Its lead over virginica, in log-odds: +0.44, the sum of
+    -1.03  petal width (cm) above 1.3
+           0.66 standard deviations from the hyperplane
+    -1.01  blob 13 (versicolor) over blob 4 (setosa)
+           10.29 standard deviations from the hyperplane, log-odds +165.53
+           by petal length (cm) = 4.8 (+118.71), petal width (cm) = 1.8 (+55.94),
+           sepal width (cm) = 3.2 (-6.88), 1 other feature (-2.25)
+    +1.01  blob 16 (virginica) over blob 11 (versicolor)
+           3.96 standard deviations from the hyperplane, log-odds +28.18
+           by sepal width (cm) = 3.2 (+23.63), petal width (cm) = 1.8 (+2.92),
+           petal length (cm) = 4.8 (+1.48), 1 other feature (+0.15)
+    -1.00  blob 12 (versicolor) over blob 4 (setosa)
+           10.69 standard deviations from the hyperplane, log-odds +196.62
+           by petal length (cm) = 4.8 (+151.87), petal width (cm) = 1.8 (+100.29),
+           sepal width (cm) = 3.2 (-47.07), 1 other feature (-8.48)
+    -0.99  blob 11 (versicolor) over blob 0 (setosa)
+           4.96 standard deviations from the hyperplane, log-odds +63.43
+           by petal length (cm) = 4.8 (+63.78), sepal width (cm) = 3.2 (-28.74),
+           sepal length (cm) = 5.9 (+15.84), 1 other feature (+12.54)
+    +3.07  115 other hyperplanes
+    +0.39  not due to any one hyperplane
+
+All hyperplanes together, by feature: sepal width (cm) = 3.2 (+4.09),
+petal width (cm) = 1.8 (-3.58), petal length (cm) = 4.8 (-1.39),
+1 other feature (+0.93)""",
+}
