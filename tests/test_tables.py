@@ -73,22 +73,22 @@ def test_zst(file):
         (b"", "t.csv is empty."),
         (b"\n \n", "t.csv is empty."),
         (b"a,b\n", "t.csv has a header, but no rows."),
-        (b"1,2\n3,4\n", "t.csv, line 1: the first line must name the columns, but it has numbers only: 1"),
+        (b"1,2\n3,4\n", "t.csv, line 1: the first line must name the columns, but it has numbers only"),
         (b",\n3,4\n", "t.csv, line 1: there are no names of columns."),
         (b"a,b,a\n1,2,3\n", "t.csv, line 1: columns 1 and 3 are both named 'a'."),
         (b"a,b\n1,2\n\n3,4,5\n", "t.csv, line 4: the header has 2 columns, this line has 3."),
         (b"a,b\n1,2,3\n4,5,6\n", "t.csv, line 2: the header has 2 columns, this line has 3."),
         (b'a,b\n"1\n",2\n3,4\n5\n', "t.csv, line 5: the header has 2 columns, this line has 1."),
-        (b"a,b\n1,2\n3,\xff\n", "t.csv, line 3: this is not utf-8. Save it as UTF-8, or name its --encoding"),
+        (b"a,b\n1,2\n3,\xff\n", "t.csv, line 3: this is not utf-8. Save it as UTF-8, or name its"),
         (b'a,b\n1,2\n3,"4\n5,6\n', "t.csv, line 3: a quote is opened and never closed."),
         (b"a,b\n1,2\n3,inf\n", "t.csv, line 3, column 2 ('b'): numbers must be finite, got inf."),
         (
             b"a,b\n1,2\n3,4\n5,many\n7,8\n",
-            "t.csv, line 4, column 2 ('b'): 'many' is no number, but 3 of 4 cells of this column are. If "
-            "it stands for a missing value, add --missing 'many'; if the column holds categories, "
+            "t.csv, line 4, column 2 ('b'): 'many' is no number, but 3 of 4 cells of this column are. "
+            "If it stands for a missing value, add --missing 'many'; if the column holds categories, "
             "--categorical 'b'.",
         ),
-        (b"a;b\n1,5;x\n2,5;y\n", "line 2, column 1 ('a'): a number is needed, got '1,5'. Decimal commas"),
+        (b"a;b\n1,5;x\n2,5;y\n", "line 2, column 1 ('a'): a number is needed, got '1,5'. Decimal"),
         (b"a,b\n7,\n7,\n", "has no feature to learn from (a: all its values are 7; b: it is empty)."),
     ],
 )  # fmt: skip

@@ -28,6 +28,8 @@ from ffmlp.tables import NUMBER, TEXT, Dialect
 if TYPE_CHECKING:
     import pandas as pd
 
+# What a missing category is called.
+MISSING_CATEGORY = "missing"
 # Categories of one column that get an input of their own; rarer ones share one.
 _MAX_CATEGORIES = 32
 # More different numbers than this, if they are no integers, are quantities and not names of classes.
@@ -110,7 +112,7 @@ def pipeline(columns: Columns, classifier: FFMLPClassifier) -> Pipeline:
     """
     encoded = Pipeline(
         [
-            ("impute", SimpleImputer(strategy="constant", fill_value="missing")),
+            ("impute", SimpleImputer(strategy="constant", fill_value=MISSING_CATEGORY)),
             (
                 "encode",
                 OneHotEncoder(

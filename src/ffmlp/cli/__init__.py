@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 
 from ffmlp import __version__
-from ffmlp.cli import benchmark, explain, fit, inspect, predict, report, reproduce
+from ffmlp.cli import benchmark, explain, export, fit, inspect, predict, report, reproduce
 
 DONE, WRONG_INPUT, INTERRUPTED = 0, 2, 130
 
@@ -19,6 +19,7 @@ COMMANDS = {
         "explain": explain,
         "inspect": inspect,
         "report": report,
+        "export": export,
     },
     "The paper and other classifiers": {"reproduce": reproduce, "benchmark": benchmark},
 }
