@@ -26,7 +26,7 @@ class Missing:
 sys.meta_path.insert(0, Missing())
 import ffmlp, ffmlp.backprop, ffmlp.benchmark_report, ffmlp.cli, ffmlp.datasets, ffmlp.export
 import ffmlp.gallery
-import ffmlp.pages, ffmlp.plots
+import ffmlp.pages, ffmlp.plots, ffmlp.model_figures, ffmlp.predictions
 import ffmlp, ffmlp.attacks, ffmlp.backprop, ffmlp.benchmark_report, ffmlp.cli, ffmlp.datasets
 import ffmlp.gallery, ffmlp.pages, ffmlp.plots
 from sklearn.datasets import load_iris

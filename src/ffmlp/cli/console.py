@@ -6,6 +6,7 @@ import argparse
 import json
 import sys
 from dataclasses import dataclass
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from time import monotonic
@@ -78,6 +79,30 @@ def need(command: str, *packages: str) -> None:
     for package in packages:
         if find_spec(package) is None:
             raise ImportError(f"{command} needs {package}: pip install 'ffmlp[cli]'")
+    if "skops" in packages and "torch" not in sys.modules:
+        _import_skops()
+
+
+def _import_skops() -> None:
+    """Import skops without PyTorch, whether or not that is installed.
+
+    skops looks through all of scikit-learn, part of which would import PyTorch: seconds and 200 MB that
+    no model needs.
+    """
+    hidden = _Hidden()
+    sys.meta_path.insert(0, hidden)
+    try:
+        import_module("skops.io")
+    finally:
+        sys.meta_path.remove(hidden)
+
+
+class _Hidden:
+    """An importer that finds no PyTorch."""
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> None:
+        if name == "torch":
+            raise ModuleNotFoundError(name)
 
 
 def check_output(path: Path, force: bool) -> None:
