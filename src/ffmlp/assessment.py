@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 # More rows than this are not needed to describe a model.
 MAX_ROWS = 20_000
-_MAX_ROWS_PERMUTED = 2_000
+# Rows that are permuted, and cells of them: with many columns, fewer rows have to do.
+_MAX_ROWS_PERMUTED, _MAX_CELLS_PERMUTED = 2_000, 60_000
 _N_PERMUTATIONS = 5
 _MAX_ROWS_EXPLAINED = 500
 _N_BINS = 10
@@ -112,7 +113,8 @@ class Importance:
         known = np.flatnonzero(rows.labelled)
         truth = rows.truth if len(known) else rows.predicted
         candidates = known if len(known) else np.arange(len(rows.X))
-        chosen = candidates[spread(len(candidates), _MAX_ROWS_PERMUTED)]
+        n_rows = min(_MAX_ROWS_PERMUTED, _MAX_CELLS_PERMUTED // len(model.columns) + 1)
+        chosen = candidates[spread(len(candidates), n_rows)]
         y = model.classifier.classes_[truth[chosen]]
         X = rows.X.iloc[chosen]
         found = permutation_importance(

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.metrics import balanced_accuracy_score, log_loss
 
 from ffmlp.assessment import Importance, Movers, Reliability, Rows, confusion
+from ffmlp.describe import export_text
 from ffmlp.pages import Table
 from ffmlp.tabular import TableModel
 
@@ -49,7 +50,7 @@ def tables(
     model: TableModel, rows: Rows, movers: Movers, importance: Importance, path: Path
 ) -> list[Table]:
     """All tables of the report."""
-    made = [_data(model, rows, path), _design(model), _meaning(model, movers)]
+    made = [_data(model, rows, importance, path), _design(model), _meaning(model, movers)]
     if rows.labelled.any():
         made += [_accuracy(model, rows, path), _calibration(rows)]
     return [*made, _importance(importance, rows), _uncertain(model, rows)]
@@ -60,13 +61,18 @@ def _labels(model: TableModel) -> list:
     return labels
 
 
-def _data(model: TableModel, rows: Rows, path: Path) -> Table:
-    described = [_number(name, rows.X[name]) for name in model.numbers]
-    described += [_category(name, rows.X[name]) for name in model.categories]
+def _data(model: TableModel, rows: Rows, importance: Importance, path: Path) -> Table:
+    shown = set(importance.columns[:_MAX_COLUMNS])
+    described = [_number(name, rows.X[name]) for name in model.numbers if name in shown]
+    described += [_category(name, rows.X[name]) for name in model.categories if name in shown]
     text = f"{len(rows.X)} rows of {path.name}" + ("." if rows.whole else ", the first of more.")
     if not rows.labelled.any():
         text += f" It has no column {model.target!r}, so that nothing here is compared with the truth."
-    notes = [f"Not used: {name}: {why}." for name, why in model.facts.get("unused", {}).items()]
+    unused = model.facts.get("unused", {})
+    notes = [f"Not used: {name}: {why}." for name, why in list(unused.items())[:_MAX_COLUMNS]]
+    left = len(model.columns) - len(described)
+    if left:
+        notes.insert(0, f"The {len(described)} columns that matter most; {left} more are used.")
     counts = np.bincount(rows.truth[rows.labelled], minlength=len(_labels(model)))
     if counts.any():
         shares = [
@@ -147,14 +153,17 @@ def _meaning(model: TableModel, movers: Movers) -> Table:
         f"{min(n_planes, _MAX_HYPERPLANES)} of {n_planes} that move the lead of the predicted class "
         "most, on average over the rows:"
     )
-    notes = [
-        f"Second layer, neuron {neuron}: {network.meaning(2, neuron)}."
-        for neuron in range(min(n_second, _MAX_NEURONS))
+    neurons = [
+        f"{neuron}  {network.meaning(2, neuron)}" for neuron in range(min(n_second, _MAX_NEURONS))
     ]
     if n_second > _MAX_NEURONS:
-        notes.append(f"Second layer: {n_second - _MAX_NEURONS} more neurons.")
+        neurons.append(f"and {n_second - _MAX_NEURONS} more")
+    details = [
+        ("The neurons of the second layer", "\n".join(neurons)),
+        ("The design in words", export_text(model.classifier)),
+    ]
     header = ("", "moves by", "one side", "driven by (+ towards it)")
-    return Table(MEANING, text, header, lines, notes)
+    return Table(MEANING, text, header, lines, (), details)
 
 
 def _drivers(model: TableModel, movers: Movers, plane: int) -> str:

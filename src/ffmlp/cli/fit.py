@@ -90,7 +90,8 @@ def run(options: argparse.Namespace) -> int:
         start = perf_counter()
         model.fit(X, y)
         seconds = perf_counter() - start
-    for message in dict.fromkeys(str(warning.message) for warning in told):
+    warned = [str(warning.message) for warning in told if warning.category is UserWarning]
+    for message in dict.fromkeys(warned):
         console.note(message)
     fitted = _described(model, columns, table, options, y, evaluation, seconds)
     fitted.save(options.output)

@@ -83,7 +83,9 @@ def column_notes(table: Table, model: TableModel, id_column: str | None) -> list
             f"{', '.join(map(repr, there))}."
         )
     notes = []
-    extra = [name for name in there if name not in (*model.columns, id_column, model.target)]
+    # Columns that were there when the model was made, but left out then, are no news.
+    known_before = model.facts.get("order", [])
+    extra = [name for name in there if name not in (*model.columns, *known_before, id_column)]
     if extra:
         notes.append(f"{table.path}: {_named('column', extra)} not used by the model.")
     # The model has numbers first; the file it was made from had its columns in the order of `order`.
