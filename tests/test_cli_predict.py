@@ -13,7 +13,7 @@ from sklearn.datasets import load_iris
 
 import ffmlp
 from ffmlp.cli import main
-from ffmlp.predictions import _predicted
+from ffmlp.predictions import _predicted, decimals
 
 pd = pytest.importorskip("pandas")
 pytest.importorskip("tqdm")
@@ -219,3 +219,8 @@ def test_a_model_without_a_table_goes_by_its_feature_names(trained, here):
     assert (pd.read_csv("o.csv")["predicted_class"] == data.target).mean() > 0.9
     ffmlp.FFMLPClassifier(design="blob").fit(*load_iris(return_X_y=True)).save("n.model")
     assert main(["predict", "n.model", "new.csv", "-o", "p.csv"]) == 2
+
+
+def test_decimals_are_those_of_plain_formatting():
+    values = np.concatenate([np.random.default_rng(0).random(500), [0, 1, 0.5, 1e-7, 4e-7, 0.9999999]])
+    assert decimals(values.reshape(2, -1)).ravel().tolist() == [f"{value:.6f}" for value in values]

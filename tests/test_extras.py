@@ -24,11 +24,8 @@ class Missing:
         if name.partition(".")[0] in {EXTRAS!r}:
             raise ModuleNotFoundError(name)
 sys.meta_path.insert(0, Missing())
-import ffmlp, ffmlp.backprop, ffmlp.benchmark_report, ffmlp.cli, ffmlp.datasets, ffmlp.export
-import ffmlp.gallery
-import ffmlp.pages, ffmlp.plots, ffmlp.model_figures, ffmlp.predictions
 import ffmlp, ffmlp.attacks, ffmlp.backprop, ffmlp.benchmark_report, ffmlp.cli, ffmlp.datasets
-import ffmlp.gallery, ffmlp.pages, ffmlp.plots
+import ffmlp.export, ffmlp.gallery, ffmlp.model_figures, ffmlp.pages, ffmlp.plots, ffmlp.predictions
 from sklearn.datasets import load_iris
 X, y = load_iris(return_X_y=True)
 print(ffmlp.FFMLPClassifier().fit(X, y).network_.layer_sizes)

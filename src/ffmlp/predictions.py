@@ -115,6 +115,18 @@ def _writer(path: Path) -> Writer:
 _DELIMITERS = {".csv": ",", ".txt": ",", ".tsv": "\t", ".tab": "\t"}
 
 
+def decimals(probabilities: NDArray[np.float64]) -> NDArray[np.str_]:
+    """Numbers from 0 to 1 with six decimals; digit by digit for all at once, as formatting is slow."""
+    scaled = np.rint(probabilities * 10**_DECIMALS).astype(np.int64)
+    digits = np.empty((*probabilities.shape, _DECIMALS + 2), np.uint8)
+    digits[..., 1] = ord(".")
+    for place in (*range(_DECIMALS + 1, 1, -1), 0):
+        scaled, digits[..., place] = np.divmod(scaled, 10)
+    digits[..., 0] += ord("0")
+    digits[..., 2:] += ord("0")
+    return digits.view(f"S{_DECIMALS + 2}")[..., 0].astype(np.str_)
+
+
 @contextmanager
 def _text(temporary: Path, path: Path, names: list[str]) -> Iterator[Write]:
     opener = COMPRESSIONS.get(path.suffix.lower())
@@ -130,7 +142,7 @@ def _text(temporary: Path, path: Path, names: list[str]) -> Iterator[Write]:
                 missing = pandas().isna(block.ids)
                 columns.insert(0, np.where(missing, "", block.ids).tolist())
             if block.probabilities is not None:
-                columns += np.round(block.probabilities, _DECIMALS).T.tolist()
+                columns += decimals(block.probabilities).T.tolist()
             rows.writerows(zip(*columns, strict=True))
 
         yield write

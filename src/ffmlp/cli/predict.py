@@ -26,7 +26,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--proba", action="store_true", help="write the probability of each class too")
     parser.add_argument("--id", metavar="COLUMN", help="a column to keep (that of fit)")
     parser.add_argument(
-        "--block-rows", type=int, default=20_000, metavar="N", help="rows in memory at once (20000)"
+        "--block-rows", type=int, default=50_000, metavar="N", help="rows of a block (50000)"
     )
     add_dialect(parser)
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
