@@ -1,9 +1,11 @@
+import csv
 import gzip
 import json
 import os
 import signal
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from time import sleep
 
@@ -223,4 +225,28 @@ def test_a_model_without_a_table_goes_by_its_feature_names(trained, here):
 
 def test_decimals_are_those_of_plain_formatting():
     values = np.concatenate([np.random.default_rng(0).random(500), [0, 1, 0.5, 1e-7, 4e-7, 0.9999999]])
-    assert decimals(values.reshape(2, -1)).ravel().tolist() == [f"{value:.6f}" for value in values]
+    rows = values.reshape(-1, 2)
+    assert decimals(rows, ";") == [f";{one:.6f};{two:.6f}".encode() for one, two in rows]
+
+
+def test_text_files_are_quoted_where_needed(trained, here):
+    frame = trained[1].head(3).assign(flower=['a "b"', "c,d\ne", None])
+    frame.to_csv("new.csv", index=False)
+    for name, delimiter in (("o.csv", ","), ("o.tsv", "\t")):
+        assert predict(trained, "new.csv", "-o", name) == 0
+        with (here / name).open(newline="") as file:
+            rows = list(csv.reader(file, delimiter=delimiter))
+        assert rows[0] == ["flower", "predicted_species"]
+        assert [row[0] for row in rows[1:]] == ['a "b"', "c,d\ne", ""]
+
+
+def test_a_file_without_rows_is_told(trained, here, capsys):
+    (here / "new.csv").write_text("a,b,c,d,size\n")
+    sources = ["new.csv"]
+    if find_spec("pyarrow"):
+        trained[1].head(0).to_parquet("new.parquet")
+        sources.append("new.parquet")
+    for source in sources:
+        assert predict(trained, source, "-o", "o.csv") == 2
+        assert f"{source} has a header, but no rows." in capsys.readouterr().err
+        assert not (here / "o.csv").exists()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -45,13 +43,17 @@ def predictions(
     kinds = model.kinds if id_column is None else {**model.kinds, id_column: TEXT}
     n_threads = min(_MAX_THREADS, os.cpu_count() or 1)
     pending: deque[Future[Predictions]] = deque()
+    n_read = 0
     # Each block has its own thread; threads inside of products would only fight with them.
     with threadpool_limits(1), ThreadPoolExecutor(n_threads) as pool:
         try:
             for block in table.blocks(n_rows, kinds):
+                n_read += len(block)
                 pending.append(pool.submit(_predicted, model, block, id_column, proba))
                 if len(pending) > n_threads:
                     yield pending.popleft().result()
+            if n_read == 0:
+                raise ValueError(f"{table.path} has a header, but no rows.")
             while pending:
                 yield pending.popleft().result()
         finally:
@@ -115,37 +117,50 @@ def _writer(path: Path) -> Writer:
 _DELIMITERS = {".csv": ",", ".txt": ",", ".tsv": "\t", ".tab": "\t"}
 
 
-def decimals(probabilities: NDArray[np.float64]) -> NDArray[np.str_]:
-    """Numbers from 0 to 1 with six decimals; digit by digit for all at once, as formatting is slow."""
-    scaled = np.rint(probabilities * 10**_DECIMALS).astype(np.int64)
-    digits = np.empty((*probabilities.shape, _DECIMALS + 2), np.uint8)
-    digits[..., 1] = ord(".")
-    for place in (*range(_DECIMALS + 1, 1, -1), 0):
-        scaled, digits[..., place] = np.divmod(scaled, 10)
-    digits[..., 0] += ord("0")
-    digits[..., 2:] += ord("0")
-    return digits.view(f"S{_DECIMALS + 2}")[..., 0].astype(np.str_)
-
-
 @contextmanager
 def _text(temporary: Path, path: Path, names: list[str]) -> Iterator[Write]:
     opener = COMPRESSIONS.get(path.suffix.lower())
-    kind = path.suffixes[-1 if opener is None else -2].lower()
-    raw = temporary.open("wb") if opener is None else opener(temporary, "wb")
-    with io.TextIOWrapper(raw, "utf-8", newline="") as file:
-        rows = csv.writer(file, delimiter=_DELIMITERS[kind], lineterminator="\n")
-        rows.writerow(names)
+    mark = _DELIMITERS[path.suffixes[-1 if opener is None else -2].lower()]
+    with temporary.open("wb") if opener is None else opener(temporary, "wb") as file:
+        file.write((mark.join(quoted(name, mark) for name in names) + "\n").encode())
+        labels: dict[Any, bytes] = {}
 
         def write(block: Predictions) -> None:
-            columns = [block.labels.tolist()]
+            for label in set(block.labels.tolist()) - labels.keys():
+                labels[label] = quoted(str(label), mark).encode()
+            columns = [[labels[label] for label in block.labels.tolist()]]
             if block.ids is not None:
-                missing = pandas().isna(block.ids)
-                columns.insert(0, np.where(missing, "", block.ids).tolist())
+                texts = np.where(pandas().isna(block.ids), "", block.ids).tolist()
+                columns.insert(0, [(quoted(text, mark) + mark).encode() for text in texts])
             if block.probabilities is not None:
-                columns += decimals(block.probabilities).T.tolist()
-            rows.writerows(zip(*columns, strict=True))
+                columns.append(decimals(block.probabilities, mark))
+            rows = map(b"".join, zip(*columns, strict=True))
+            file.writelines(row + b"\n" for row in rows)
 
         yield write
+
+
+def quoted(text: str, delimiter: str) -> str:
+    """A cell of a text file."""
+    if any(mark in text for mark in (delimiter, '"', "\n", "\r")):
+        return '"' + text.replace('"', '""') + '"'
+    return text
+
+
+def decimals(probabilities: NDArray[np.float64], delimiter: str) -> list[bytes]:
+    """Rows of numbers from 0 to 1 with six decimals, each after a delimiter.
+
+    Made digit by digit for all numbers at once: formatting each would take longer than all the rest.
+    """
+    left = np.rint(probabilities * 10**_DECIMALS).astype(np.uint32)
+    cells = np.empty((*left.shape, _DECIMALS + 3), np.uint8)
+    cells[..., 0], cells[..., 2] = ord(delimiter), ord(".")
+    for place in (*range(_DECIMALS + 2, 2, -1), 1):
+        tens = left // np.uint32(10)
+        cells[..., place] = left - np.uint32(10) * tens + ord("0")
+        left = tens
+    rows: list[bytes] = cells.reshape(len(cells), -1).view(f"S{cells[0].size}")[:, 0].tolist()
+    return rows
 
 
 @contextmanager
