@@ -49,7 +49,7 @@ class Console:
         from tqdm import tqdm
 
         if sys.stderr.isatty() or self.quiet:
-            style = {"unit_scale": True, "leave": False, "disable": self.quiet}
+            style = {"unit_scale": total is None, "leave": False, "disable": self.quiet}
             return tqdm(total=total, unit=unit, desc=label, **style)
         return _Lines(unit, label)
 
