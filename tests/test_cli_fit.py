@@ -1,4 +1,5 @@
 import json
+import re
 import sys
 
 import numpy as np
@@ -70,7 +71,7 @@ def test_fit_prints_accuracy_size_and_time_and_saves(here, capsys, load):
     )
     assert float(accuracy.split()[1]) > 0.9
     assert "rows (held out); always the most frequent class: 0." in accuracy
-    assert "neurons (readout design), fitted in" in network
+    assert re.fullmatch(r"network: .* neurons \((readout|blob) design\), fitted in [0-9.]+ s", network)
     assert saved.startswith("saved:    data.model (")
     model = ffmlp.load("data.model")
     assert (model.predict(frame.drop(columns="species")) == frame["species"]).mean() > 0.95

@@ -209,6 +209,9 @@ class TextTable:
         except (errors.ParserError, errors.ParserWarning, UnicodeDecodeError, ValueError) as error:
             if isinstance(error, _LocatedError):
                 raise
+            # What pandas makes of Ctrl-C while it reads; errors of reading itself come through.
+            if "Calling read(nbytes) on source failed" in str(error):
+                raise KeyboardInterrupt from error
             self._complain(kinds, error)
             raise ValueError(f"{self.path} cannot be read: {error}") from error
 
