@@ -25,7 +25,7 @@ class Missing:
             raise ModuleNotFoundError(name)
 sys.meta_path.insert(0, Missing())
 import ffmlp, ffmlp.attacks, ffmlp.backprop, ffmlp.benchmark_report, ffmlp.cli, ffmlp.datasets
-import ffmlp.export, ffmlp.gallery, ffmlp.pages, ffmlp.plots
+import ffmlp.export, ffmlp.gallery, ffmlp.model_figures, ffmlp.pages, ffmlp.plots, ffmlp.predictions
 from sklearn.datasets import load_iris
 X, y = load_iris(return_X_y=True)
 print(ffmlp.FFMLPClassifier().fit(X, y).network_.layer_sizes)

@@ -28,6 +28,8 @@ th:first-child, td:first-child { position: sticky; left: 0; background: #fff; fo
   white-space: nowrap }
 th:first-child { background: #eef3f7 }
 .notes { font-size: .85rem; color: #333; overflow-wrap: anywhere }
+summary { cursor: pointer; padding: .3rem 0 }
+pre { font-size: .8rem; overflow-x: auto; background: #f6f8fa; padding: .8rem; margin: .2rem 0 1rem }
 figure { margin: 2rem 0; overflow-x: auto }
 img { max-width: 100%; height: auto }
 figcaption { max-width: 48rem; font-size: .95rem }
@@ -44,13 +46,17 @@ figcaption { max-width: 48rem; font-size: .95rem }
 
 @dataclass(frozen=True)
 class Table:
-    """A title, a sentence or two, a header, lines of text, and notes to stand below."""
+    """A title, a sentence or two, a header, lines of text, and notes to stand below.
+
+    ``details`` are titles and texts whose line breaks and spaces matter, to be opened one by one.
+    """
 
     title: str
     text: str
     header: Sequence[str]
     lines: Sequence[Sequence[str]]
     notes: Sequence[str] = ()
+    details: Sequence[tuple[str, str]] = ()
 
 
 @dataclass(frozen=True)
@@ -74,6 +80,7 @@ def to_markdown(
         parts.append(f"## {table.title}\n\n{table.text}\n\n{grid}\n")
         if table.notes:
             parts.append("\n".join(f"- {note}" for note in table.notes) + "\n")
+        parts += [f"**{title}**\n\n```text\n{text}\n```\n" for title, text in table.details]
         for picture in _beside(table, pictures):
             link = f"{picture.path.parent.name}/{picture.path.name}"
             parts.append(f"![{picture.title}]({link})\n\n**{picture.title}.** {picture.caption}\n")
@@ -120,6 +127,10 @@ def _section(number: int, table: Table, pictures: Sequence[Picture]) -> str:
         f'<section id="part-{number}"><h2>{escape(table.title)}</h2><p>{escape(table.text)}</p>'
         f'<div class="grid"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
         + (f'<ul class="notes">{notes}</ul>' if notes else "")
+        + "".join(
+            f"<details><summary>{escape(title)}</summary><pre>{escape(text)}</pre></details>"
+            for title, text in table.details
+        )
         + "".join(map(_figure, pictures))
         + "</section>"
     )

@@ -10,7 +10,8 @@ import io
 import json
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any, TypeVar
@@ -32,14 +33,30 @@ def claim(folder: Path, settings: Any) -> None:
 
 def write_whole(path: Path, content: bytes) -> None:
     """Write a file whole or not at all."""
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    with whole_file(path) as temporary:
+        temporary.write_bytes(content)
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[Path]:
+    """A file to write to, which becomes ``path`` if all goes well and vanishes if not."""
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    os.close(descriptor)
+    temporary = Path(name)
     try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-        Path(temporary).replace(path)
+        yield temporary
+        temporary.chmod(0o666 & ~_umask())  # temporary files are for their owner only
+        temporary.replace(path)
     except BaseException:
-        Path(temporary).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
+
+
+def _umask() -> int:
+    """Which permissions new files do not get; it can be read by setting it only."""
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
 
 
 def write_records(path: Path, records: Sequence[Any], kind: type[Any]) -> None:

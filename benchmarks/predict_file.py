@@ -1,0 +1,121 @@
+"""How fast ``ffmlp predict`` is on a large CSV file, beside reading that file with pandas alone.
+
+    python benchmarks/predict_file.py --rows 1000000
+
+Each line is a fresh process. "work" is without imports and loading the model, "whole" is the command
+from start to end; both are the best of some runs, because other programs can only make it slower.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import perf_counter
+
+N_COLUMNS = 20
+N_TRAINED = 5000
+READ = """
+import sys, json
+import pandas
+from time import perf_counter
+start = perf_counter()
+pandas.read_csv(sys.argv[1])
+print(json.dumps({"seconds": perf_counter() - start}))
+"""
+# In a process of its own: what a child is measured with starts with the memory of its parent.
+WRITE = """
+import sys
+import numpy as np, pandas as pd
+folder, n_rows, n_columns, n_trained = sys.argv[1], *map(int, sys.argv[2:])
+X = np.random.default_rng(0).normal(size=(n_rows, n_columns))
+y = (X[:, 0] * X[:, 1] + X[:, 2] > 0).astype(int) + (X[:, 3] > 1)
+frame = pd.DataFrame(X.round(6), columns=[f"f{number}" for number in range(n_columns)])
+frame.to_csv(f"{folder}/new.csv", index=False)
+trained = frame.head(n_trained).assign(label=np.array(["no", "yes", "very"])[y[:n_trained]])
+trained.to_csv(f"{folder}/train.csv", index=False)
+"""
+MODELS = {
+    "region, 2 blobs": ["--design", "region", "--n-components", "2"],
+    "blob, 2 blobs": ["--design", "blob", "--n-components", "2"],
+    "readout, 2 blobs": ["--design", "readout", "--n-components", "2"],
+    "readout (default)": [],
+}
+
+
+@dataclass(frozen=True)
+class Run:
+    """Seconds of work, of the whole process, of its processors; peak memory in MB."""
+
+    work: float
+    whole: float
+    cpu: float
+    memory: float
+
+
+def measured(arguments: list[str], repeats: int) -> Run:
+    """The fastest of some runs of a Python command that prints JSON with its seconds."""
+    runs = []
+    for _ in range(repeats):
+        start = perf_counter()
+        process = subprocess.Popen([sys.executable, *arguments], stdout=subprocess.PIPE)
+        assert process.stdout is not None
+        work = json.loads(process.stdout.read())["seconds"]
+        _, status, usage = os.wait4(process.pid, 0)
+        if status:
+            raise SystemExit(f"{arguments} failed")
+        cpu = usage.ru_utime + usage.ru_stime
+        runs.append(Run(work, perf_counter() - start, cpu, usage.ru_maxrss / 1000))
+    return min(runs, key=lambda run: run.work)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--repeats", type=int, default=3)
+    options = parser.parse_args()
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        sizes = [str(size) for size in (options.rows, N_COLUMNS, N_TRAINED)]
+        subprocess.run([sys.executable, "-c", WRITE, name, *sizes], check=True)
+        data = str(folder / "new.csv")
+        print(f"{options.rows} rows × {N_COLUMNS} columns, {os.cpu_count()} processors\n")
+        print("| | hyperplanes | work, s | of pandas | whole, s | processor, s | memory, MB |")
+        print("|---|---|---|---|---|---|---|")
+        alone = measured(["-c", READ, data], options.repeats)
+        print(line("pandas.read_csv alone", "", alone, alone))
+        ffmlp = ["-m", "ffmlp.cli"]
+        for model, choices in MODELS.items():
+            path = str(folder / "model")
+            fit = [
+                "fit",
+                str(folder / "train.csv"),
+                "--target",
+                "label",
+                "-o",
+                path,
+                "--force",
+                "--json",
+            ]
+            made = subprocess.run(
+                [sys.executable, *ffmlp, *fit, *choices], check=True, capture_output=True, text=True
+            )
+            planes = str(json.loads(made.stdout)["layers"][1] // 2)
+            for proba in ([], ["--proba"]):
+                predict = ["predict", path, data, "-o", str(folder / "out.csv"), "--force", "--json"]
+                run = measured([*ffmlp, *predict, *proba], options.repeats)
+                print(line(" ".join([model, *proba]), planes, run, alone), flush=True)
+
+
+def line(name: str, planes: str, run: Run, alone: Run) -> str:
+    cells = (f"{run.work:.2f}", f"{run.work / alone.work:.1f}×", f"{run.whole:.2f}", f"{run.cpu:.2f}")
+    return f"| {name} | {planes} | {' | '.join(cells)} | {run.memory:.0f} |"
+
+
+if __name__ == "__main__":
+    main()

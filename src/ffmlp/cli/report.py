@@ -1,0 +1,67 @@
+"""``ffmlp report``: a page about a model and a data file."""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from ffmlp.cli.console import Console, add_dialect, add_output, check_output, counted, dialect, need
+from ffmlp.cli.predict import column_notes
+from ffmlp.tables import open_table
+
+HELP = "write a page about a model: design, rules, accuracy, importance, doubts"
+EXAMPLE = "ffmlp report iris.model iris.csv -o report.html"
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of this command."""
+    parser.add_argument("model", type=Path, metavar="MODEL", help="a model file")
+    parser.add_argument("data", type=Path, metavar="DATA", help="rows, best with their classes")
+    add_output(parser, "PAGE", "the HTML page to write; it needs no other file")
+    add_dialect(parser)
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+    parser.add_argument("--quiet", action="store_true", help="print errors only")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Assess, draw and write."""
+    need("report", "pandas", "tqdm", "skops", "matplotlib")
+    check_output(options.output, options.force)
+    from threadpoolctl import threadpool_limits
+
+    from ffmlp import model_figures, model_report
+    from ffmlp.assessment import Importance, Movers, read_rows
+    from ffmlp.pages import to_html
+    from ffmlp.records import write_whole
+    from ffmlp.tabular import TableModel
+
+    console = Console.of(options)
+    model = TableModel.load(options.model)
+    table = open_table(options.data, dialect(options, model.dialect))
+    for note in column_notes(table, model, model.id_column):
+        console.note(note)
+    with (
+        console.bar(4, "part", "reporting") as bar,
+        threadpool_limits(1),
+        TemporaryDirectory() as folder,
+        warnings.catch_warnings(),
+    ):
+        warnings.simplefilter("ignore", UserWarning)  # of categories that the model has never seen
+        rows = read_rows(model, table)
+        bar.update()
+        assessed = Movers.of(model, rows), Importance.of(model, rows)
+        bar.update()
+        tables = model_report.tables(model, rows, *assessed, options.data)
+        bar.update()
+        pictures = model_figures.draw(model, rows, *assessed, Path(folder))
+        title, text = model_report.introduction(model, options.model)
+        page = to_html(title, text, tables, pictures)
+    write_whole(options.output, page.encode())
+    console.say(f"{options.output}: {counted(len(rows.X), 'row')}, {len(page) / 1e6:.1f} MB")
+    accuracy = None
+    if rows.labelled.any():
+        accuracy = float((rows.predicted == rows.truth)[rows.labelled].mean())
+    console.result({"page": str(options.output), "rows": len(rows.X), "accuracy": accuracy})
+    return 0

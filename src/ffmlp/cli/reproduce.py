@@ -1,0 +1,76 @@
+"""``ffmlp reproduce``: the paper's experiments, run again."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import warnings
+from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
+
+from sklearn.exceptions import ConvergenceWarning
+
+from ffmlp.paper import ROWS, ROWS_BY_KEY
+
+HELP = "run the paper's experiments again and set its numbers beside ours"
+EXAMPLE = "ffmlp reproduce --quick"
+INTERRUPTED = "the same command goes on where it stopped"
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of this command."""
+    parser.add_argument("--out", type=Path, default=Path("reproduction"), help="folder to write to")
+    parser.add_argument("--rows", nargs="+", metavar="ROW", help="some rows only, such as iris xor")
+    parser.add_argument("--splits", type=int, help="random splits of each set (20; 5 for training)")
+    parser.add_argument("--quick", action="store_true", help="three splits, one for training")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--pima", metavar="CSV", help="the Pima set as a file")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run, draw and report."""
+    unknown = [key for key in options.rows or () if key not in ROWS_BY_KEY]
+    if unknown:
+        raise ValueError(f"unknown row {unknown[0]!r}. Known: {', '.join(ROWS_BY_KEY)}.")
+    if options.splits is not None and options.splits < 1:
+        raise ValueError(f"--splits must be at least 1, got {options.splits}.")
+    for extra in ("torch", "tqdm", "matplotlib"):  # told before anything is written
+        if find_spec(extra) is None:
+            raise ImportError(f"reproduce needs {extra}: pip install 'ffmlp[reproduce]'")
+    import torch  # noqa: F401  (so that the limit of threads is its limit, too)
+    from threadpoolctl import threadpool_limits
+    from tqdm import tqdm
+
+    from ffmlp import gallery, pages, report
+    from ffmlp.experiments import Settings, n_runs, reproduce
+    from ffmlp.records import write_whole
+
+    settings = Settings(options.seed, pima_path=options.pima)
+    if options.quick:
+        settings = Settings.quick(options.seed, options.pima)
+    if options.splits is not None:
+        trained = min(options.splits, settings.n_trained_splits)
+        settings = replace(settings, n_splits=options.splits, n_trained_splits=trained)
+    rows = [row for row in ROWS if options.rows is None or row.key in options.rows]
+    done = {path.stem for path in (options.out / "runs").glob("*.csv")}
+    total = sum(n_runs(row, settings) for row in rows if row.key not in done)
+    total += gallery.n_undrawn(rows, options.out / "figures")
+    # Problems this small gain nothing from more threads, and suffer when other programs run.
+    with tqdm(total=total, unit="step") as bar, threadpool_limits(1), warnings.catch_warnings():
+        # That a peer stops at its limit of iterations is part of what is compared.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        runs, missing = reproduce(rows, settings, options.out, lambda run: bar.update())
+        shown = [row for row in rows if row.key not in missing]
+        folder = options.out / "figures"
+        pictures = gallery.draw(shown, settings, folder, lambda picture: bar.update())
+    content = report.TITLE, report.introduction(runs), report.tables(runs, missing), pictures
+    write_whole(options.out / "report.md", pages.to_markdown(*content).encode())
+    write_whole(options.out / "report.html", pages.to_html(*content).encode())
+    for key, reason in missing.items():
+        print(f"{key} is missing: {reason}", file=sys.stderr)
+    print(
+        f"{len(runs)} runs and {len(pictures)} figures: {options.out / 'report.html'}, report.md and "
+        "runs.csv"
+    )
+    return 0

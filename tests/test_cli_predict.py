@@ -1,0 +1,252 @@
+import csv
+import gzip
+import json
+import os
+import signal
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from time import sleep
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+
+import ffmlp
+from ffmlp.cli import main
+from ffmlp.predictions import _predicted, decimals
+
+pd = pytest.importorskip("pandas")
+pytest.importorskip("tqdm")
+pytest.importorskip("skops")
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """A folder with a model of Iris with a category more, and its table."""
+    folder = tmp_path_factory.mktemp("trained")
+    data = load_iris(as_frame=True)
+    frame = data.data.set_axis(["a", "b", "c", "d"], axis=1)
+    frame = frame.assign(size=np.where(data.data.iloc[:, 0] > 5.8, "large", "small"))
+    frame["flower"] = [f"flower {number}, iris" for number in range(len(frame))]
+    frame["species"] = data.target_names[data.target]
+    frame.to_csv(folder / "iris.csv", index=False)
+    arguments = ["--target", "species", "--id", "flower", "-o", str(folder / "iris.model"), "--quiet"]
+    assert main(["fit", str(folder / "iris.csv"), *arguments]) == 0
+    return folder, frame.drop(columns="species")
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def predict(trained, *arguments):
+    return main(["predict", str(trained[0] / "iris.model"), *map(str, arguments)])
+
+
+def test_predictions_are_those_of_the_model_whatever_the_size_of_blocks(trained, here, capsys):
+    folder, frame = trained
+    frame.to_csv("new.csv", index=False)
+    model = ffmlp.load(folder / "iris.model")
+    probability = model.predict_proba(frame.drop(columns="flower"))
+    for rows in ("1", "7", "150", "1000"):
+        assert (
+            predict(trained, "new.csv", "-o", "o.csv", "--proba", "--block-rows", rows, "--force") == 0
+        )
+        captured = capsys.readouterr()
+        assert captured.err == ""
+        assert captured.out.startswith("o.csv: 150 rows in ")
+        out = pd.read_csv("o.csv")
+        assert out.columns.tolist() == [
+            "flower", "predicted_species", "probability_setosa", "probability_versicolor",
+            "probability_virginica",
+        ]  # fmt: skip
+        assert out["flower"].tolist() == frame["flower"].tolist()
+        assert out["predicted_species"].tolist() == model.classes_[probability.argmax(axis=1)].tolist()
+        np.testing.assert_allclose(out.iloc[:, 2:], probability, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["o.tsv", "o.csv.gz", "o.parquet"])
+def test_kinds_of_output(trained, here, name):
+    if name == "o.parquet":
+        pytest.importorskip("pyarrow")
+    trained[1].to_csv("new.csv", index=False)
+    assert predict(trained, "new.csv", "-o", "o.csv") == 0
+    assert predict(trained, "new.csv", "-o", name) == 0
+    read = {"o.tsv": lambda path: pd.read_csv(path, sep="\t"), "o.parquet": pd.read_parquet}
+    pd.testing.assert_frame_equal(read.get(name, pd.read_csv)(name), pd.read_csv("o.csv"))
+
+
+def test_compressed_and_parquet_input_give_the_same(trained, here):
+    frame = trained[1]
+    frame.to_csv("new.csv", index=False)
+    (here / "new.csv.gz").write_bytes(gzip.compress((here / "new.csv").read_bytes()))
+    sources = ["new.csv", "new.csv.gz"]
+    if pytest.importorskip("pyarrow"):
+        frame.to_parquet("new.parquet")
+        sources.append("new.parquet")
+    outputs = []
+    for source in sources:
+        assert predict(trained, source, "-o", "o.csv", "--force") == 0
+        outputs.append((here / "o.csv").read_bytes())
+    assert outputs[0] == outputs[1] == outputs[-1]
+
+
+def test_extra_and_reordered_columns_are_told_apart(trained, here, capsys):
+    frame = trained[1].drop(columns="flower")
+    frame.to_csv("plain.csv", index=False)
+    assert predict(trained, "plain.csv", "-o", "plain.out.csv") == 0
+    assert capsys.readouterr().err == ""
+    frame.assign(more=1, most=2).to_csv("extra.csv", index=False)
+    assert predict(trained, "extra.csv", "-o", "extra.out.csv", "--json") == 0
+    captured = capsys.readouterr()
+    assert captured.err == "note: extra.csv: columns 'more', 'most' not used by the model.\n"
+    result = json.loads(captured.out)
+    assert (result["rows"], result["columns"]) == (150, ["predicted_species"])
+    frame[["size", "d", "c", "b", "a"]].to_csv("order.csv", index=False)
+    assert predict(trained, "order.csv", "-o", "order.out.csv") == 0
+    assert capsys.readouterr().err == (
+        "note: order.csv: columns in another order than the model's; they go by name.\n"
+    )
+    plain = (here / "plain.out.csv").read_bytes()
+    assert (here / "extra.out.csv").read_bytes() == (here / "order.out.csv").read_bytes() == plain
+
+
+def test_unknown_categories_and_missing_values_are_predicted(trained, here):
+    frame = trained[1].copy()
+    frame.loc[0, "size"] = "huge"
+    frame.loc[1, "a"] = np.nan
+    frame.loc[2, ["size", "b"]] = np.nan
+    frame.to_csv("new.csv", index=False)
+    assert predict(trained, "new.csv", "-o", "o.csv") == 0
+    assert pd.read_csv("o.csv")["predicted_species"].isin(["setosa", "versicolor", "virginica"]).all()
+
+
+def test_another_id_column_is_kept_as_it_is_written(trained, here):
+    trained[1].assign(code=[f"{row:05d}" for row in range(150)]).to_csv("new.csv", index=False)
+    assert predict(trained, "new.csv", "-o", "o.csv", "--id", "code") == 0
+    assert (here / "o.csv").read_text().splitlines()[:2] == ["code,predicted_species", "00000,setosa"]
+
+
+ROW = "a,b,c,d,size\n5,3,1.4,0.2,small\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "arguments", "message"),
+    [
+        ("a,b,size\n1,2,small\n", [], "new.csv lacks columns 'c', 'd' of the model. It has 'a', 'b', "),
+        (ROW + "1,2,x,4,small\n", [], "new.csv, line 3, column 3 ('c'): a number is needed, got 'x'."),
+        (ROW + "1,2,inf,4,small\n", [], "new.csv, line 3, column 3 ('c'): numbers must be finite"),
+        (ROW + "1,2,3\n", [], "new.csv, line 3: the header has 5 columns, this line has 3."),
+        (ROW, ["--id", "code"], "new.csv has no column 'code' (--id). Columns: a, b, c, d, size."),
+        (ROW, ["--id", "a"], "--id 'a' is a feature of the model."),
+        (ROW, ["--block-rows", "0"], "--block-rows must be at least 1, got 0."),
+        (ROW, ["-o", "o.xlsx"], "o.xlsx: predictions are written to .csv, .tsv"),
+        (ROW, ["-o", "new.csv"], "new.csv is there already. Choose another name, or add --force."),
+    ],
+)  # fmt: skip
+def test_wrong_input_is_one_line_with_exit_code_2(trained, here, capsys, content, arguments, message):
+    (here / "new.csv").write_text(content)
+    assert predict(trained, "new.csv", "-o", "o.csv", *arguments) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+    assert [path.name for path in here.iterdir()] == ["new.csv"]
+    assert (here / "new.csv").read_text() == content
+
+
+@pytest.mark.parametrize("content", [b"", b"no model", None])
+def test_what_is_no_model_is_refused(here, capsys, content):
+    (here / "new.csv").write_text(ROW)
+    if content is not None:
+        (here / "m.model").write_bytes(content)
+    assert main(["predict", "m.model", "new.csv", "-o", "o.csv"]) == 2
+    assert capsys.readouterr().err.startswith("ffmlp: m.model")
+
+
+def test_an_error_in_a_late_block_leaves_no_file_and_the_old_one_as_it_was(trained, here, capsys):
+    frame = trained[1].astype({"c": object})
+    frame.loc[140, "c"] = "x"
+    frame.to_csv("new.csv", index=False)
+    (here / "o.csv").write_text("old")
+    assert predict(trained, "new.csv", "-o", "o.csv", "--block-rows", "10", "--force") == 2
+    assert "new.csv, line 142, column 3 ('c')" in capsys.readouterr().err
+    assert sorted(path.name for path in here.iterdir()) == ["new.csv", "o.csv"]
+    assert (here / "o.csv").read_text() == "old"
+
+
+def test_ctrl_c_in_a_block_leaves_no_file(trained, here, capsys, monkeypatch):
+    trained[1].to_csv("new.csv", index=False)
+    calls = []
+
+    def interrupted(*arguments):
+        calls.append(arguments)
+        if len(calls) == 4:
+            raise KeyboardInterrupt
+        return _predicted(*arguments)
+
+    monkeypatch.setattr("ffmlp.predictions._predicted", interrupted)
+    assert predict(trained, "new.csv", "-o", "o.csv", "--block-rows", "10") == 130
+    assert capsys.readouterr().err == "ffmlp: interrupted; nothing was written.\n"
+    assert [path.name for path in here.iterdir()] == ["new.csv"]
+
+
+def test_ctrl_c_from_outside_ends_with_130_and_leaves_no_file(trained, here):
+    block = trained[1].to_csv(index=False)
+    header, rows = block.split("\n", 1)
+    with (here / "long.csv").open("w") as file:
+        file.write(header + "\n")
+        for _ in range(4000):
+            file.write(rows)
+    command = [sys.executable, "-m", "ffmlp.cli", "predict", str(trained[0] / "iris.model"), "long.csv"]
+    environment = {**os.environ, "PYTHONPATH": str(Path(ffmlp.__file__).parents[1])}
+    process = subprocess.Popen([*command, "-o", "o.csv"], stderr=subprocess.PIPE, env=environment)
+    while process.poll() is None and len(list(here.iterdir())) == 1:
+        sleep(0.05)
+    assert process.poll() is None  # it is writing now
+    process.send_signal(signal.SIGINT)
+    assert process.wait(60) == 130
+    assert process.stderr.read() == b"ffmlp: interrupted; nothing was written.\n"
+    assert [path.name for path in here.iterdir()] == ["long.csv"]
+
+
+def test_a_model_without_a_table_goes_by_its_feature_names(trained, here):
+    data = load_iris(as_frame=True)
+    ffmlp.FFMLPClassifier(design="blob", random_state=0).fit(data.data, data.target).save("m.model")
+    data.data.to_csv("new.csv", index=False)
+    assert main(["predict", "m.model", "new.csv", "-o", "o.csv"]) == 0
+    assert (pd.read_csv("o.csv")["predicted_class"] == data.target).mean() > 0.9
+    ffmlp.FFMLPClassifier(design="blob").fit(*load_iris(return_X_y=True)).save("n.model")
+    assert main(["predict", "n.model", "new.csv", "-o", "p.csv"]) == 2
+
+
+def test_decimals_are_those_of_plain_formatting():
+    values = np.concatenate([np.random.default_rng(0).random(500), [0, 1, 0.5, 1e-7, 4e-7, 0.9999999]])
+    rows = values.reshape(-1, 2)
+    assert decimals(rows, ";") == [f";{one:.6f};{two:.6f}".encode() for one, two in rows]
+
+
+def test_text_files_are_quoted_where_needed(trained, here):
+    frame = trained[1].head(3).assign(flower=['a "b"', "c,d\ne", None])
+    frame.to_csv("new.csv", index=False)
+    for name, delimiter in (("o.csv", ","), ("o.tsv", "\t")):
+        assert predict(trained, "new.csv", "-o", name) == 0
+        with (here / name).open(newline="") as file:
+            rows = list(csv.reader(file, delimiter=delimiter))
+        assert rows[0] == ["flower", "predicted_species"]
+        assert [row[0] for row in rows[1:]] == ['a "b"', "c,d\ne", ""]
+
+
+def test_a_file_without_rows_is_told(trained, here, capsys):
+    (here / "new.csv").write_text("a,b,c,d,size\n")
+    sources = ["new.csv"]
+    if find_spec("pyarrow"):
+        trained[1].head(0).to_parquet("new.parquet")
+        sources.append("new.parquet")
+    for source in sources:
+        assert predict(trained, source, "-o", "o.csv") == 2
+        assert f"{source} has a header, but no rows." in capsys.readouterr().err
+        assert not (here / "o.csv").exists()

@@ -1,0 +1,184 @@
+import json
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+
+import ffmlp
+from ffmlp.assessment import Importance, Movers, Reliability, Rows, confusion, read_rows
+from ffmlp.cli import COMMANDS, main
+from ffmlp.tables import open_table
+from ffmlp.tabular import TableModel
+
+pd = pytest.importorskip("pandas")
+pytest.importorskip("tqdm")
+pytest.importorskip("skops")
+
+
+@pytest.fixture(scope="module")
+def iris(tmp_path_factory):
+    """A folder with a table of Iris with a category and some missing cells, and a model of it."""
+    folder = tmp_path_factory.mktemp("iris")
+    data = load_iris(as_frame=True)
+    frame = data.data.set_axis(["sepal length", "sepal width", "petal length", "petal width"], axis=1)
+    frame["size"] = np.where(frame["sepal length"] > 5.8, "large & <wide>", "small")
+    frame["species"] = data.target_names[data.target]
+    frame.loc[[3, 77], "petal width"] = np.nan
+    frame.to_csv(folder / "iris.csv", index=False)
+    arguments = ["--target", "species", "--design", "blob", "-o", str(folder / "iris.model"), "--quiet"]
+    assert main(["fit", str(folder / "iris.csv"), *arguments]) == 0
+    return folder
+
+
+@pytest.fixture
+def here(iris, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+class _Page(HTMLParser):
+    """Whatever a browser would fetch, and which elements are left open."""
+
+    def __init__(self):
+        super().__init__()
+        self.fetched, self.open = [], []
+
+    def handle_starttag(self, tag, attributes):
+        self.fetched += [
+            value for name, value in attributes if name in ("src", "href", "srcset", "data")
+        ]
+        if tag not in ("meta", "img", "br"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+SECTIONS = [
+    "The data", "What was designed, and why", "What the neurons stand for",
+    "Right and wrong predictions", "Are the probabilities right?", "Which columns matter",
+    "The least certain rows",
+]  # fmt: skip
+
+
+def test_report_is_one_page_that_fetches_nothing(iris, here, capsys):
+    pytest.importorskip("matplotlib")
+    files = [str(iris / "iris.model"), str(iris / "iris.csv")]
+    assert main(["report", *files, "-o", "r.html", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["rows"] == 150
+    text = (here / "r.html").read_text(encoding="utf-8")
+    page = _Page()
+    page.feed(text)
+    assert page.open == []
+    assert all(link.startswith(("#part-", "data:image/png;base64,")) for link in page.fetched)
+    assert not re.search(r"@import|url\(|<script|<link", text)
+    assert re.findall(r"<h2>(.*?)</h2>", text) == ["Contents", *SECTIONS]
+    assert text.count("<img") == 5
+    assert text.count("<details>") == 12  # two on the design, ten on rows
+    assert "large &amp; &lt;wide&gt;" in text
+    assert "it may know these rows" in text
+    assert main(["report", *files, "-o", "r.html"]) == 2
+    assert "r.html is there already" in capsys.readouterr().err
+
+
+def test_report_without_the_truth_says_so(iris, here):
+    pytest.importorskip("matplotlib")
+    pd.read_csv(iris / "iris.csv").drop(columns="species").to_csv("new.csv", index=False)
+    assert main(["report", str(iris / "iris.model"), "new.csv", "-o", "r.html"]) == 0
+    text = (here / "r.html").read_text(encoding="utf-8")
+    shown = [title for title in SECTIONS if title not in (SECTIONS[3], SECTIONS[4])]
+    assert re.findall(r"<h2>(.*?)</h2>", text) == ["Contents", *shown]
+    assert "It has no column &#x27;species&#x27;" in text
+    (here / "empty.csv").write_text("sepal length,sepal width,petal length,petal width,size\n")
+    assert main(["report", str(iris / "iris.model"), "empty.csv", "-o", "s.html"]) == 2
+    assert not (here / "s.html").exists()
+
+
+def test_assessment_against_plain_counting(iris):
+    model = TableModel.load(iris / "iris.model")
+    rows = read_rows(model, open_table(iris / "iris.csv"))
+    predicted = [model.classifier.classes_[number] for number in rows.predicted]
+    truth = pd.read_csv(iris / "iris.csv")["species"].tolist()
+    counts = confusion(rows)
+    for i, true_class in enumerate(model.classifier.classes_):
+        for j, said in enumerate(model.classifier.classes_):
+            pairs = zip(truth, predicted, strict=True)
+            assert counts[i, j] == sum(pair == (true_class, said) for pair in pairs)
+    importance = Importance.of(model, rows)
+    assert set(importance.columns[:2]) == {"petal length", "petal width"}
+    assert (np.diff(importance.losses) <= 0).all()
+    movers = Movers.of(model, rows)
+    assert movers.effects.shape == (len(model.classifier.hyperplanes_), 6)
+    assert (np.diff(movers.moves[movers.order]) <= 0).all()
+
+
+def test_reliability_of_known_bins():
+    top = np.array([0.55, 0.55, 0.95, 0.95, 0.95, 0.6])
+    truth = np.array([0, 1, 0, 0, 1, -1])
+    rows = Rows(pd.DataFrame({"x": top}), np.column_stack([top, 1 - top]), truth, True)
+    found = Reliability.of(rows)
+    np.testing.assert_allclose(found.confidence, [0.55, 0.95])
+    np.testing.assert_allclose(found.accuracy, [1 / 2, 2 / 3])
+    assert found.counts.tolist() == [2, 3]
+    assert found.error == pytest.approx((2 * 0.05 + 3 * (0.95 - 2 / 3)) / 5)
+
+
+def test_explain_prints_the_page_of_a_row(iris, here, capsys):
+    files = [str(iris / "iris.model"), str(iris / "iris.csv")]
+    assert main(["explain", *files, "--row", "71", "1"]) == 0
+    out = capsys.readouterr().out
+    model = TableModel.load(iris / "iris.model")
+    frame = pd.read_csv(iris / "iris.csv")[model.columns]
+    pages = model.classifier.explain(model.inputs(frame.iloc[[70, 0]]))
+    assert out == "\n".join(
+        f"Row {row} of {files[1]}\n\n{page}\n" for row, page in zip((71, 1), pages, strict=True)
+    )
+    assert main(["explain", *files, "--row", "71", "--counterfactual", "--json"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)["rows"]
+    assert row["row"] == 71
+    assert row["label"] != row["counterfactual"]["label"]
+    assert main(["explain", *files, "--row", "151"]) == 2
+    assert "iris.csv has 150 rows, there is no row 151." in capsys.readouterr().err
+    assert main(["explain", *files, "--row", "0"]) == 2
+    assert "--row counts from 1, got 0." in capsys.readouterr().err
+
+
+def test_inspect_tells_what_a_model_is(iris, capsys):
+    path = iris / "iris.model"
+    assert main(["inspect", str(path)]) == 0
+    out = capsys.readouterr().out
+    assert "target:     species" in out
+    assert "classes:    setosa (50 rows), versicolor (50 rows), virginica (50 rows)" in out
+    assert "numbers:    sepal length, sepal width, petal length, petal width" in out
+    assert "categories: size" in out
+    assert out.rstrip().endswith(str(ffmlp.load(path)[-1].selection_))
+    assert main(["inspect", str(path), "--json"]) == 0
+    values = json.loads(capsys.readouterr().out)
+    assert values["layers"] == list(ffmlp.load(path)[-1].network_.layer_sizes)
+    assert values["labels"] == ["setosa", "versicolor", "virginica"]
+    assert len(values["tried"]) == len(ffmlp.load(path)[-1].selection_.plans)
+
+
+def test_help_shows_every_command_with_an_example_and_the_exit_codes(capsys):
+    with pytest.raises(SystemExit) as done:
+        main(["--help"])
+    assert done.value.code == 0
+    page = capsys.readouterr().out
+    for modules in COMMANDS.values():
+        for name, module in modules.items():
+            assert f"  {name} " in page
+            assert f"$ ffmlp {name} " in page
+            with pytest.raises(SystemExit):
+                main([name, "--help"])
+            assert module.EXAMPLE in " ".join(capsys.readouterr().out.split())
+    assert all(code in page for code in ("  0    ", "  2    ", "  130  "))
+    assert max(map(len, page.splitlines())) <= 90
+
+
+@pytest.mark.parametrize("arguments", [[], ["mars"], ["fit"], ["predict", "m"]])
+def test_wrong_commands_exit_with_2(arguments, capsys):
+    with pytest.raises(SystemExit) as done:
+        main(arguments)
+    assert done.value.code == 2

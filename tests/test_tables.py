@@ -1,0 +1,168 @@
+import bz2
+import gzip
+import lzma
+
+import numpy as np
+import pytest
+
+from ffmlp.columns import infer
+from ffmlp.tables import Dialect, open_table
+
+pd = pytest.importorskip("pandas")
+
+
+@pytest.fixture
+def file(tmp_path):
+    def write(content, name="t.csv"):
+        path = tmp_path / name
+        path.write_bytes(content)
+        return path
+
+    return write
+
+
+def columns_and_rows(path, categorical=(), dialect=Dialect(), n_rows=2):  # noqa: B008
+    """What the columns are, and the rows from blocks so small that some rows are in later ones."""
+    table = open_table(path, dialect)
+    columns = infer(table, categorical, ())
+    return columns, pd.concat(table.blocks(n_rows, columns.kinds)).to_dict("list")
+
+
+def test_numbers_and_categories_of_a_file_from_a_spreadsheet(file):
+    content = (
+        b'\xef\xbb\xbfa,"b",c\r\n1,x,TRUE\r\n\r\n2.5e1,"y\r\n""z"", w",FALSE\r\n?, x,\r\n-4,NA,TRUE\r\n'
+    )
+    columns, rows = columns_and_rows(file(content))
+    assert (columns.numbers, columns.categories) == (("a",), ("b", "c"))
+    np.testing.assert_array_equal(rows["a"], [1, 25, np.nan, -4])
+    assert rows["b"][:3] == ["x", 'y\r\n"z", w', "x"]
+    assert np.isnan(rows["b"][3])
+    assert rows["c"][:2] == ["TRUE", "FALSE"]  # as written
+    assert np.isnan(rows["c"][2])
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+def test_delimiter_is_that_of_the_header(file, delimiter):
+    content = f'"x, or; y"{delimiter}b\n1{delimiter}2\n3{delimiter}4\n'.encode()
+    columns, rows = columns_and_rows(file(content))
+    assert columns.numbers == ("x, or; y", "b")
+    assert rows["b"] == [2, 4]
+
+
+@pytest.mark.parametrize(
+    ("suffix", "compress"), [("gz", gzip.compress), ("bz2", bz2.compress), ("xz", lzma.compress)]
+)
+def test_compressed_files(file, suffix, compress):
+    content = compress(b"a\tb\n1\t2\n3\t4\n")
+    assert columns_and_rows(file(content, f"t.tsv.{suffix}"))[1] == {"a": [1, 3], "b": [2, 4]}
+    with pytest.raises(ValueError, match=rf"c\.tsv\.{suffix} cannot be decompressed"):
+        columns_and_rows(file(content[: len(content) // 2], f"c.tsv.{suffix}"))
+
+
+def test_zst(file):
+    zstandard = pytest.importorskip("zstandard")
+    content = zstandard.compress(b"a,b\n1,2\n3,4\n")
+    assert columns_and_rows(file(content, "t.csv.zst"))[1]["b"] == [2, 4]
+    with pytest.raises(ValueError, match="cannot be decompressed"):
+        columns_and_rows(file(b"no such format", "c.csv.zst"))
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "t.csv is empty."),
+        (b"\n \n", "t.csv is empty."),
+        (b"a,b\n", "t.csv has a header, but no rows."),
+        (b"1,2\n3,4\n", "t.csv, line 1: the first line must name the columns, but it has numbers only"),
+        (b",\n3,4\n", "t.csv, line 1: there are no names of columns."),
+        (b"a,b,a\n1,2,3\n", "t.csv, line 1: columns 1 and 3 are both named 'a'."),
+        (b"a,b\n1,2\n\n3,4,5\n", "t.csv, line 4: the header has 2 columns, this line has 3."),
+        (b"a,b\n1,2,3\n4,5,6\n", "t.csv, line 2: the header has 2 columns, this line has 3."),
+        (b'a,b\n"1\n",2\n3,4\n5\n', "t.csv, line 5: the header has 2 columns, this line has 1."),
+        (b"a,b\n1,2\n3,\xff\n", "t.csv, line 3: this is not utf-8. Save it as UTF-8, or name its"),
+        (b'a,b\n1,2\n3,"4\n5,6\n', "t.csv, line 3: a quote is opened and never closed."),
+        (b"a,b\n1,2\n3,inf\n", "t.csv, line 3, column 2 ('b'): numbers must be finite, got inf."),
+        (
+            b"a,b\n1,2\n3,4\n5,many\n7,8\n",
+            "t.csv, line 4, column 2 ('b'): 'many' is no number, but 3 of 4 cells of this column are. "
+            "If it stands for a missing value, add --missing 'many'; if the column holds categories, "
+            "--categorical 'b'.",
+        ),
+        (b"a;b\n1,5;x\n2,5;y\n", "line 2, column 1 ('a'): a number is needed, got '1,5'. Decimal"),
+        (b"a,b\n7,\n7,\n", "has no feature to learn from (a: all its values are 7; b: it is empty)."),
+    ],
+)  # fmt: skip
+def test_errors_say_where(file, content, message):
+    with pytest.raises(ValueError) as error:
+        columns_and_rows(file(content))
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_stray_text_can_be_a_category_or_a_missing_value(file):
+    path = file(b"a,b\n1,2\n3,4\n5,many\n7,8\n")
+    columns, rows = columns_and_rows(path, categorical=["b"])
+    assert (columns.numbers, columns.categories) == (("a",), ("b",))
+    assert rows["b"] == ["2", "4", "many", "8"]
+    columns, rows = columns_and_rows(path, dialect=Dialect(("many",)))
+    assert columns.numbers == ("a", "b")
+    np.testing.assert_array_equal(rows["b"], [2, 4, np.nan, 8])
+
+
+def test_decimal_commas_and_other_encodings(file):
+    path = file("größe;b\n1,5;x\n2,5;y\n".encode("latin-1"))
+    columns, rows = columns_and_rows(path, dialect=Dialect(decimal=",", encoding="latin-1"))
+    assert columns.numbers == ("größe",)
+    assert rows["größe"] == [1.5, 2.5]
+
+
+def test_columns_that_tell_nothing_are_left_out_with_a_reason(file):
+    lines = [f"{row},{row % 7},7,,text {row}" for row in range(100)]
+    columns, _ = columns_and_rows(file(("\n".join([",a,const,empty,free", *lines])).encode()))
+    assert (columns.numbers, columns.categories) == (("a",), ())
+    assert columns.unused == {
+        "column 1": "it has no name",
+        "const": "all its values are 7",
+        "empty": "it is empty",
+        "free": "100 different texts in 100 cells are no categories",
+    }
+
+
+def test_a_number_in_the_first_block_does_not_hide_a_text_in_a_later_one(file):
+    path = file(b"a,b\n1,2\n3,4\n5,x\n")
+    with pytest.raises(ValueError, match=r"line 4, column 2 \('b'\): a number is needed, got 'x'"):
+        list(open_table(path).blocks(1, {"b": "number"}))
+
+
+def test_other_files_are_refused(file, tmp_path):
+    with pytest.raises(ValueError, match=r"t\.xlsx: a file of data must be \.csv, \.tsv"):
+        open_table(file(b"x", "t.xlsx"))
+    with pytest.raises(ValueError, match="there is no such file"):
+        open_table(tmp_path / "gone.csv")
+    (tmp_path / "folder.csv").mkdir()
+    with pytest.raises(ValueError, match="this is a folder"):
+        open_table(tmp_path / "folder.csv")
+
+
+def test_parquet(file, tmp_path):
+    pytest.importorskip("pyarrow")
+    frame = pd.DataFrame(
+        {
+            "a": [1, 2, None],
+            "b": ["x", None, "y"],
+            "c": [True, False, True],
+            "day": pd.to_datetime(["2020-01-01", "2021-01-01", "2022-01-01"]),
+        }
+    )
+    frame.to_parquet(tmp_path / "t.parquet")
+    columns, rows = columns_and_rows(tmp_path / "t.parquet")
+    assert (columns.numbers, columns.categories) == (("a",), ("b", "c"))
+    assert columns.unused == {"day": "it holds dates"}
+    np.testing.assert_array_equal(rows["a"], [1, 2, np.nan])
+    assert rows["b"][::2] == ["x", "y"]
+    assert np.isnan(rows["b"][1])
+    assert rows["c"] == ["True", "False", "True"]
+    with pytest.raises(ValueError, match=r"t\.parquet, row 1, column 2 \('b'\): a number is needed"):
+        list(open_table(tmp_path / "t.parquet").blocks(2, {"b": "number"}))
+    with pytest.raises(ValueError, match="cannot be read as Parquet"):
+        columns_and_rows(file(b"PAR1 and no more", "u.parquet"))
