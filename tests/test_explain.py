@@ -294,29 +294,27 @@ Its lead over virginica, in log-odds: +0.29, the sum of
     +0.00  11 other hyperplanes
     -0.11  not due to any one hyperplane""",
     "readout": """\
-Class versicolor, probability 0.583; next is virginica, 0.385.
+Class versicolor, probability 0.579; next is virginica, 0.390.
 
 Among the samples of blob 13 of class versicolor, 5.3% of the training samples.
 
-Its lead over virginica, in log-odds: +0.41, the sum of
-    -1.10  petal length (cm) above 3.3
+Its lead over virginica, in log-odds: +0.40, the sum of
+    -1.38  petal length (cm) above 3.3
            0.85 standard deviations from the hyperplane
-    +0.96  blob 18 (virginica) over blob 8 (versicolor)
-           5.01 standard deviations from the hyperplane, log-odds +45.74
-           by sepal width (cm) = 3.2 (+30.59), petal width (cm) = 1.8 (+8.43),
-           petal length (cm) = 4.8 (+6.26), 1 other feature (+0.46)
-    +0.89  blob 16 (virginica) over blob 11 (versicolor)
-           3.96 standard deviations from the hyperplane, log-odds +28.18
-           by sepal width (cm) = 3.2 (+23.63), petal width (cm) = 1.8 (+2.92),
-           petal length (cm) = 4.8 (+1.48), 1 other feature (+0.15)
-    -0.89  petal width (cm) above 1.2
+    +0.93  blob 21 (virginica) over blob 11 (versicolor)
+           4.51 standard deviations from the hyperplane, log-odds +15.39
+           by sepal width (cm) = 3.2 (+11.00), petal width (cm) = 1.8 (+2.41),
+           sepal length (cm) = 5.9 (+2.05), 1 other feature (-0.06)
+    -0.91  petal width (cm) above 1.2
            0.79 standard deviations from the hyperplane
-    -0.84  petal width (cm) above 1.4
-           0.53 standard deviations from the hyperplane
-    +2.62  138 other hyperplanes
-    -1.22  not due to any one hyperplane
+    -0.82  petal width (cm) above 1.4
+           0.52 standard deviations from the hyperplane
+    -0.80  petal width (cm) above 1.3
+           0.66 standard deviations from the hyperplane
+    +4.75  138 other hyperplanes
+    -1.37  not due to any one hyperplane
 
-All hyperplanes together, by feature: sepal width (cm) = 3.2 (+3.83),
-petal width (cm) = 1.8 (-2.74), sepal length (cm) = 5.9 (+1.11),
-1 other feature (-0.57)""",
+All hyperplanes together, by feature: sepal width (cm) = 3.2 (+3.84),
+petal width (cm) = 1.8 (-2.74), sepal length (cm) = 5.9 (+1.55),
+1 other feature (-0.87)""",
 }

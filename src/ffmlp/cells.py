@@ -6,10 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh, svd
 
-from ffmlp.blobs import REGULARIZATION, Blobs, Floats, Mixture, collected, lloyd, nearest
+from ffmlp.blobs import Blobs, Floats, Mixture, collected, lloyd, nearest
 
 # A blob of fewer samples says too little about where its class lies.
 SAMPLES_PER_CELL = 6.0
+# Added to the variances of standardised features: no blob is thinner than a tenth of their deviation.
+# Features that do not vary within a few samples, categories above all, would rule all others.
+REGULARIZATION = 0.01
 LLOYD_ITERATIONS = 5
 
 

@@ -148,8 +148,8 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
     >>> clf = FFMLPClassifier(random_state=0).fit(X, y)
     >>> print(clf.selection_)
        design   gaussianise  discriminant  components  threshold  log-loss  accuracy
-       readout  yes          lda           many small  none       0.213     0.940
-       readout  no           lda           many small  none       0.144     0.953
+       readout  yes          lda           many small  none       0.150     0.953
+       readout  no           lda           many small  none       0.150     0.947
     →  blob     no           lda           1           none       0.079     0.973
        blob     no           lda           2           none       0.124     0.947
     >>> clf.network_.meaning(2, 0)
