@@ -269,3 +269,17 @@ def test_known_blobs_are_used_by_every_design():
         assert clf.score(X, y) > 0.98
         assert len(clf.selection_.plans) == (2 if design == "region" else 1)
     assert len(FFMLPClassifier().fit(X, y, blobs=blob).selection_.plans) == 3
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_class_that_pruning_leaves_without_a_blob():
+    clf = FFMLPClassifier(2, design="blob", error_threshold=1.0, random_state=0).fit(*IRIS)
+    assert len(clf.hyperplanes_) == 1
+    assert np.isfinite(clf.predict_proba(IRIS[0])).all()
+
+
+@pytest.mark.filterwarnings("error")
+def test_automatic_numbers_of_blobs_warn_of_nothing():
+    X, y = IRIS[0][[0, 60, 120, 130]], [0, 1, 0, 1]
+    for design in ("auto", "region", "blob", "readout"):
+        FFMLPClassifier(design=design, random_state=0).fit(X, y)

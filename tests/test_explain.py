@@ -318,3 +318,21 @@ All hyperplanes together, by feature: sepal width (cm) = 3.2 (+3.84),
 petal width (cm) = 1.8 (-2.74), sepal length (cm) = 5.9 (+1.55),
 1 other feature (-0.87)""",
 }
+
+
+def test_a_page_says_that_no_change_was_found():
+    clf = DESIGNS["readout"].fit(*IRIS)
+    x = IRIS[0][[70]]
+    tight = {j: (x[0, j] - 1e-9, x[0, j] + 1e-9) for j in range(4)}
+    page = str(clf.explain(x, counterfactual=True, bounds=tight))
+    assert page.endswith("No change within the limits was found that gives another class.")
+
+
+def test_many_features_are_explained_along_their_axes():
+    rng = np.random.default_rng(0)
+    y = np.arange(200) % 2
+    X = rng.normal(size=(200, 150)) + 0.3 * y[:, None]
+    clf = FFMLPClassifier(design="readout", gaussianise=False).fit(X, y)
+    made = clf.explain(X[:5])
+    assert np.isfinite(made.deviations).all()
+    assert "blob" in str(made[0])

@@ -56,3 +56,14 @@ def test_features_that_hardly_vary(column):
     Z = Gaussianisation.of(column[:, None], np.ones(9)).apply(column[:, None])
     assert np.isfinite(Z).all()
     assert len(np.unique(Z)) == len(np.unique(column))
+
+
+@hypothesis.given(
+    st.lists(numbers, min_size=2, max_size=30), numbers, st.floats(1e-6, 1e3), st.floats(-1, 1)
+)
+def test_no_move_within_the_radius_is_steeper_than_the_steepest(values, x, radius, share):
+    scores = Gaussianisation.of(np.array(values)[:, None], np.ones(len(values)))
+    steepest = scores.steepest(np.array([[x]]), np.array([[radius]]))[0, 0]
+    moved = x + share * radius
+    rise = abs(scores.apply(np.array([[moved]])) - scores.apply(np.array([[x]])))[0, 0]
+    assert rise <= steepest * (abs(moved - x) + 1e-9 * abs(x)) + 1e-9

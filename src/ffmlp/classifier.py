@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
@@ -242,7 +243,10 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
         progress = Progress(self.verbose)
         with _threads(samples, plans):
             selection = select(samples, plans, rng, progress)
-            design = design_network(samples, selection.plan, rng, progress)
+            with warnings.catch_warnings():
+                if self.n_components == "auto":  # nobody asked for as many blobs as are missing
+                    warnings.simplefilter("ignore", UserWarning)
+                design = design_network(samples, selection.plan, rng, progress)
         self.classes_ = samples.labels
         self.selection_ = selection
         self.blobs_ = design.blobs

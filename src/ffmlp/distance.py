@@ -15,6 +15,7 @@ from ffmlp.boundary_search import Grounds, found_points, leads
 from ffmlp.certificates import blob_bound, readout_bound
 from ffmlp.designs import most_probable_classes
 from ffmlp.limits import Limits, checked_limits
+from ffmlp.margins import units
 from ffmlp.network import Network
 from ffmlp.polyhedra import LinearScores, Nearest, Room, dual_norm, length, nearest_of_another_class
 from ffmlp.regions import Regions
@@ -30,6 +31,8 @@ _HAIRS = (1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4)
 _TARGETS = 8
 # Rounding may make a bound too large by this share.
 _ROUNDING = 1e-9
+# Features whose deviations differ more cannot be solved for together in float64.
+_LARGEST_RATIO = 1e7
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,6 +109,13 @@ def robustness(
     check_is_fitted(clf)
     samples: Floats = np.asarray(clf._checked(X), np.float64)
     limits = checked_limits(clf.network_.feature_names, samples, norm, scale, frozen, bounds)
+    spreads = units(clf.blobs_, clf.hyperplanes_) / limits.scale
+    if spreads.max() > _LARGEST_RATIO * spreads.min():
+        raise ValueError(
+            f"the deviations of the features differ by a factor of {spreads.max() / spreads.min():.1g}: "
+            "distances that add them up would be rounding. Say by scale= what counts as a change by one "
+            "in each feature, for instance its standard deviation."
+        )
     return distances(clf.network_, clf.blobs_, clf.regions_, samples, limits)
 
 

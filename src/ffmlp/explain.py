@@ -99,6 +99,7 @@ class Explanations:
             margins=tuple(self._margin(number, hyperplane, parts) for hyperplane in order),
             features=() if rival == _NOBODY else self._features(number),
             counterfactual=None if self.robustness is None else self._counterfactual(number),
+            searched=self.robustness is not None,
         )
 
     @cached_property

@@ -119,6 +119,8 @@ class Explanation:
     features : tuple of Driver
         What each feature adds to the lead through all hyperplanes together, largest first. With
         ``rest`` they sum to the lead, but for the blob design, where they are of first order.
+    searched : bool
+        Whether a change to another class was searched for.
     counterfactual : Counterfactual or None
     """
 
@@ -132,6 +134,7 @@ class Explanation:
     margins: tuple[Margin, ...]
     features: tuple[Driver, ...]
     counterfactual: Counterfactual | None
+    searched: bool
 
     def __str__(self) -> str:
         return _page(self)
@@ -147,6 +150,8 @@ def _page(explanation: Explanation) -> str:
     ]
     if explanation.counterfactual is not None:
         parts.append(_counterfactual(explanation.counterfactual))
+    elif explanation.searched:
+        parts.append(["No change within the limits was found that gives another class."])
     return "\n\n".join("\n".join(lines) for lines in parts if lines)
 
 

@@ -84,10 +84,11 @@ class Gaussianisation:
         scores, steepest = self.apply(X), np.zeros(X.shape)
         for feature, (knots, values) in enumerate(zip(self.knots, self.scores, strict=True)):
             x, reach = X[:, feature, None], radius[:, feature, None]
-            ends = np.hstack([x - reach, x + reach])
-            places = np.hstack([np.broadcast_to(knots, (len(X), len(knots))), ends])
+            inner = np.broadcast_to(knots, (len(X), len(knots)))
+            places = np.hstack([inner, x - reach, x + reach])
             rise = np.abs(np.interp(places, knots, values) - scores[:, feature, None])
-            run = np.abs(places - x)
+            # The ends are a radius away, however x ± radius is rounded.
+            run = np.hstack([np.abs(inner - x), reach, reach])
             within = (run > 0) & (run <= reach) & np.isfinite(run)
             ratio = np.divide(rise, run, out=np.zeros_like(rise), where=within)
             steepest[:, feature] = ratio.max(axis=1)

@@ -42,6 +42,8 @@ def checked_limits(
     for feature, (least, most) in (bounds or {}).items():
         column = feature_number(names, feature)
         least, most = -np.inf if least is None else least, np.inf if most is None else most
+        if not least <= most:
+            raise ValueError(f"bounds of feature {feature!r} are not ordered: {least:g} > {most:g}.")
         outside = (samples[:, column] < least) | (samples[:, column] > most)
         if outside.any():
             row = int(np.argmax(outside))
@@ -50,6 +52,7 @@ def checked_limits(
                 f"between {least:g} and {most:g}. A change starts from the sample."
             )
         low[:, column], high[:, column] = least, most
+    frozen = [frozen] if isinstance(frozen, str) else frozen
     held = [feature_number(names, feature) for feature in frozen]
     low[:, held] = high[:, held] = samples[:, held]
     if len(samples) and (low == high).all(axis=1).any():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import cho_factor, cho_solve, pinv
 
 from ffmlp.blobs import Blobs, Floats
 from ffmlp.hyperplanes import NO_BLOB, Hyperplanes
@@ -14,7 +14,7 @@ def feature_spreads(blobs: Blobs) -> Floats:
     """The standard deviation (N,) of each feature over all blobs, in the space that they live in."""
     centre = blobs.weights @ blobs.means
     variance = blobs.weights @ (
-        (blobs.means - centre) ** 2 + np.diagonal(blobs.covariances, axis1=1, axis2=2)
+        (blobs.means - centre) ** 2 + np.stack([_variances(blobs, g) for g in range(len(blobs))])
     )
     return np.where(variance > 0, np.sqrt(variance), 1.0)
 
@@ -38,6 +38,14 @@ def units(blobs: Blobs, planes: Hyperplanes) -> Floats:
     return np.where(half > 0, half, 1.0)
 
 
+def _variances(blobs: Blobs, number: int) -> Floats:
+    """The variance (N,) of each feature within a blob."""
+    covariance = blobs.covariances[number]
+    if blobs.axes is None:
+        return np.diagonal(covariance)
+    return np.sum(blobs.axes @ covariance * blobs.axes, axis=1)
+
+
 def response_spreads(blobs: Blobs, planes: Hyperplanes) -> Floats:
     """The standard deviation (L,) of each response.
 
@@ -48,7 +56,7 @@ def response_spreads(blobs: Blobs, planes: Hyperplanes) -> Floats:
     for place, blob in enumerate(planes.pairs.T):
         for number in np.unique(blob[blob != NO_BLOB]):
             mine = blob == number
-            normals = planes.weights[mine]
+            normals = planes.weights[mine] if blobs.axes is None else planes.weights[mine] @ blobs.axes
             within[mine, place] = np.sum(normals @ blobs.covariances[number] * normals, axis=1)
     share = blobs.weights[planes.pairs]
     share = share / share.sum(axis=1, keepdims=True)
@@ -78,12 +86,14 @@ def crossings(blobs: Blobs, planes: Hyperplanes) -> Floats:
 
 def nearest_blobs(blobs: Blobs, Z: Floats) -> tuple[NDArray[np.intp], Floats]:
     """The blob (n,) of least Mahalanobis distance, and that distance squared."""
-    scale = feature_spreads(blobs)
+    # Along axes, where the covariances are given so; else feature by feature, each in its own unit.
+    coordinates = np.diag(1.0 / feature_spreads(blobs)) if blobs.axes is None else pinv(blobs.axes).T
+    scale = feature_spreads(blobs) if blobs.axes is None else np.ones(blobs.axes.shape[1])
     nearest = np.zeros(len(Z), np.intp)
     least = np.full(len(Z), np.inf)
     for number in range(len(blobs)):
         factor = cho_factor(blobs.covariances[number] / np.outer(scale, scale))
-        deviation = (Z - blobs.means[number]) / scale
+        deviation = (Z - blobs.means[number]) @ coordinates
         squared = np.sum(deviation * cho_solve(factor, deviation.T).T, axis=1)
         closer = squared < least
         nearest[closer], least[closer] = number, squared[closer]

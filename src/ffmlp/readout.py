@@ -103,6 +103,8 @@ def best_temperature(
 
     ``owners`` (m,) names the class that each column speaks for.
     """
+    spoken_for = np.isin(y, owners)  # pruning may leave a class without a neuron
+    evidence, y, weight = evidence[spoken_for], y[spoken_for], weight[spoken_for]
     own = np.where(owners == y[:, None], evidence, -np.inf)
     # Both sums of exponentials are taken relative to their largest one, which then cannot overflow.
     largest, largest_own = evidence.max(axis=1), own.max(axis=1)

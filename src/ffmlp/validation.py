@@ -32,6 +32,10 @@ def check_parameters(classifier: FFMLPClassifier) -> None:
         value = getattr(classifier, name)
         if not any(value is choice or value == choice for choice in allowed):
             raise ValueError(f"{name} must be one of {list(allowed)}, got {value!r}.")
+    if classifier.n_components is None:
+        raise ValueError(
+            'n_components must be an int, a mapping of class label to int or "auto", got None.'
+        )
     threshold: Any = classifier.error_threshold
     if threshold not in (AUTO, None) and not (_is_real(threshold) and 0 <= threshold <= 1):
         raise ValueError(

@@ -126,7 +126,10 @@ class View:
                 f"only lines can be drawn, got hyperplanes of {planes.weights.shape[1]} features."
             )
         if planes.gaussianisation is not None:
-            raise ValueError("hyperplanes of gaussianised features are no straight lines.")
+            raise ValueError(
+                "hyperplanes of gaussianised features are no straight lines. Fit with gaussianise=False "
+                "to draw them."
+            )
         lines = zip(planes.weights, planes.biases, strict=True)
         return np.array([self._segment(normal, offset) for normal, offset in lines])
 
