@@ -145,7 +145,7 @@ ROW = "a,b,c,d,size\n5,3,1.4,0.2,small\n"
         (ROW, ["--id", "a"], "--id 'a' is a feature of the model."),
         (ROW, ["--block-rows", "0"], "--block-rows must be at least 1, got 0."),
         (ROW, ["-o", "o.xlsx"], "o.xlsx: predictions are written to .csv, .tsv"),
-        (ROW, ["-o", "new.csv"], "new.csv is there already. Choose another name, or add --force."),
+        (ROW, ["-o", "new.csv"], "new.csv is read by this command: write to another file."),
     ],
 )  # fmt: skip
 def test_wrong_input_is_one_line_with_exit_code_2(trained, here, capsys, content, arguments, message):

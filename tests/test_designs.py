@@ -79,7 +79,9 @@ def test_a_sample_is_predicted_alike_in_any_company(fitted):
 
 def test_extreme_samples_get_finite_probabilities(fitted):
     clf, _, _ = fitted
-    far = np.array([[1e150, -1e150], [-1e300, 0.0], [1e-300, 1e12]])
+    far = np.array(
+        [[1e150, -1e150], [-1e300, 0.0], [1e-300, 1e12], [1.7e308, 1.7e308], [-1.7e308, 1.7e308]]
+    )
     probability = clf.predict_proba(far)
     assert np.isfinite(probability).all()
     np.testing.assert_allclose(probability.sum(axis=1), 1.0)

@@ -353,7 +353,7 @@ def test_features_of_very_different_scales_need_units():
     y = (X[:, 0] * X[:, 1] > 0).astype(int)
     scale = np.array([1e-8, 1.0, 1e8])
     clf = region_design(random_state=0).fit(X * scale, y)
-    with pytest.raises(ValueError, match="differ by a factor of 1e.16.* Say by scale="):
+    with pytest.raises(ValueError, match=r"differ by a factor of 1e.16.* Say by scale="):
         robustness(clf, X * scale, norm="inf")
     found = robustness(clf, X * scale, norm="inf", scale=scale)
     assert (clf.predict(found.points) != clf.predict(X * scale)).all()

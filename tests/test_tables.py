@@ -59,14 +59,6 @@ def test_compressed_files(file, suffix, compress):
         columns_and_rows(file(content[: len(content) // 2], f"c.tsv.{suffix}"))
 
 
-def test_zst(file):
-    zstandard = pytest.importorskip("zstandard")
-    content = zstandard.compress(b"a,b\n1,2\n3,4\n")
-    assert columns_and_rows(file(content, "t.csv.zst"))[1]["b"] == [2, 4]
-    with pytest.raises(ValueError, match="cannot be decompressed"):
-        columns_and_rows(file(b"no such format", "c.csv.zst"))
-
-
 @pytest.mark.parametrize(
     ("content", "message"),
     [

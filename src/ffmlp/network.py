@@ -11,9 +11,12 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
 
 from ffmlp.hyperplanes import ROWS_PER_PRODUCT, Hyperplanes
-from ffmlp.stages import ACTIVATIONS, ReadoutStages, Stages
+from ffmlp.stages import ACTIVATIONS, ReadoutStages, RegionStages, Stages
 
 Floats = NDArray[np.float64]
+
+# A soft reading takes responses up to this: sums of larger ones would overflow, and no sample is so far.
+_LARGEST = 1e150
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,8 +112,8 @@ class Network:
             n = len(block)
             h[:n] = block
             with np.errstate(over="ignore", invalid="ignore"):
-                evidence = h[:, linear] @ odd
-                evidence += np.abs(h, out=h) @ even
+                evidence = np.nan_to_num(h[:, linear], nan=0.0, posinf=_LARGEST, neginf=-_LARGEST) @ odd
+                evidence += np.fmin(np.abs(h, out=h), _LARGEST, out=h) @ even
                 evidence += bias
             yield rows, softmax(evidence[:n], axis=1)
 
@@ -124,6 +127,8 @@ class Network:
             h[:n] = block
             with np.errstate(over="ignore", invalid="ignore"):
                 l_1 = first(np.hstack([h, -h]))
+                if not isinstance(self.stages, RegionStages):
+                    l_1 = np.fmin(l_1, _LARGEST)
                 l_2 = second(l_1 @ w_2.T + b_2)
                 out = third(l_2 @ w_3.T + b_3)
             yield rows, (l_1[:n], l_2[:n], out[:n])

@@ -109,7 +109,7 @@ def _writer(path: Path) -> Writer:
         suffixes.pop()
     if not suffixes or suffixes[-1] not in _DELIMITERS:
         raise ValueError(
-            f"{path}: predictions are written to .csv, .tsv (also .gz, .bz2, .xz or .zst) or .parquet."
+            f"{path}: predictions are written to .csv, .tsv (also .gz, .bz2 or .xz) or .parquet."
         )
     return _text
 

@@ -21,6 +21,8 @@ Record = TypeVar("Record")
 
 def claim(folder: Path, settings: Any) -> None:
     """Make the folder one of these settings (a dataclass), or refuse it."""
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"{folder} is a file: name a folder to write to.")
     folder.mkdir(parents=True, exist_ok=True)
     path, wanted = folder / "settings.json", json.dumps(asdict(settings), indent=2) + "\n"
     if not path.exists():

@@ -32,7 +32,7 @@ MISSING = (
     "NULL", "null", "Null",
 )  # fmt: skip
 DELIMITERS = ",;\t|"
-KINDS_OF_FILES = ".csv, .tsv (also .gz, .bz2, .xz or .zst) or .parquet"
+KINDS_OF_FILES = ".csv, .tsv (also .gz, .bz2 or .xz) or .parquet"
 
 
 @dataclass(frozen=True)
@@ -257,21 +257,10 @@ def _check_file(path: Path) -> None:
         raise ValueError(f"{path}: {'this is a folder' if path.is_dir() else 'there is no such file'}.")
 
 
-def _zst(path: Path, mode: str) -> IO[bytes]:
-    for module in ("compression.zstd", "zstandard"):
-        try:
-            file: IO[bytes] = import_module(module).open(path, mode)
-        except ImportError:
-            continue
-        return file
-    raise ImportError(f"{path}: .zst files need zstandard: pip install zstandard")
-
-
 COMPRESSIONS: dict[str, Callable[[Path, str], IO[bytes]]] = {
     ".gz": gzip.open,  # type: ignore[dict-item]
     ".bz2": bz2.open,  # type: ignore[dict-item]
     ".xz": lzma.open,  # type: ignore[dict-item]
-    ".zst": _zst,
 }
 
 

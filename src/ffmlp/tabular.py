@@ -247,6 +247,12 @@ def _parts(
 ) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
     rows = np.arange(len(y))
     if n_folds is None:
+        n_classes, n_held = len(np.unique(y)), int(np.ceil(test_size * len(y)))
+        if min(n_held, len(y) - n_held) < n_classes:
+            raise ValueError(
+                f"a test part of {n_held} of {len(y)} rows cannot have a row of each of the {n_classes} "
+                "classes on both sides. Choose another --test-size, or none: --test-size 0."
+            )
         training, held = train_test_split(rows, test_size=test_size, stratify=y, random_state=seed)
         yield training, held
     else:

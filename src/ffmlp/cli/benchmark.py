@@ -49,7 +49,7 @@ def run(options: argparse.Namespace) -> int:
     else:
         sets = from_folder(options.data)
     settings = Settings.of(sets, options.seed, options.splits, options.max_rows)
-    with tqdm(total=len(sets) * options.splits * len(models), unit="run") as bar:
+    with tqdm(total=len(sets) * options.splits * len(models), unit="run", disable=None) as bar:
         runs = benchmark(sets, models, settings, options.out, options.jobs, lambda run: bar.update())
     results = report.Results.of(runs, settings)
     made = report.write_pages(results, settings, missing, options.out)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from dataclasses import dataclass
 from importlib import import_module
@@ -105,12 +106,16 @@ class _Hidden:
             raise ModuleNotFoundError(name)
 
 
-def check_output(path: Path, force: bool) -> None:
-    """Refuse to write where something is, or where nothing can be."""
+def check_output(path: Path, force: bool, *inputs: Path) -> None:
+    """Refuse to write where something is, where nothing can be, or over what is read."""
     if path.is_dir():
         raise ValueError(f"{path} is a folder: name a file to write to.")
     if not path.parent.is_dir():
         raise ValueError(f"{path}: there is no folder {path.parent}.")
+    if not os.access(path.parent, os.W_OK):
+        raise ValueError(f"{path}: the folder {path.parent} cannot be written to.")
+    if path.exists() and any(source.exists() and path.samefile(source) for source in inputs):
+        raise ValueError(f"{path} is read by this command: write to another file.")
     if path.exists() and not force:
         raise ValueError(f"{path} is there already. Choose another name, or add --force.")
 

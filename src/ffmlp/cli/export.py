@@ -29,7 +29,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Load, convert and write."""
     need("export", "skops")
-    check_output(options.output, options.force)
+    check_output(options.output, options.force, options.model)
     if options.to == "torch" and options.output.suffix != ".pt2":
         raise ValueError(f"{options.output}: PyTorch reads such a file only if its name ends with .pt2.")
     from ffmlp.records import write_whole

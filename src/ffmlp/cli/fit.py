@@ -106,7 +106,7 @@ def _check(options: argparse.Namespace) -> None:
         raise ValueError(f"--cv must be at least 2, got {options.cv}.")
     if not 0 <= options.seed < 2**32:
         raise ValueError(f"--seed must be at least 0 and below 2^32, got {options.seed}.")
-    check_output(options.output, options.force)
+    check_output(options.output, options.force, options.data)
 
 
 def _columns(table: Table, options: argparse.Namespace) -> Columns:

@@ -42,7 +42,7 @@ def run(options: argparse.Namespace) -> int:
     if options.block_rows < 1:
         raise ValueError(f"--block-rows must be at least 1, got {options.block_rows}.")
     check_kind(options.output)
-    check_output(options.output, options.force)
+    check_output(options.output, options.force, options.model, options.data)
     console = Console.of(options)
     model = TableModel.load(options.model)
     table = open_table(options.data, dialect(options, model.dialect))

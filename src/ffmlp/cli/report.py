@@ -28,7 +28,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Assess, draw and write."""
     need("report", "pandas", "tqdm", "skops", "matplotlib")
-    check_output(options.output, options.force)
+    check_output(options.output, options.force, options.model, options.data)
     from threadpoolctl import threadpool_limits
 
     from ffmlp import model_figures, model_report

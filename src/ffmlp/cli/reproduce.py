@@ -57,7 +57,8 @@ def run(options: argparse.Namespace) -> int:
     total = sum(n_runs(row, settings) for row in rows if row.key not in done)
     total += gallery.n_undrawn(rows, options.out / "figures")
     # Problems this small gain nothing from more threads, and suffer when other programs run.
-    with tqdm(total=total, unit="step") as bar, threadpool_limits(1), warnings.catch_warnings():
+    bar = tqdm(total=total, unit="step", disable=None)  # drawn on a terminal only
+    with bar, threadpool_limits(1), warnings.catch_warnings():
         # That a peer stops at its limit of iterations is part of what is compared.
         warnings.simplefilter("ignore", ConvergenceWarning)
         runs, missing = reproduce(rows, settings, options.out, lambda run: bar.update())
