@@ -28,7 +28,7 @@ import ffmlp, ffmlp.attacks, ffmlp.backprop, ffmlp.benchmark_report, ffmlp.cli, 
 import ffmlp.export, ffmlp.gallery, ffmlp.model_figures, ffmlp.pages, ffmlp.plots, ffmlp.predictions
 from sklearn.datasets import load_iris
 X, y = load_iris(return_X_y=True)
-print(ffmlp.FFMLPClassifier().fit(X, y).network_.layer_sizes)
+print(ffmlp.FFMLPClassifier(random_state=0).fit(X, y).network_.layer_sizes)
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert done.stderr == ""
