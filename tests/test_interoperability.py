@@ -1,7 +1,6 @@
 """The classifier inside other tools: scikit-learn's meta-estimators, data frames, SHAP, joblib."""
 
 import numpy as np
-import pandas as pd
 import pytest
 import sklearn
 from joblib import Parallel, delayed
@@ -19,6 +18,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from ffmlp import FFMLPClassifier
+
+pd = pytest.importorskip("pandas")
 
 DESIGNS = ("region", "blob", "readout")
 X, Y = IRIS

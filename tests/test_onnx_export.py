@@ -3,7 +3,6 @@ import sys
 from functools import cache
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -17,6 +16,8 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from ffmlp import FFMLPClassifier
 from ffmlp.export import register_skl2onnx_converter
 from ffmlp.regions import sign_codes
+
+pd = pytest.importorskip("pandas")
 
 onnx = pytest.importorskip("onnx")
 onnxruntime = pytest.importorskip("onnxruntime")

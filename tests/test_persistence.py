@@ -7,7 +7,6 @@ from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 from problems import IRIS
 from sklearn.compose import ColumnTransformer
@@ -20,6 +19,8 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardSc
 import ffmlp
 from ffmlp import FFMLPClassifier
 from ffmlp.persistence import FORMAT_VERSION, load_with_metadata
+
+pd = pytest.importorskip("pandas")
 
 DATA = Path(__file__).parent / "data"
 DESIGNS = ("region", "blob", "readout")
