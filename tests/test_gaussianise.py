@@ -51,7 +51,11 @@ def test_values_come_back_from_their_scores():
         assert scores.value_of(feature, score) == pytest.approx(value)
 
 
-@pytest.mark.parametrize("column", [np.zeros(9), np.array([0.0] * 8 + [1.0]), np.full(9, 1e300)])
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    "column",
+    [np.zeros(9), np.array([0.0] * 8 + [1.0]), np.full(9, 1e300), np.array([-2.0, *[0.0] * 7, 1e-308])],
+)
 def test_features_that_hardly_vary(column):
     Z = Gaussianisation.of(column[:, None], np.ones(9)).apply(column[:, None])
     assert np.isfinite(Z).all()

@@ -125,7 +125,7 @@ def _scores_at_knots(values: Floats, weight: Floats) -> tuple[Floats, Floats]:
     spread = (high - low) / _GAUSSIAN_QUARTILES
     if not spread > 0:  # more than half of the values are equal
         spread = (knots[-1] - knots[0]) / (2 * REACH) if len(knots) > 1 else 1.0
-    with np.errstate(over="ignore"):
-        robust = (knots - median) / spread
-        robust /= np.sqrt(1.0 + (robust / REACH) ** 2)
-    return knots, 0.5 * (normal + np.nan_to_num(robust))
+    with np.errstate(over="ignore"):  # beyond a hundred reaches, farther is no farther
+        robust = np.clip((knots - median) / spread, -100 * REACH, 100 * REACH)
+    robust /= np.sqrt(1.0 + (robust / REACH) ** 2)
+    return knots, 0.5 * (normal + robust)
