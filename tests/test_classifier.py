@@ -297,8 +297,11 @@ def test_degenerate_features(spoil, clf):
 def test_a_class_smaller_than_its_number_of_components():
     X = np.array([[0.0, 0.0], [0.1, 0.2], [5.0, 5.0], [5.1, 5.2], [5.2, 4.9], [4.9, 5.1]])
     y = np.array(["few", "few", "more", "more", "more", "more"])
-    with pytest.warns(UserWarning, match="class 'few' has too few distinct samples for 3 .* it gets 2"):
+    with pytest.warns(
+        UserWarning, match="class 'few' has too few distinct samples for 3 .* it gets 2"
+    ) as told:
         clf = region_design(3, random_state=0).fit(X, y)
+    assert told[0].filename == __file__  # the warning points to the user's line
     assert clf.predict(X).tolist() == y.tolist()
 
 

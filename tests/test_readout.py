@@ -134,9 +134,11 @@ def test_an_error_threshold_keeps_as_few_as_reach_it_or_all():
     few = FFMLPClassifier(design="readout", error_threshold=0.06).fit(X, y)
     assert len(few.hyperplanes_) < 30 < len(full.hyperplanes_)
     assert few.pruning_path_.error_rates[-1] < 0.06
+    assert np.isnan(few.pruning_path_.initial_error_rate)
     assert few.score(X, y) > 0.93
     never = FFMLPClassifier(design="readout", error_threshold=1e-9).fit(X, y)
     assert len(never.hyperplanes_) == len(full.hyperplanes_)
+    assert never.pruning_path_.initial_error_rate == full.pruning_path_.initial_error_rate
 
 
 @pytest.mark.parametrize("max_neurons", [10, 11, 20, 50])

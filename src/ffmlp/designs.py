@@ -279,7 +279,7 @@ def _readout_design(
         progress.say(f"ridge {readout.ridge:.2g}, leave-one-out error {readout.error_rate:.2%}")
     with progress.step("classes"):
         stages = ReadoutStages(readout.even, readout.odd, readout.bias, readout.temperature)
-    if path is None:
+    if path is None or not len(path.deleted):
         path = PruningPath(np.zeros(0, np.intp), np.zeros(0), readout.error_rate, np.arange(len(planes)))
     return _Upper(planes, path, None, stages)
 
@@ -300,5 +300,5 @@ def _warn_of_missing_blobs(blobs: Blobs, samples: Samples, wanted: tuple[int, ..
                 f"class {name!r} has too few distinct samples for {wanted[label]} Gaussian blobs: it "
                 f"gets {made[label]}.",
                 UserWarning,
-                stacklevel=5,
+                stacklevel=6,
             )

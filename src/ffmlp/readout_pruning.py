@@ -40,7 +40,8 @@ def prune_readout(
 
     Without a threshold, as many as give the least generalised cross-validation error. Never more than
     ``max_hyperplanes``. Takes O(n·L) time for each hyperplane that is taken. The path has the others
-    deleted all at once, so that every deletion has the final error rate.
+    deleted all at once, so that every deletion has the final error rate; that of all hyperplanes is not
+    known.
     """
     rows = slice(None, None, -(-len(X) // MAX_SAMPLES))
     limit = min(len(planes), MAX_TAKEN if max_hyperplanes is None else max_hyperplanes)
@@ -52,11 +53,11 @@ def prune_readout(
     elif rates[-1] < error_threshold or max_hyperplanes is not None:
         n_taken = len(taken)
     else:
-        return PruningPath(np.zeros(0, np.intp), np.zeros(0), rates[-1], np.arange(len(planes)))
+        return PruningPath(np.zeros(0, np.intp), np.zeros(0), np.nan, np.arange(len(planes)))
     kept = np.sort(taken[:n_taken])
     deleted = np.setdiff1d(np.arange(len(planes)), kept)
     rate = rates[n_taken - 1]
-    return PruningPath(deleted, np.full(len(deleted), rate), rates[-1], kept)
+    return PruningPath(deleted, np.full(len(deleted), rate), np.nan, kept)
 
 
 def _path(
