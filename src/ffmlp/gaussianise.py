@@ -17,6 +17,8 @@ from ffmlp.blobs import Floats
 N_KNOTS = 100
 # A value this many robust standard deviations from the median is drawn in to 0.7 times that.
 REACH = 3.0
+# Values nearer to 0 than this are 0: the slope between two knots must be a finite number.
+_TINY = 1e-280
 # The range between the quartiles of a Gaussian, in standard deviations.
 _GAUSSIAN_QUARTILES = 1.349
 
@@ -64,22 +66,22 @@ class Gaussianisation:
             n = len(own_knots)
             knots[feature, :n] = own_knots
             scores[feature, :n], scores[feature, n:] = own_scores, own_scores[-1]
-            slopes[feature, : n - 1] = np.diff(own_scores) / np.diff(own_knots)
+            slopes[feature, : n - 1] = self._slopes_of(feature)[1:-1]
         return knots, scores, slopes
 
     def slopes(self, X: NDArray[np.floating]) -> Floats:
         """How fast each score grows with its feature at samples (n, N); 0 beyond the outermost knots."""
         slopes = np.zeros(X.shape)
-        for feature, (knots, values) in enumerate(zip(self.knots, self.scores, strict=True)):
-            rises = np.concatenate([[0.0], np.diff(values) / np.diff(knots), [0.0]])
-            slopes[:, feature] = rises[np.searchsorted(knots, X[:, feature], side="right")]
+        for feature, knots in enumerate(self.knots):
+            within = self._slopes_of(feature)
+            slopes[:, feature] = within[np.searchsorted(knots, X[:, feature], side="right")]
         return slopes
 
     def steepest(self, X: NDArray[np.floating], radius: Floats) -> Floats:
         """The largest ``|score(x') − score(x)| / |x' − x|`` of each feature, for ``|x' − x| <= radius``.
 
-        The map is piecewise linear: the ratio is largest at a knot or at the end of the range. X and
-        radius are of shape (n, N).
+        The map is piecewise linear: the ratio is largest at a knot or at the end of the range, and no
+        larger than the largest slope. X and radius are of shape (n, N).
         """
         scores, steepest = self.apply(X), np.zeros(X.shape)
         for feature, (knots, values) in enumerate(zip(self.knots, self.scores, strict=True)):
@@ -90,9 +92,15 @@ class Gaussianisation:
             # The ends are a radius away, however x ± radius is rounded.
             run = np.hstack([np.abs(inner - x), reach, reach])
             within = (run > 0) & (run <= reach) & np.isfinite(run)
-            ratio = np.divide(rise, run, out=np.zeros_like(rise), where=within)
-            steepest[:, feature] = ratio.max(axis=1)
+            with np.errstate(over="ignore"):  # next to a knot, the run is shorter than the rise is exact
+                ratio = np.divide(rise, run, out=np.zeros_like(rise), where=within)
+            steepest[:, feature] = np.minimum(ratio.max(axis=1), self._slopes_of(feature).max())
         return steepest
+
+    def _slopes_of(self, feature: int) -> Floats:
+        """The slopes before, between and after the knots of a feature."""
+        rises, runs = np.diff(self.scores[feature]), np.diff(self.knots[feature])
+        return np.concatenate([[0.0], rises / runs, [0.0]])
 
     def values(self, scores: Floats) -> Floats:
         """The values (n, N) of features that have the given scores."""
@@ -118,6 +126,7 @@ def quantiles(values: Floats, weight: Floats, levels: Floats) -> Floats:
 def _scores_at_knots(values: Floats, weight: Floats) -> tuple[Floats, Floats]:
     levels = (np.arange(N_KNOTS) + 0.5) / N_KNOTS
     at_levels = quantiles(values, weight, levels)
+    at_levels = np.where(np.abs(at_levels) < _TINY, 0.0, at_levels)
     # Equal quantiles are one knot, whose normal score is the mean of theirs.
     knots, which = np.unique(at_levels, return_inverse=True)
     normal = np.bincount(which, ndtri(levels)) / np.bincount(which)
