@@ -22,8 +22,8 @@ from stages import print_machine
 from threadpoolctl import threadpool_limits
 
 from ffmlp import FFMLPClassifier
-from ffmlp.benchmark import at_most
-from ffmlp.benchmark_sets import built_in, from_folder
+from ffmlp.benchmark.runs import at_most
+from ffmlp.benchmark.sets import built_in, from_folder
 from ffmlp.datasets import Dataset
 
 MAX_ROWS = 3000

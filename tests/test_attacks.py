@@ -7,9 +7,9 @@ from problems import IRIS, four_moons, region_design
 from sklearn.preprocessing import StandardScaler
 
 from ffmlp import FFMLPClassifier, robustness
-from ffmlp.attacks import _scores, fgsm, hop_skip_jump, pgd, random_search
 from ffmlp.backprop import BackpropClassifier
-from ffmlp.evidence import class_scores
+from ffmlp.explanations.evidence import class_scores
+from ffmlp.robust.attacks import _scores, fgsm, hop_skip_jump, pgd, random_search
 
 torch = pytest.importorskip("torch")
 
@@ -125,7 +125,7 @@ class Missing:
 sys.meta_path.insert(0, Missing())
 from sklearn.datasets import load_iris
 from ffmlp import FFMLPClassifier
-from ffmlp.attacks import fgsm, hop_skip_jump
+from ffmlp.robust.attacks import fgsm, hop_skip_jump
 X, y = load_iris(return_X_y=True)
 clf = FFMLPClassifier(2, design="region", random_state=0).fit(X, y)
 {call}

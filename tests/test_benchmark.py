@@ -7,10 +7,10 @@ from sklearn.datasets import load_iris
 from sklearn.dummy import DummyClassifier
 from sklearn.metrics import log_loss as sklearn_log_loss
 
-from ffmlp import benchmark_report, peers
-from ffmlp.benchmark import BenchmarkRun, Settings, at_most, benchmark, log_loss, run_one
-from ffmlp.benchmark_report import MARK, TITLE, Results, ranks, tables, to_text, wins, write_pages
-from ffmlp.benchmark_sets import built_in, checksum, from_folder, labelled
+from ffmlp.benchmark import peers, report
+from ffmlp.benchmark.report import MARK, TITLE, Results, ranks, tables, to_text, wins, write_pages
+from ffmlp.benchmark.runs import BenchmarkRun, Settings, at_most, benchmark, log_loss, run_one
+from ffmlp.benchmark.sets import built_in, checksum, from_folder, labelled
 from ffmlp.records import read_records
 
 IRIS = labelled("iris", *load_iris(return_X_y=True))
@@ -316,7 +316,7 @@ def test_pages(tmp_path, monkeypatch):
 
 
 def test_pages_without_matplotlib(tmp_path, monkeypatch):
-    monkeypatch.setattr(benchmark_report, "find_spec", lambda name: None)
+    monkeypatch.setattr(report, "find_spec", lambda name: None)
     write_pages(some_results(), settings(), {}, tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == {"report.html", "report.md"}
     assert "pip install 'ffmlp[plots]'" in (tmp_path / "report.md").read_text(encoding="utf-8")

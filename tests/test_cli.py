@@ -2,10 +2,10 @@ import sys
 
 import pytest
 
-from ffmlp import experiments
 from ffmlp.cli import main
-from ffmlp.paper import ROWS
 from ffmlp.records import read_records
+from ffmlp.reproduction import experiments
+from ffmlp.reproduction.paper import ROWS
 
 pytest.importorskip("torch")
 pytest.importorskip("tqdm")

@@ -1,6 +1,6 @@
 import pytest
 
-from ffmlp import peers
+from ffmlp.benchmark import peers
 from ffmlp.cli import main
 
 pytest.importorskip("tqdm")

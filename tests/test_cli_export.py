@@ -5,7 +5,7 @@ import pytest
 
 import ffmlp
 from ffmlp.cli import main
-from ffmlp.tabular import TableModel
+from ffmlp.files.tabular import TableModel
 
 pd = pytest.importorskip("pandas")
 pytest.importorskip("tqdm")

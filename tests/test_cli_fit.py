@@ -184,7 +184,7 @@ def test_ctrl_c_leaves_no_model(here, capsys, monkeypatch):
     def interrupted(*arguments, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("ffmlp.tabular.save", interrupted)
+    monkeypatch.setattr("ffmlp.files.tabular.save", interrupted)
     assert fit("data.csv", "--target", "species", "-o", "data.model") == 130
     assert capsys.readouterr().err == "ffmlp: interrupted; nothing was written.\n"
     assert [path.name for path in here.iterdir()] == ["data.csv"]

@@ -15,7 +15,7 @@ from sklearn.datasets import load_iris
 
 import ffmlp
 from ffmlp.cli import main
-from ffmlp.predictions import _predicted, decimals
+from ffmlp.files.predictions import _predicted, decimals
 
 pd = pytest.importorskip("pandas")
 pytest.importorskip("tqdm")
@@ -188,7 +188,7 @@ def test_ctrl_c_in_a_block_leaves_no_file(trained, here, capsys, monkeypatch):
             raise KeyboardInterrupt
         return _predicted(*arguments)
 
-    monkeypatch.setattr("ffmlp.predictions._predicted", interrupted)
+    monkeypatch.setattr("ffmlp.files.predictions._predicted", interrupted)
     assert predict(trained, "new.csv", "-o", "o.csv", "--block-rows", "10") == 130
     assert capsys.readouterr().err == "ffmlp: interrupted; nothing was written.\n"
     assert [path.name for path in here.iterdir()] == ["new.csv"]

@@ -7,10 +7,10 @@ import pytest
 from sklearn.datasets import load_iris
 
 import ffmlp
-from ffmlp.assessment import Importance, Movers, Reliability, Rows, confusion, read_rows
 from ffmlp.cli import COMMANDS, main
-from ffmlp.tables import open_table
-from ffmlp.tabular import TableModel
+from ffmlp.files.assessment import Importance, Movers, Reliability, Rows, confusion, read_rows
+from ffmlp.files.tables import open_table
+from ffmlp.files.tabular import TableModel
 
 pd = pytest.importorskip("pandas")
 pytest.importorskip("tqdm")

@@ -6,7 +6,7 @@ from sklearn.datasets import load_breast_cancer, load_iris, load_wine, make_clas
 from sklearn.inspection import permutation_importance
 
 from ffmlp import FFMLPClassifier, export_text, feature_importance, hyperplane_meaning
-from ffmlp.describe import feature_shares
+from ffmlp.explanations.describe import feature_shares
 
 LABELS = load_iris().target_names[IRIS[1]]
 DESIGNS = {

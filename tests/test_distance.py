@@ -7,16 +7,17 @@ from problems import IRIS, four_moons, overlapping, region_design, xor
 from scipy.optimize import linprog, nnls
 from sklearn.datasets import load_breast_cancer, load_wine
 
-from ffmlp import FFMLPClassifier, polyhedra, robustness
+from ffmlp import FFMLPClassifier, robustness
 from ffmlp.blobs import Blobs
-from ffmlp.boundary_search import Grounds, found_points
 from ffmlp.designs import most_probable_classes
-from ffmlp.distance import distances
-from ffmlp.evidence import class_scores
+from ffmlp.explanations.evidence import class_scores
 from ffmlp.hyperplanes import Hyperplanes
-from ffmlp.limits import Limits
 from ffmlp.network import Network
 from ffmlp.regions import sign_codes, tabulate
+from ffmlp.robust import polyhedra
+from ffmlp.robust.boundary_search import Grounds, found_points
+from ffmlp.robust.distance import distances
+from ffmlp.robust.limits import Limits
 from ffmlp.stages import RegionStages
 
 pytest.importorskip("quadprog")
@@ -335,7 +336,8 @@ def test_without_the_solver_a_message_says_what_to_install():
 import sys
 sys.modules["quadprog"] = None
 from sklearn.datasets import load_iris
-from ffmlp import FFMLPClassifier, polyhedra, robustness
+from ffmlp import FFMLPClassifier, robustness
+from ffmlp.robust import polyhedra
 X, y = load_iris(return_X_y=True)
 clf = FFMLPClassifier(2, design="region", random_state=0).fit(X, y)
 print(robustness(clf, X[:1], norm=1).exact)

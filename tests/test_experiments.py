@@ -1,9 +1,10 @@
 import pytest
 
-from ffmlp import datasets, experiments
-from ffmlp.experiments import Run, Settings, n_runs, reproduce, run_row
-from ffmlp.paper import ROWS, ROWS_BY_KEY
+from ffmlp import datasets
 from ffmlp.records import read_records, write_records
+from ffmlp.reproduction import experiments
+from ffmlp.reproduction.experiments import Run, Settings, n_runs, reproduce, run_row
+from ffmlp.reproduction.paper import ROWS, ROWS_BY_KEY
 
 pytest.importorskip("torch")
 pytestmark = pytest.mark.filterwarnings("ignore:Stochastic Optimizer")

@@ -7,8 +7,8 @@ from problems import IRIS, four_moons, overlapping, region_design
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 
 from ffmlp import FFMLPClassifier
-from ffmlp.evidence import class_scores, contributions, score_slopes
-from ffmlp.margins import crossings, response_spreads
+from ffmlp.explanations.evidence import class_scores, contributions, score_slopes
+from ffmlp.explanations.margins import crossings, response_spreads
 
 pytest.importorskip("pandas")
 NAMED = load_iris(as_frame=True)

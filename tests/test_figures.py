@@ -2,16 +2,16 @@ from itertools import combinations
 
 import pytest
 
-from ffmlp import experiments
-from ffmlp.experiments import Settings
-from ffmlp.paper import ROWS, ROWS_BY_KEY
+from ffmlp.reproduction import experiments
+from ffmlp.reproduction.experiments import Settings
+from ffmlp.reproduction.paper import ROWS, ROWS_BY_KEY
 
 pytest.importorskip("matplotlib")
 pytest.importorskip("torch")
 
-from ffmlp import gallery
-from ffmlp.gallery import FIGURES
-from ffmlp.report import ORDERINGS, ROBUSTNESS, SIZES, TABLE_I
+from ffmlp.reproduction import gallery
+from ffmlp.reproduction.gallery import FIGURES
+from ffmlp.reproduction.report import ORDERINGS, ROBUSTNESS, SIZES, TABLE_I
 
 
 @pytest.fixture(autouse=True)

@@ -4,12 +4,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ffmlp import datasets, experiments
-from ffmlp.experiments import Run
+from ffmlp import datasets
 from ffmlp.pages import Picture, to_html, to_markdown
-from ffmlp.paper import ROWS_BY_KEY
-from ffmlp.report import MARK, ORDERINGS, ROBUSTNESS, SIZES, TITLE, introduction, tables
-from ffmlp.verdicts import accuracy_notes, below_the_paper, ordering, outside, time_notes
+from ffmlp.reproduction import experiments
+from ffmlp.reproduction.experiments import Run
+from ffmlp.reproduction.paper import ROWS_BY_KEY
+from ffmlp.reproduction.report import MARK, ORDERINGS, ROBUSTNESS, SIZES, TITLE, introduction, tables
+from ffmlp.reproduction.verdicts import accuracy_notes, below_the_paper, ordering, outside, time_notes
 
 IRIS, XOR, PIMA = (ROWS_BY_KEY[key] for key in ("iris", "xor", "pima"))
 

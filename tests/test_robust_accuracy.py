@@ -8,7 +8,7 @@ pytest.importorskip("torch")
 pytest.importorskip("quadprog")
 
 from ffmlp.backprop import BackpropClassifier
-from ffmlp.robust_accuracy import RADII, attacked_accuracy, proved_accuracy
+from ffmlp.robust.accuracy import RADII, attacked_accuracy, proved_accuracy
 
 X, Y = four_moons(300)
 TEST = Dataset("moons", X[::3], Y[::3], None)

@@ -5,8 +5,8 @@ import lzma
 import numpy as np
 import pytest
 
-from ffmlp.columns import infer
-from ffmlp.tables import Dialect, open_table
+from ffmlp.files.columns import infer
+from ffmlp.files.tables import Dialect, open_table
 
 pd = pytest.importorskip("pandas")
 

@@ -2,17 +2,17 @@
 
 from ffmlp.blobs import Blobs
 from ffmlp.classifier import FFMLPClassifier
-from ffmlp.describe import export_text, hyperplane_meaning
-from ffmlp.distance import Robustness, robustness
-from ffmlp.explain import Explanations
-from ffmlp.explanation import Explanation
+from ffmlp.explanations.describe import export_text, hyperplane_meaning
+from ffmlp.explanations.explain import Explanations
+from ffmlp.explanations.explanation import Explanation
+from ffmlp.explanations.importance import FeatureImportance, feature_importance
 from ffmlp.export import from_torch
 from ffmlp.hyperplanes import Hyperplanes, two_class_lda
-from ffmlp.importance import FeatureImportance, feature_importance
 from ffmlp.network import Network
 from ffmlp.persistence import load, save
 from ffmlp.pruning import PruningPath
 from ffmlp.regions import Regions
+from ffmlp.robust.distance import Robustness, robustness
 
 __version__ = "0.1.0"
 

@@ -24,12 +24,12 @@ from ffmlp.designs import (
     design_network,
     most_probable_classes,
 )
-from ffmlp.distance import distances
-from ffmlp.explain import Explanations, explained
-from ffmlp.limits import checked_limits
-from ffmlp.margins import units
+from ffmlp.explanations.explain import Explanations, explained
+from ffmlp.explanations.margins import units
 from ffmlp.plans import possible_plans
 from ffmlp.progress import Progress
+from ffmlp.robust.distance import distances
+from ffmlp.robust.limits import checked_limits
 from ffmlp.selection import select
 from ffmlp.validation import (
     check_parameters,

@@ -37,10 +37,10 @@ def run(options: argparse.Namespace) -> int:
         raise ImportError("benchmark needs tqdm: pip install 'ffmlp[benchmark]'")
     from tqdm import tqdm
 
-    from ffmlp import benchmark_report as report
-    from ffmlp.benchmark import Settings, benchmark
-    from ffmlp.benchmark_sets import built_in, from_folder
-    from ffmlp.peers import chosen
+    from ffmlp.benchmark import report as report
+    from ffmlp.benchmark.peers import chosen
+    from ffmlp.benchmark.runs import Settings, benchmark
+    from ffmlp.benchmark.sets import built_in, from_folder
 
     models, missing = chosen(options.models)
     if options.data is None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from ffmlp.tables import Dialect
+from ffmlp.files.tables import Dialect
 
 _SECONDS_BETWEEN_LINES = 10.0
 

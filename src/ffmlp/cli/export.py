@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ffmlp.cli.console import Console, add_output, check_output, need
 
 if TYPE_CHECKING:
-    from ffmlp.tabular import TableModel
+    from ffmlp.files.tabular import TableModel
 
 HELP = "write a model as ONNX, as a PyTorch program or as text"
 EXAMPLE = "ffmlp export iris.model --to onnx -o iris.onnx"
@@ -32,8 +32,8 @@ def run(options: argparse.Namespace) -> int:
     check_output(options.output, options.force, options.model)
     if options.to == "torch" and options.output.suffix != ".pt2":
         raise ValueError(f"{options.output}: PyTorch reads such a file only if its name ends with .pt2.")
+    from ffmlp.files.tabular import TableModel
     from ffmlp.records import write_whole
-    from ffmlp.tabular import TableModel
 
     console = Console.of(options)
     model = TableModel.load(options.model)
@@ -47,7 +47,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _onnx(model: TableModel) -> tuple[bytes, str]:
     try:
-        from ffmlp.table_onnx import to_onnx
+        from ffmlp.export.table_onnx import to_onnx
     except ImportError as error:
         raise ImportError("--to onnx needs onnx: pip install 'ffmlp[onnx]'") from error
     content: bytes = to_onnx(model).SerializeToString()

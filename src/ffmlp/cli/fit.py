@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 
 from ffmlp.classifier import FFMLPClassifier
 from ffmlp.cli.console import Console, add_dialect, add_output, check_output, counted, dialect, need
-from ffmlp.columns import Columns, infer, known
-from ffmlp.tables import TEXT, Table, open_table, pandas
+from ffmlp.files.columns import Columns, infer, known
+from ffmlp.files.tables import TEXT, Table, open_table, pandas
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ffmlp.tabular import Evaluation, TableModel
+    from ffmlp.files.tabular import Evaluation, TableModel
 
 HELP = "design a network from a table and save it"
 EXAMPLE = "ffmlp fit iris.csv --target species -o iris.model"
@@ -66,7 +66,7 @@ def run(options: argparse.Namespace) -> int:
     need("fit", "pandas", "tqdm", "skops")
     from threadpoolctl import threadpool_limits
 
-    from ffmlp.tabular import evaluate, pipeline
+    from ffmlp.files.tabular import evaluate, pipeline
 
     console = Console.of(options)
     table = open_table(options.data, dialect(options))
@@ -124,7 +124,7 @@ def _columns(table: Table, options: argparse.Namespace) -> Columns:
 
 def _read(table: Table, columns: Columns, target: str) -> tuple[pd.DataFrame, NDArray, int]:
     """Features and labels of the rows that have a label, and how many have none."""
-    from ffmlp.tabular import labels
+    from ffmlp.files.tabular import labels
 
     blocks = table.blocks(_ROWS_AT_ONCE, {**columns.kinds, target: TEXT})
     frame = pandas().concat(blocks, ignore_index=True)
@@ -149,7 +149,7 @@ def _described(
     evaluation: Evaluation | None,
     seconds: float,
 ) -> TableModel:
-    from ffmlp.tabular import TableModel
+    from ffmlp.files.tabular import TableModel
 
     values, counts = np.unique(y, return_counts=True)
     facts = {

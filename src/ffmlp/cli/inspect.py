@@ -13,7 +13,7 @@ from ffmlp.cli.console import Console, need
 from ffmlp.cli.fit import evaluation_text
 
 if TYPE_CHECKING:
-    from ffmlp.tabular import TableModel
+    from ffmlp.files.tabular import TableModel
 
 HELP = "tell what a model is: columns, classes, network, design, accuracy"
 EXAMPLE = "ffmlp inspect iris.model"
@@ -30,7 +30,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Load and tell."""
     need("inspect", "skops")
-    from ffmlp.tabular import TableModel
+    from ffmlp.files.tabular import TableModel
 
     console = Console.of(options)
     model = TableModel.load(options.model)

@@ -8,11 +8,11 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from ffmlp.cli.console import Console, add_dialect, add_output, check_output, counted, dialect, need
-from ffmlp.columns import known
-from ffmlp.tables import Table, open_table
+from ffmlp.files.columns import known
+from ffmlp.files.tables import Table, open_table
 
 if TYPE_CHECKING:
-    from ffmlp.tabular import TableModel
+    from ffmlp.files.tabular import TableModel
 
 HELP = "predict the class of each row of a table, of any length"
 EXAMPLE = "ffmlp predict iris.model new.csv -o out.csv --proba"
@@ -36,8 +36,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Read, predict and write at the same time."""
     need("predict", "pandas", "tqdm", "skops")
-    from ffmlp.predictions import check_kind, header, predictions, write_predictions
-    from ffmlp.tabular import TableModel
+    from ffmlp.files.predictions import check_kind, header, predictions, write_predictions
+    from ffmlp.files.tabular import TableModel
 
     if options.block_rows < 1:
         raise ValueError(f"--block-rows must be at least 1, got {options.block_rows}.")

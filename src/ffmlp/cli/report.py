@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 
 from ffmlp.cli.console import Console, add_dialect, add_output, check_output, counted, dialect, need
 from ffmlp.cli.predict import column_notes
-from ffmlp.tables import open_table
+from ffmlp.files.tables import open_table
 
 HELP = "write a page about a model: design, rules, accuracy, importance, doubts"
 EXAMPLE = "ffmlp report iris.model iris.csv -o report.html"
@@ -31,11 +31,11 @@ def run(options: argparse.Namespace) -> int:
     check_output(options.output, options.force, options.model, options.data)
     from threadpoolctl import threadpool_limits
 
-    from ffmlp import model_figures, model_report
-    from ffmlp.assessment import Importance, Movers, read_rows
+    from ffmlp.files import model_figures, model_report
+    from ffmlp.files.assessment import Importance, Movers, read_rows
+    from ffmlp.files.tabular import TableModel
     from ffmlp.pages import to_html
     from ffmlp.records import write_whole
-    from ffmlp.tabular import TableModel
 
     console = Console.of(options)
     model = TableModel.load(options.model)

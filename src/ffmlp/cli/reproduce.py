@@ -11,7 +11,7 @@ from pathlib import Path
 
 from sklearn.exceptions import ConvergenceWarning
 
-from ffmlp.paper import ROWS, ROWS_BY_KEY
+from ffmlp.reproduction.paper import ROWS, ROWS_BY_KEY
 
 HELP = "run the paper's experiments again and set its numbers beside ours"
 EXAMPLE = "ffmlp reproduce --quick"
@@ -42,9 +42,10 @@ def run(options: argparse.Namespace) -> int:
     from threadpoolctl import threadpool_limits
     from tqdm import tqdm
 
-    from ffmlp import gallery, pages, report
-    from ffmlp.experiments import Settings, n_runs, reproduce
+    from ffmlp import pages
     from ffmlp.records import write_whole
+    from ffmlp.reproduction import gallery, report
+    from ffmlp.reproduction.experiments import Settings, n_runs, reproduce
 
     settings = Settings(options.seed, pima_path=options.pima)
     if options.quick:

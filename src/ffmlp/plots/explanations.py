@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_array
 
-from ffmlp.distance import robustness
-from ffmlp.explanation import Explanation
+from ffmlp.explanations.explanation import Explanation
 from ffmlp.plots.samples import DecisionRegionsDisplay
 from ffmlp.plots.view import INK, AxesDisplay, FigureDisplay, Floats, colours
+from ffmlp.robust.distance import robustness
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -1,0 +1,1 @@
+"""The designs beside other classifiers, on many sets."""

@@ -1,0 +1,204 @@
+"""Repeated splits of many sets, many classifiers on each: the runs behind ``ffmlp benchmark``.
+
+A run is one model on one split of one set. Runs are independent of each other, each uses one thread, and
+a folder collects them in ``runs.csv``, so that an interrupted benchmark goes on where it stopped and
+models can be added later.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+from sklearn.metrics import accuracy_score, balanced_accuracy_score
+from threadpoolctl import threadpool_limits
+
+from ffmlp.benchmark.peers import MODELS, n_parameters
+from ffmlp.benchmark.sets import checksum
+from ffmlp.datasets import Dataset
+from ffmlp.records import claim, read_records, write_records
+
+# A class that a model gives less than this costs as much as one that it gives this.
+SMALLEST_PROBABILITY = 1e-15
+
+# Finished runs are written at least this often, in seconds.
+_PERIOD = 2.0
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What all runs of a folder have in common; ``sets`` gives the checksum of each set."""
+
+    seed: int
+    n_splits: int
+    max_rows: int
+    sets: dict[str, str]
+    versions: dict[str, str]
+
+    @classmethod
+    def of(cls, sets: Sequence[Dataset], seed: int, n_splits: int, max_rows: int) -> Settings:
+        """The settings of a benchmark on some sets, with the versions that are installed."""
+        for dataset in sets:
+            n_classes = len(np.unique(dataset.y))
+            if max_rows < n_classes:
+                raise ValueError(
+                    f"--max-rows must be at least {n_classes}, the classes of {dataset.name}, got "
+                    f"{max_rows}."
+                )
+        versions = {name: version(name) for name in ("ffmlp", "numpy", "scikit-learn")}
+        return cls(seed, n_splits, max_rows, {one.name: checksum(one) for one in sets}, versions)
+
+
+@dataclass(frozen=True)
+class BenchmarkRun:
+    """One model on one split of one set; what does not apply is empty, ``error`` is why it failed.
+
+    ``predict_seconds`` is for all ``n_test`` samples at once.
+    """
+
+    set: str
+    split: int
+    model: str
+    n_train: int
+    n_test: int
+    n_features: int
+    n_classes: int
+    accuracy: float | None = None
+    balanced_accuracy: float | None = None
+    log_loss: float | None = None
+    fit_seconds: float | None = None
+    predict_seconds: float | None = None
+    parameters: int | None = None
+    error: str = ""
+
+
+def at_most(rows: int, y: NDArray[np.intp], seed: int) -> NDArray[np.intp]:
+    """The indices of at most so many samples: a like share of each class, at least one of each.
+
+    Examples
+    --------
+    >>> from ffmlp.benchmark.runs import at_most
+    >>> y = np.repeat([0, 1, 2], [60, 30, 1])
+    >>> np.bincount(y[at_most(31, y, seed=0)])
+    array([20, 10,  1])
+    """
+    if len(y) <= rows:
+        return np.arange(len(y))
+    order = np.random.default_rng(seed).permutation(len(y))
+    share = np.empty(len(y))
+    for label in np.unique(y):
+        members = order[y[order] == label]
+        share[members] = np.arange(len(members)) / len(members)
+    return np.sort(order[np.argsort(share[order], kind="stable")[:rows]])
+
+
+def run_one(dataset: Dataset, split: int, model: str, seed: int, max_rows: int) -> BenchmarkRun:
+    """Fit a model to 60 % of the samples, ``max_rows`` at most, and test it on the other 40 %."""
+    train, test = dataset.split(seed + split)
+    kept = at_most(max_rows, train.y, seed + split)
+    X, y = train.X[kept], train.y[kept]
+    n_classes = len(np.unique(dataset.y))
+    run = BenchmarkRun(dataset.name, split, model, len(y), len(test.y), X.shape[1], n_classes)
+    # What a model warns of shows in what it achieves.
+    with warnings.catch_warnings(), threadpool_limits(1):
+        warnings.simplefilter("ignore")
+        try:
+            return replace(run, **_measured(MODELS[model](seed + split), X, y, test))
+        except Exception as error:  # one model that fails on one set is a result, too
+            text = " ".join(f"{type(error).__name__}: {error}".split())
+            return replace(run, error=text)
+
+
+def _measured(model: Any, X: NDArray[np.float64], y: NDArray[np.intp], test: Dataset) -> dict[str, Any]:
+    start = perf_counter()
+    model.fit(X, y)
+    fitted = perf_counter()
+    predicted = model.predict(test.X)
+    done = perf_counter()
+    has_probabilities = hasattr(model, "predict_proba")
+    return {
+        "accuracy": float(accuracy_score(test.y, predicted)),
+        "balanced_accuracy": float(balanced_accuracy_score(test.y, predicted)),
+        "log_loss": log_loss(test.y, model.predict_proba(test.X)) if has_probabilities else None,
+        "fit_seconds": fitted - start,
+        "predict_seconds": done - fitted,
+        "parameters": n_parameters(model),
+    }
+
+
+def log_loss(y: NDArray[np.intp], probabilities: NDArray[np.floating]) -> float:
+    """Mean of -log of the true classes' probabilities, which are clipped at 1e-15 from below."""
+    true = np.asarray(probabilities, np.float64)[np.arange(len(y)), y]
+    return float(-np.log(np.clip(true, SMALLEST_PROBABILITY, 1.0)).mean())
+
+
+def benchmark(
+    sets: Sequence[Dataset],
+    models: Sequence[str],
+    settings: Settings,
+    folder: Path,
+    n_jobs: int = 1,
+    on_run: Callable[[BenchmarkRun], Any] = lambda run: None,
+) -> list[BenchmarkRun]:
+    """Run what is not in the folder yet and write it; all runs of the folder, other models' too.
+
+    ``on_run`` is called for every run that was asked for, whether it is new or was there already.
+
+    Raises
+    ------
+    ValueError
+        If the folder holds runs with other settings.
+    """
+    claim(folder, settings)
+    path = folder / "runs.csv"
+    runs = {_key(run): run for run in (read_records(path, BenchmarkRun) if path.exists() else ())}
+    asked = {
+        (dataset.name, split, model): dataset
+        for dataset in sets
+        for split in range(settings.n_splits)
+        for model in models
+    }
+    for key in asked.keys() & runs.keys():
+        on_run(runs[key])
+    left = [
+        delayed(run_one)(dataset, split, model, settings.seed, settings.max_rows)
+        for (name, split, model), dataset in asked.items()
+        if (name, split, model) not in runs
+    ]
+    written = perf_counter()
+    try:
+        with warnings.catch_warnings():
+            # joblib replaces processes that have grown large, and says so.
+            warnings.filterwarnings("ignore", "A worker stopped")
+            for run in Parallel(n_jobs, return_as="generator_unordered")(left):
+                runs[_key(run)] = run
+                on_run(run)
+                if perf_counter() - written > _PERIOD:
+                    write_records(path, _in_order(runs, settings), BenchmarkRun)
+                    written = perf_counter()
+    finally:
+        write_records(path, _in_order(runs, settings), BenchmarkRun)
+    return _in_order(runs, settings)
+
+
+def _key(run: BenchmarkRun) -> tuple[str, int, str]:
+    return run.set, run.split, run.model
+
+
+def _in_order(runs: dict[tuple[str, int, str], BenchmarkRun], settings: Settings) -> list[BenchmarkRun]:
+    """By set, split and model, whatever finished first."""
+    sets, models = list(settings.sets), list(MODELS)
+
+    def place(run: BenchmarkRun) -> tuple[int, int, int]:
+        known = run.model in MODELS  # an older folder may hold a model that is gone
+        return sets.index(run.set), run.split, models.index(run.model) if known else len(models)
+
+    return sorted(runs.values(), key=place)

@@ -1,0 +1,1 @@
+"""Decisions explained: what each hyperplane and each feature adds to them."""

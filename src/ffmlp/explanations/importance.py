@@ -1,0 +1,97 @@
+"""Which features matter to the whole design, from its geometry."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from ffmlp.blobs import Floats
+from ffmlp.designs import most_probable_classes
+from ffmlp.robust.boundary_search import leads
+
+if TYPE_CHECKING:
+    from ffmlp.classifier import FFMLPClassifier
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureImportance:
+    """How much each feature matters. Prints as a table, the most important feature first.
+
+    Attributes
+    ----------
+    feature_names : tuple of str
+    values : ndarray of shape (N,)
+        The share of predictions that would change if the feature were shuffled, to first order.
+    """
+
+    feature_names: tuple[str, ...]
+    values: Floats
+
+    @property
+    def ranking(self) -> NDArray[np.intp]:
+        """Features from the most to the least important."""
+        return np.argsort(-self.values, kind="stable")
+
+    def __str__(self) -> str:
+        width = max(map(len, self.feature_names))
+        return "\n".join(f"{self.feature_names[j]:{width}}  {self.values[j]:.3f}" for j in self.ranking)
+
+
+def feature_importance(clf: FFMLPClassifier, X: ArrayLike) -> FeatureImportance:
+    """The share of predictions that the value of another sample in one feature would overturn.
+
+    The lead of a sample's class over class c is linear as long as the sample stays in its region, with
+    gradient g. If feature j has the value of another sample, the lead changes by ``g_j (x'_j − x_j)``;
+    the importance of j is how often that makes a lead negative, over all samples and all values that
+    the feature has in X. No sample is predicted again and nothing is drawn at random: O(n·N·log n)
+    time after the gradients. Of gaussianised features, the scores are exchanged.
+
+    It is first order: what happens beyond the next hyperplane is not looked at, and a feature that
+    matters only together with others (as in XOR) can be underrated.
+
+    Parameters
+    ----------
+    clf : FFMLPClassifier
+        Fitted.
+    X : array-like of shape (n_samples, n_features)
+        Samples such as those that will be predicted.
+
+    Returns
+    -------
+    FeatureImportance
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from ffmlp import FFMLPClassifier, feature_importance
+    >>> X, y = load_iris(return_X_y=True, as_frame=True)
+    >>> clf = FFMLPClassifier(2, design="region", error_threshold=0.05, random_state=0).fit(X, y)
+    >>> print(feature_importance(clf, X))
+    petal length (cm)  0.489
+    petal width (cm)   0.263
+    sepal width (cm)   0.081
+    sepal length (cm)  0.023
+    """
+    check_is_fitted(clf)
+    samples: Floats = np.asarray(clf._checked(X), np.float64)
+    own = most_probable_classes(clf.network_, clf.regions_, samples)
+    lead, gradient = leads(clf.network_, samples, own)
+    scores = clf.hyperplanes_.gaussianisation
+    Z = samples if scores is None else scores.apply(samples)
+    values = np.zeros(Z.shape[1])
+    for feature, column in enumerate(Z.T):
+        slope = gradient[:, :, feature]
+        # The value beyond which the lead is lost; none if the feature does not enter it.
+        with np.errstate(divide="ignore", invalid="ignore"):
+            limit = column[:, None] - lead / slope
+        ordered = np.sort(column)
+        below = np.searchsorted(ordered, limit, side="left")
+        above = len(ordered) - np.searchsorted(ordered, limit, side="right")
+        lost = np.where(slope > 0, below, np.where(slope < 0, above, 0))
+        lost[~np.isfinite(lead)] = 0
+        values[feature] = lost.max(axis=1).mean() / len(ordered)
+    return FeatureImportance(clf.network_.feature_names, values)

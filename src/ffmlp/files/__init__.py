@@ -1,0 +1,1 @@
+"""Data files: tables of named columns go in, models, predictions and reports come out."""

@@ -1,0 +1,151 @@
+"""What the columns of a data file are good for: numbers, categories, or nothing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from ffmlp.files.tables import NUMBER, TEXT, Table, pandas
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_ROWS_AT_ONCE = 100_000
+# A text column of more different values than this is no category if most rows have a value of their own.
+_FEW_TEXTS = 20
+_MAX_DISTINCT = 10_000
+_DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?")
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The columns of a file by what they are; ``unused`` says why one of them is left out."""
+
+    numbers: tuple[str, ...]
+    categories: tuple[str, ...]
+    unused: dict[str, str]
+
+    @property
+    def names(self) -> list[str]:
+        """The columns that are features, numbers first."""
+        return [*self.numbers, *self.categories]
+
+    @property
+    def kinds(self) -> dict[str, str]:
+        """How to read them."""
+        return dict.fromkeys(self.numbers, NUMBER) | dict.fromkeys(self.categories, TEXT)
+
+
+def known(table: Table, names: Iterable[str], option: str) -> list[str]:
+    """The names, or an error if the file has no such column."""
+    wanted = list(names)
+    for name in wanted:
+        if name not in table.columns:
+            there = ", ".join(column for column in table.columns if column)
+            raise ValueError(f"{table.path} has no column {name!r} ({option}). Columns: {there}.")
+    return wanted
+
+
+def infer(table: Table, categorical: Sequence[str], left_out: Sequence[str]) -> Columns:
+    """Look at every cell of a file and tell what its columns are.
+
+    Raises
+    ------
+    ValueError
+        If a column has numbers mostly, but not only; or if there is no feature.
+    """
+    tallies = {name: _Tally() for name in table.columns if name and name not in left_out}
+    start = 0
+    for block in table.inferred(_ROWS_AT_ONCE, categorical):
+        for name, tally in tallies.items():
+            tally.add(block[name], start)
+        start += len(block)
+    if start == 0:
+        raise ValueError(f"{table.path} has a header, but no rows.")
+    unused = {
+        f"column {number}": "it has no name"
+        for number, name in enumerate(table.columns, start=1)
+        if not name
+    }
+    kinds = {}
+    for name, tally in tallies.items():
+        reason = tally.useless(forced=name in categorical)
+        if reason is not None:
+            unused[name] = reason
+        elif name in categorical:
+            kinds[name] = TEXT
+        else:
+            kinds[name] = _kind(table, name, tally)
+    if not kinds:
+        reasons = "; ".join(f"{name}: {reason}" for name, reason in unused.items())
+        raise ValueError(f"{table.path} has no feature to learn from ({reasons or 'one column only'}).")
+    chosen = [tuple(name for name in kinds if kinds[name] == kind) for kind in (NUMBER, TEXT)]
+    return Columns(chosen[0], chosen[1], unused)
+
+
+@dataclass
+class _Tally:
+    """What has been seen of a column so far; ``first_text`` is where the first text is."""
+
+    n_numbers: int = 0
+    n_texts: int = 0
+    first_text: tuple[int, str] | None = None
+    all_decimal_commas: bool = True
+    dates: bool = False
+    distinct: set[Any] = field(default_factory=set)
+
+    def add(self, cells: pd.Series, start: int) -> None:
+        """Count the cells of a block that begins at row ``start``."""
+        types = pandas().api.types
+        present = cells.dropna()
+        if len(self.distinct) <= _MAX_DISTINCT:
+            self.distinct.update(
+                present.astype(str).unique() if present.dtype == object else present.unique()
+            )
+        if types.is_datetime64_any_dtype(cells.dtype):
+            self.dates = True
+        elif types.is_numeric_dtype(cells.dtype) and not types.is_bool_dtype(cells.dtype):
+            self.n_numbers += len(present)
+        else:
+            texts = present.astype(str)
+            texts = texts[pandas().to_numeric(texts, errors="coerce").isna()]
+            self.n_numbers += len(present) - len(texts)
+            self.n_texts += len(texts)
+            if len(texts) and self.first_text is None:
+                row = cells.index.get_loc(texts.index[0])
+                self.first_text = start + row, texts.iloc[0]
+            self.all_decimal_commas &= all(map(_DECIMAL_COMMA.fullmatch, texts.unique()))
+
+    def useless(self, *, forced: bool) -> str | None:
+        """Why the column tells nothing about a class, if so."""
+        n_cells = self.n_numbers + self.n_texts
+        if self.dates:
+            return "it holds dates"
+        if not self.distinct:
+            return "it is empty"
+        if len(self.distinct) == 1:
+            return f"all its values are {next(iter(self.distinct))}"
+        many = len(self.distinct) > max(_FEW_TEXTS, n_cells / 2)
+        if many and self.n_texts > self.n_numbers and not self.all_decimal_commas and not forced:
+            return f"{len(self.distinct)} different texts in {n_cells} cells are no categories"
+        return None
+
+
+def _kind(table: Table, name: str, tally: _Tally) -> str:
+    if tally.first_text is None:
+        return NUMBER
+    row, text = tally.first_text
+    if tally.all_decimal_commas:
+        place = table.place(row, name)
+        raise ValueError(
+            f"{place}: a number is needed, got {text!r}. Decimal commas need --decimal ','."
+        )
+    if tally.n_numbers < tally.n_texts:
+        return TEXT
+    raise ValueError(
+        f"{table.place(row, name)}: {text!r} is no number, but {tally.n_numbers} of "
+        f"{tally.n_numbers + tally.n_texts} cells of this column are. If it stands for a missing value, "
+        f"add --missing {text!r}; if the column holds categories, --categorical {name!r}."
+    )

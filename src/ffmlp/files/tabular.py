@@ -1,0 +1,259 @@
+"""Models of data files: columns by name go in, labels as they were written come out."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
+from sklearn.impute import SimpleImputer
+from sklearn.metrics import accuracy_score, balanced_accuracy_score, log_loss
+from sklearn.model_selection import StratifiedKFold, train_test_split
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import OneHotEncoder
+
+from ffmlp.classifier import FFMLPClassifier
+from ffmlp.files.columns import Columns
+from ffmlp.files.tables import NUMBER, TEXT, Dialect
+from ffmlp.persistence import load_with_metadata, save
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# What a missing category is called.
+MISSING_CATEGORY = "missing"
+# Categories of one column that get an input of their own; rarer ones share one.
+_MAX_CATEGORIES = 32
+# More different numbers than this, if they are no integers, are quantities and not names of classes.
+_MAX_DECIMAL_CLASSES = 20
+
+
+@dataclass(frozen=True, eq=False)
+class TableModel:
+    """A fitted pipeline and the columns that it takes.
+
+    ``facts`` is what else is known about it, as plain JSON values: file, rows, evaluation, seconds.
+    """
+
+    estimator: Any
+    numbers: tuple[str, ...]
+    categories: tuple[str, ...]
+    target: str
+    id_column: str | None
+    dialect: Dialect
+    facts: dict[str, Any]
+
+    @classmethod
+    def load(cls, path: Path) -> TableModel:
+        """Read a model that ``ffmlp fit`` or, with feature names, `ffmlp.save` wrote."""
+        if not path.exists():
+            raise ValueError(f"{path}: there is no such file.")
+        saved = load_with_metadata(path)
+        facts = dict(saved.metadata)
+        table = facts.pop("table", None)
+        if table is None:
+            names = getattr(saved.estimator, "feature_names_in_", None)
+            if names is None:
+                raise ValueError(f"{path} does not know its columns by name. Make it with ffmlp fit.")
+            return cls(saved.estimator, tuple(map(str, names)), (), "class", None, Dialect(), facts)
+        dialect = Dialect(tuple(table["missing"]), table["decimal"])
+        columns = tuple(table["numbers"]), tuple(table["categories"])
+        return cls(saved.estimator, *columns, table["target"], table["id"], dialect, facts)
+
+    def save(self, path: Path) -> None:
+        """Write the model to a file, whole or not at all."""
+        table = {
+            "numbers": list(self.numbers),
+            "categories": list(self.categories),
+            "target": self.target,
+            "id": self.id_column,
+            "missing": list(self.dialect.missing),
+            "decimal": self.dialect.decimal,
+        }
+        save(self.estimator, path, {"table": table, **self.facts})
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the features, numbers first."""
+        return [*self.numbers, *self.categories]
+
+    @property
+    def kinds(self) -> dict[str, str]:
+        """How the features are to be read."""
+        return dict.fromkeys(self.numbers, NUMBER) | dict.fromkeys(self.categories, TEXT)
+
+    @property
+    def classifier(self) -> FFMLPClassifier:
+        """The last step."""
+        last = self.estimator
+        while isinstance(last, Pipeline):
+            last = last.steps[-1][1]
+        return last
+
+    def inputs(self, features: pd.DataFrame) -> Any:
+        """What the classifier takes in: features as they are after the steps before it."""
+        if isinstance(self.estimator, Pipeline):
+            return self.estimator[:-1].transform(features)
+        return features
+
+
+def pipeline(columns: Columns, classifier: FFMLPClassifier) -> Pipeline:
+    """Imputation of numbers, one-hot encoding of categories, then the classifier.
+
+    Nothing is standardised here, because the classifier does that itself.
+    """
+    encoded = Pipeline(
+        [
+            ("impute", SimpleImputer(strategy="constant", fill_value=MISSING_CATEGORY)),
+            (
+                "encode",
+                OneHotEncoder(
+                    handle_unknown="infrequent_if_exist",
+                    max_categories=_MAX_CATEGORIES,
+                    sparse_output=False,
+                ),
+            ),
+        ]
+    )
+    steps = [
+        ("numbers", SimpleImputer(strategy="median", keep_empty_features=True), list(columns.numbers)),
+        ("categories", encoded, list(columns.categories)),
+    ]
+    prepared = ColumnTransformer(
+        [step for step in steps if step[2]], verbose_feature_names_out=not _tellable(columns)
+    )
+    prepared.set_output(transform="pandas")  # so that the classifier knows the names
+    return Pipeline([("prepare", prepared), ("classify", classifier)])
+
+
+def _tellable(columns: Columns) -> bool:
+    """Whether no number can have the name of an encoded category, such as ``colour_red``."""
+    return not any(
+        name.startswith(f"{other}_") for name in columns.names for other in columns.categories
+    )
+
+
+def labels(cells: pd.Series) -> NDArray:
+    """Labels as integers if all of them are written as such, else as text.
+
+    Raises
+    ------
+    ValueError
+        If there is one class only, or so many that these are no classes.
+    """
+    texts = cells.to_numpy(dtype=str)
+    distinct = np.unique(texts)
+    if len(distinct) < 2:
+        raise ValueError(f"2 classes are needed, but all {len(texts)} rows have {str(distinct[0])!r}.")
+    n_decimals = sum(map(_is_decimal, distinct.tolist()))
+    if len(distinct) > len(texts) / 2 or n_decimals > _MAX_DECIMAL_CLASSES:
+        raise ValueError(
+            f"{len(distinct)} different values in {len(texts)} rows are no classes, and ffmlp predicts "
+            "no quantities."
+        )
+    if all(_is_integer(text) for text in distinct.tolist()):
+        return texts.astype(np.int64)
+    return texts
+
+
+def _is_integer(text: str) -> bool:
+    return text.removeprefix("-").isdecimal() and str(int(text)) == text and abs(int(text)) < 2**63
+
+
+def _is_decimal(text: str) -> bool:
+    try:
+        return math.isfinite(float(text)) and not _is_integer(text)
+    except ValueError:
+        return False
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """How well a model predicts rows that it was not made with; a mean and a deviation over folds.
+
+    ``majority`` is the accuracy of always saying the most frequent class.
+    """
+
+    method: str
+    n_rows: int
+    accuracy: float
+    accuracy_deviation: float
+    balanced_accuracy: float
+    log_loss: float
+    majority: float
+    seconds: float
+
+
+def evaluate(
+    model: Pipeline,
+    X: pd.DataFrame,
+    y: NDArray,
+    *,
+    test_size: float,
+    n_folds: int | None,
+    seed: int,
+    on_part: Callable[[], object],
+) -> Evaluation:
+    """Hold out a share of the rows, or each of ``n_folds`` parts in turn."""
+    start = perf_counter()
+    _check_parts(y, n_folds)
+    scores, n_rows = [], 0
+    for training, held in _parts(y, test_size, n_folds, seed):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # the whole fit warns of the same
+            fitted = clone(model).fit(X.iloc[training], y[training])
+            probability = fitted.predict_proba(X.iloc[held])
+        predicted = fitted.classes_[probability.argmax(axis=1)]
+        scores.append(
+            (
+                accuracy_score(y[held], predicted),
+                balanced_accuracy_score(y[held], predicted),
+                log_loss(y[held], probability, labels=fitted.classes_),
+            )
+        )
+        n_rows += len(held)
+        on_part()
+    accuracy, balanced, loss = np.mean(scores, axis=0).tolist()
+    folds = [score[0] for score in scores]
+    method = "held out" if n_folds is None else f"{n_folds}-fold cross-validation"
+    deviation = float(np.std(folds, ddof=1)) if len(folds) > 1 else 0.0
+    majority = float(np.unique(y, return_counts=True)[1].max() / len(y))
+    return Evaluation(
+        method, n_rows, accuracy, deviation, balanced, loss, majority, perf_counter() - start
+    )
+
+
+def _check_parts(y: NDArray, n_folds: int | None) -> None:
+    values, counts = np.unique(y, return_counts=True)
+    needed = 2 if n_folds is None else n_folds
+    if counts.min() < needed:
+        rare, n_rows = values.tolist()[counts.argmin()], counts.min()
+        raise ValueError(
+            f"class {rare!r} has {n_rows} row{'s' if n_rows > 1 else ''}, but an evaluation needs "
+            f"{needed} of each class. Remove the class, or skip the evaluation: --test-size 0."
+        )
+
+
+def _parts(
+    y: NDArray, test_size: float, n_folds: int | None, seed: int
+) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+    rows = np.arange(len(y))
+    if n_folds is None:
+        n_classes, n_held = len(np.unique(y)), int(np.ceil(test_size * len(y)))
+        if min(n_held, len(y) - n_held) < n_classes:
+            raise ValueError(
+                f"a test part of {n_held} of {len(y)} rows cannot have a row of each of the {n_classes} "
+                "classes on both sides. Choose another --test-size, or none: --test-size 0."
+            )
+        training, held = train_test_split(rows, test_size=test_size, stratify=y, random_state=seed)
+        yield training, held
+    else:
+        yield from StratifiedKFold(n_folds, shuffle=True, random_state=seed).split(rows, y)

@@ -1,0 +1,289 @@
+"""The paper's experiments, run again.
+
+A *row* is one line of the paper's tables (`ffmlp.reproduction.paper`). Running a row gives `Run`
+records, one for each method and split; `reproduce` writes them to one CSV file per row, whole or not at
+all, so that an interrupted run goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.neural_network import MLPClassifier
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+
+from ffmlp import datasets
+from ffmlp.backprop import BackpropClassifier
+from ffmlp.classifier import FFMLPClassifier
+from ffmlp.datasets import Dataset
+from ffmlp.records import claim, read_records, write_records
+from ffmlp.reproduction.paper import Row
+from ffmlp.robust.accuracy import RADII, attacked_accuracy, proved_accuracy
+
+N_EPOCHS = 50
+FEW_EPOCHS = 15
+
+
+PEERS: dict[str, Callable[[int], ClassifierMixin]] = {
+    "lda": lambda seed: LinearDiscriminantAnalysis(),
+    "svm": lambda seed: SVC(),
+    "forest": lambda seed: RandomForestClassifier(random_state=seed),
+    "boosting": lambda seed: HistGradientBoostingClassifier(random_state=seed),
+    "mlp": lambda seed: MLPClassifier(max_iter=300, random_state=seed),
+}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How much is run."""
+
+    seed: int = 0
+    n_splits: int = 20
+    n_trained_splits: int = 5
+    optimal_seconds: float = 60.0
+    sweep_components: tuple[int, ...] = (2, 3, 4)
+    pima_path: str | None = None
+
+    @classmethod
+    def quick(cls, seed: int = 0, pima_path: str | None = None) -> Settings:
+        """Enough to see every table and figure."""
+        return cls(seed, 3, 1, 5.0, (2,), pima_path)
+
+
+@dataclass(frozen=True)
+class Run:
+    """One method on one split of one row; what does not apply is empty.
+
+    ``setting`` tells the runs of a sweep apart. ``reached`` is the training time after which
+    backpropagation first had the designed network's test accuracy; empty if it never had.
+    """
+
+    row: str
+    method: str
+    split: int
+    setting: str = ""
+    train_accuracy: float | None = None
+    test_accuracy: float | None = None
+    seconds: float | None = None
+    gmm: float | None = None
+    boundaries: float | None = None
+    regions: float | None = None
+    classes: float | None = None
+    d_in: int | None = None
+    d_1: int | None = None
+    d_2: int | None = None
+    d_out: int | None = None
+    reached: float | None = None
+    proved_minimum: int | None = None
+
+
+def split_of(row: Row, settings: Settings, split: int) -> tuple[Dataset, Dataset]:
+    """Training and test samples with standardised features; drawn sets are drawn anew for each split."""
+    seed = settings.seed + split
+    dataset = datasets.load(row.dataset, random_state=seed, pima_path=settings.pima_path)
+    train, test = dataset.split(seed)
+    scaler = StandardScaler().fit(train.X)
+    return (
+        Dataset(train.name, scaler.transform(train.X), train.y, train.blobs),
+        Dataset(test.name, scaler.transform(test.X), test.y, test.blobs),
+    )
+
+
+def design(row: Row, train: Dataset, seed: int, **changes: Any) -> FFMLPClassifier:
+    """The row's network, with some parameters changed."""
+    parameters = {"n_components": row.n_components, "error_threshold": row.error_threshold, **changes}
+    clf = FFMLPClassifier(**parameters, design="region", random_state=seed)
+    return clf.fit(train.X, train.y, blobs=None if "n_components" in changes else train.blobs)
+
+
+def run_row(row: Row, settings: Settings) -> Iterator[Run]:
+    """All runs of one row: the paper's methods, its peers, and its open questions."""
+    for split in range(settings.n_splits):
+        train, test = split_of(row, settings, split)
+        seed = settings.seed + split
+        start = perf_counter()
+        clf = design(row, train, seed)
+        designed = _designed_run(row, "ff", split, clf, train, test, perf_counter() - start)
+        yield designed
+        clf = design(row, train, seed, discriminant="heteroscedastic")
+        yield _designed_run(row, "ff_heteroscedastic", split, clf, train, test)
+        for name, make in PEERS.items():
+            yield _peer_run(row, name, split, make(seed), train, test)
+        if split < settings.n_trained_splits:
+            yield from _trained_runs(row, settings, split, train, test)
+    yield from _optimal_runs(row, settings)
+    yield from _sweep_runs(row, settings)
+
+
+def _designed_run(
+    row: Row,
+    method: str,
+    split: int,
+    clf: FFMLPClassifier,
+    train: Dataset,
+    test: Dataset,
+    seconds: float | None = None,
+    setting: str = "",
+) -> Run:
+    d_in, d_1, d_2, d_out = clf.network_.layer_sizes
+    return Run(
+        row.key,
+        method,
+        split,
+        setting,
+        train_accuracy=clf.score(train.X, train.y),
+        test_accuracy=clf.score(test.X, test.y),
+        seconds=seconds,
+        **clf.timings_,
+        d_in=d_in,
+        d_1=d_1,
+        d_2=d_2,
+        d_out=d_out,
+        proved_minimum=clf.pruning_path_.proved_minimum,
+    )
+
+
+def _peer_run(
+    row: Row, method: str, split: int, peer: ClassifierMixin, train: Dataset, test: Dataset
+) -> Run:
+    start = perf_counter()
+    peer.fit(train.X, train.y)
+    seconds = perf_counter() - start
+    accuracies = peer.score(train.X, train.y), peer.score(test.X, test.y)
+    return Run(row.key, method, split, "", *accuracies, seconds)
+
+
+def _trained_runs(
+    row: Row, settings: Settings, split: int, train: Dataset, test: Dataset
+) -> Iterator[Run]:
+    """BP-MLP of the same architecture; its state after 15 epochs is taken from the run of 50.
+
+    And how well either stands up to attacks.
+    """
+    seed = settings.seed + split
+    clf = design(row, train, seed)
+    target = clf.score(test.X, test.y)
+    yield from _robust_runs(row, "robust_ff", split, proved_accuracy(clf, test))
+    yield from _robust_runs(row, "robust_ff_attacked", split, attacked_accuracy(clf, test))
+    for start in ("ff", "random"):
+        bp = trained(clf, start, train, test, seed)
+        yield from _robust_runs(row, f"robust_bp_{start}", split, attacked_accuracy(bp, test))
+        history = bp.history_
+        good_enough = np.flatnonzero(history.test_accuracy >= target)
+        first = good_enough[0] if len(good_enough) else np.inf
+        for n_epochs in (N_EPOCHS, FEW_EPOCHS):
+            yield Run(
+                row.key,
+                f"bp_{start}_{n_epochs}",
+                split,
+                train_accuracy=float(history.train_accuracy[n_epochs]),
+                test_accuracy=float(history.test_accuracy[n_epochs]),
+                seconds=float(history.seconds[n_epochs]),
+                reached=float(history.seconds[int(first)]) if first <= n_epochs else None,
+            )
+
+
+def _robust_runs(row: Row, method: str, split: int, accuracies: NDArray) -> Iterator[Run]:
+    """A run for each radius."""
+    for radius, accuracy in zip(RADII, accuracies, strict=True):
+        yield Run(row.key, method, split, f"radius={radius:g}", test_accuracy=float(accuracy))
+
+
+def trained(
+    clf: FFMLPClassifier, start: str, train: Dataset, test: Dataset, seed: int
+) -> BackpropClassifier:
+    """Backpropagation from the designed network ("ff") or from random weights ("random")."""
+    network = clf.network_
+    bp = BackpropClassifier(
+        network.layer_sizes[1:3],
+        initial_network=network if start == "ff" else None,
+        n_epochs=N_EPOCHS,
+        random_state=seed,
+    )
+    return bp.fit(train.X, train.y, test.X, test.y)
+
+
+def _optimal_runs(row: Row, settings: Settings) -> Iterator[Run]:
+    """Is greedy pruning optimal? The certified minimum on the first split of the rows that prune."""
+    if row.error_threshold is None:
+        return
+    train, test = split_of(row, settings, 0)
+    start = perf_counter()
+    clf = design(row, train, settings.seed, pruning="optimal", time_limit=settings.optimal_seconds)
+    seconds = perf_counter() - start
+    yield _designed_run(row, "ff_optimal", 0, clf, train, test, seconds)
+
+
+def _sweep_runs(row: Row, settings: Settings) -> Iterator[Run]:
+    """Does backpropagation help when the network is larger? Components and thresholds swept."""
+    train, test = split_of(row, settings, 0)
+    for n_components in settings.sweep_components:
+        for threshold in (0.05, 0.01, None):
+            clf = design(row, train, settings.seed, n_components=n_components, error_threshold=threshold)
+            setting = f"k={n_components}, threshold={threshold}"
+            yield _designed_run(row, "sweep_ff", 0, clf, train, test, setting=setting)
+            bp = trained(clf, "ff", train, test, settings.seed)
+            yield Run(
+                row.key,
+                "sweep_bp_ff",
+                0,
+                setting,
+                train_accuracy=float(bp.history_.train_accuracy[-1]),
+                test_accuracy=float(bp.history_.test_accuracy[-1]),
+            )
+
+
+def n_runs(row: Row, settings: Settings) -> int:
+    """How many runs `run_row` makes, for a progress bar."""
+    return (
+        settings.n_splits * (2 + len(PEERS))
+        + (4 + 4 * len(RADII)) * settings.n_trained_splits
+        + (row.error_threshold is not None)
+        + 6 * len(settings.sweep_components)
+    )
+
+
+def reproduce(
+    rows: list[Row], settings: Settings, folder: Path, on_run: Callable[[Run], None]
+) -> tuple[list[Run], dict[str, str]]:
+    """Run what is not there yet and write it; all runs, and why rows are missing if any are.
+
+    Raises
+    ------
+    ValueError
+        If the folder holds runs with other settings.
+    """
+    claim(folder, settings)
+    (folder / "runs").mkdir(exist_ok=True)
+    missing = {}
+    for row in rows:
+        path = folder / "runs" / f"{row.key}.csv"
+        if path.exists():
+            continue
+        runs = []
+        try:
+            for run in run_row(row, settings):
+                runs.append(run)
+                on_run(run)
+        except datasets.DatasetUnavailableError as error:
+            missing[row.key] = str(error)
+            continue
+        write_records(path, runs, Run)
+    runs = [
+        run
+        for row in rows
+        if row.key not in missing
+        for run in read_records(folder / "runs" / f"{row.key}.csv", Run)
+    ]
+    write_records(folder / "runs.csv", runs, Run)
+    return runs, missing
