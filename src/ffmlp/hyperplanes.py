@@ -25,6 +25,8 @@ NO_BLOB = -1
 # computed for exactly this many rows at once (the last block is padded), so that a sample's
 # response does not depend on the samples it is computed with.
 ROWS_PER_PRODUCT = 256
+# Mapping a feature has a price for each call, so more rows are mapped at once.
+_ROWS_PER_MAP = 32 * ROWS_PER_PRODUCT
 
 # Pairs whose pooled covariances are held in memory at once, as a number of matrix entries (32 MB).
 _ENTRIES_AT_ONCE = 1 << 22
@@ -99,18 +101,33 @@ class Hyperplanes:
         return samples
 
     def blocks(self, X: NDArray[np.floating]) -> Iterator[tuple[slice, NDArray[np.float64]]]:
-        """Yield ``(rows, h)`` with ``h = X[rows] @ weights.T + biases``, in constant memory."""
+        """Yield ``(rows, h)`` with ``h = X[rows] @ weights.T + biases``, in constant memory.
+
+        Every h is an array of its own.
+        """
         buffer = np.zeros((ROWS_PER_PRODUCT, self.weights.shape[1]))
         transposed = np.ascontiguousarray(self.weights.T)
         scores = self.gaussianisation
         for start in range(0, len(X), ROWS_PER_PRODUCT):
-            block = X[start : start + ROWS_PER_PRODUCT]
-            buffer[: len(block)] = block if scores is None else scores.apply(block)
+            if start % _ROWS_PER_MAP == 0:
+                samples = X[start : start + _ROWS_PER_MAP]
+                mapped = samples if scores is None else scores.apply(samples)
+            block = mapped[start % _ROWS_PER_MAP :][:ROWS_PER_PRODUCT]
+            buffer[: len(block)] = block
             # Features beyond 1e300 may overflow; there is no sensible response to warn about then.
             with np.errstate(over="ignore", invalid="ignore"):
                 h = buffer @ transposed
                 h += self.biases
             yield slice(start, start + len(block)), h[: len(block)]
+
+    def largest_response(self, X: NDArray[np.floating]) -> float:
+        """A bound on the ``|h|`` of samples; infinite if they may overflow."""
+        scores = self.gaussianisation
+        sizes = (X,) if scores is None else scores.scores
+        size = max((float(np.abs(part).max(initial=0.0)) for part in sizes), default=0.0)
+        with np.errstate(over="ignore"):
+            reach = np.abs(self.weights).sum(axis=1) * size + np.abs(self.biases)
+        return float(reach.max(initial=0.0))
 
     def log_odds(self, X: ArrayLike) -> NDArray[np.float64]:
         """Signed responses ``h`` of shape (n, L): log-odds of a pair's first blob over its second."""

@@ -17,6 +17,8 @@ Floats = NDArray[np.float64]
 
 # A soft reading takes responses up to this: sums of larger ones would overflow, and no sample is so far.
 _LARGEST = 1e150
+# A softmax has a price for each call, so more rows are read at once.
+_ROWS_PER_SOFTMAX = 32 * ROWS_PER_PRODUCT
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,36 +97,40 @@ class Network:
         samples = self.hyperplanes.checked(X)
         out = np.empty((len(samples), len(self.labels)))
         if isinstance(self.stages, ReadoutStages):
-            for rows, response in self._read_out(self.stages, samples):
-                out[rows] = response
+            for rows, evidence in self._read_out(self.stages, samples):
+                out[rows] = evidence
+            for start in range(0, len(out), _ROWS_PER_SOFTMAX):
+                rows = slice(start, start + _ROWS_PER_SOFTMAX)
+                out[rows] = softmax(out[rows], axis=1)
         else:
             for rows, (_, _, response) in self._blocks(samples):
                 out[rows] = response
         return out
 
     def _read_out(self, stages: ReadoutStages, samples: NDArray) -> Iterator[tuple[slice, Floats]]:
-        """The output of the readout design in half the work: L bends instead of 2L neurons."""
+        """What l_out takes in, in half the work: L bends instead of 2L neurons."""
         linear = np.flatnonzero(stages.odd.any(axis=1))
         even, odd = stages.temperature * stages.even, stages.temperature * stages.odd[linear]
         bias = stages.temperature * stages.bias
-        h = np.zeros((ROWS_PER_PRODUCT, len(self.hyperplanes)))
+        bounded = self.hyperplanes.largest_response(samples) <= _LARGEST
         for rows, block in self.hyperplanes.blocks(samples):
-            n = len(block)
-            h[:n] = block
+            h = _padded(block)
+            lines = h[:, linear]
+            bends = np.abs(h, out=h)
+            if not bounded:
+                np.nan_to_num(lines, copy=False, nan=0.0, posinf=_LARGEST, neginf=-_LARGEST)
+                np.fmin(bends, _LARGEST, out=bends)
             with np.errstate(over="ignore", invalid="ignore"):
-                evidence = np.nan_to_num(h[:, linear], nan=0.0, posinf=_LARGEST, neginf=-_LARGEST) @ odd
-                evidence += np.fmin(np.abs(h, out=h), _LARGEST, out=h) @ even
+                evidence = lines @ odd
+                evidence += bends @ even
                 evidence += bias
-            yield rows, softmax(evidence[:n], axis=1)
+            yield rows, evidence[: len(block)]
 
     def _blocks(self, samples: NDArray) -> Iterator[tuple[slice, tuple[Floats, Floats, Floats]]]:
         (w_2, w_3), (b_2, b_3) = self.stages.weights, self.stages.biases
         first, second, third = (ACTIVATIONS[name] for name in self.activations)
-        # Fixed product shapes: a sample's response does not depend on the other samples.
-        h = np.zeros((ROWS_PER_PRODUCT, len(self.hyperplanes)))
         for rows, block in self.hyperplanes.blocks(samples):
-            n = len(block)
-            h[:n] = block
+            h, n = _padded(block), len(block)
             with np.errstate(over="ignore", invalid="ignore"):
                 l_1 = first(np.hstack([h, -h]))
                 if not isinstance(self.stages, RegionStages):
@@ -190,3 +196,9 @@ class Network:
         near, far = self.hyperplanes.pairs[hyperplane][:: -1 if negative else 1]
         near_class, far_class = self.labels[self.blob_classes[[near, far]]]
         return f"blob {near} ({near_class}) over blob {far} ({far_class})"
+
+
+def _padded(h: Floats) -> Floats:
+    """As many rows as every product has: a sample's response does not depend on the other samples."""
+    missing = ROWS_PER_PRODUCT - len(h)
+    return np.pad(h, ((0, missing), (0, 0))) if missing else h
