@@ -77,7 +77,7 @@ def measured(arguments: list[str], repeats: int) -> Run:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=1_000_000)
-    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--repeats", type=int, default=5)
     options = parser.parse_args()
     with TemporaryDirectory() as name:
         folder = Path(name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING
@@ -26,7 +27,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--proba", action="store_true", help="write the probability of each class too")
     parser.add_argument("--id", metavar="COLUMN", help="a column to keep (that of fit)")
     parser.add_argument(
-        "--block-rows", type=int, default=50_000, metavar="N", help="rows of a block (50000)"
+        "--block-rows", type=int, default=50_000, metavar="N", help="rows of a block, about (50000)"
     )
     add_dialect(parser)
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
@@ -52,7 +53,9 @@ def run(options: argparse.Namespace) -> int:
         console.note(note)
     start = perf_counter()
     names = header(model, id_column, proba=options.proba)
-    blocks = predictions(model, table, id_column, proba=options.proba, n_rows=options.block_rows)
+    blocks = partial(
+        predictions, model, table, id_column, proba=options.proba, n_rows=options.block_rows
+    )
     with console.bar(None, "row", "predicting") as bar:
         n_rows = write_predictions(options.output, names, blocks, bar.update)
     seconds = perf_counter() - start

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ffmlp.files.tables import NUMBER, TEXT, check_names, refuse_infinite
+import numpy as np
+
+from ffmlp.files.tables import NUMBER, TEXT, check_names, known
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,9 +44,13 @@ class ParquetTable:
                     block[name] = _texts(block[name])
                 elif kind == NUMBER:
                     block[name] = self._numbers(block[name], start)
-            refuse_infinite(self, block, start)
             start += len(block)
             yield block
+
+    def parts(self, n_rows: int, kinds: Mapping[str, str]) -> Iterator[Callable[[], pd.DataFrame]]:
+        """Functions that give the blocks, and may be called in any thread."""
+        for block in self.blocks(n_rows, kinds):
+            yield partial(known, block)
 
     def place(self, row: int, column: str) -> str:
         """File, row and column of a cell."""
@@ -70,7 +76,7 @@ class ParquetTable:
 
     def _numbers(self, column: pd.Series, start: int) -> pd.Series:
         try:
-            return column.astype(float)
+            numbers = column.astype(float)
         except (TypeError, ValueError):
             for row, value in enumerate(column, start=start):
                 try:
@@ -79,7 +85,12 @@ class ParquetTable:
                     if value is not None and value == value:
                         place = self.place(row, str(column.name))
                         raise ValueError(f"{place}: a number is needed, got {value!r}.") from None
-            return column.map(lambda value: float("nan") if value is None else float(value))
+            numbers = column.map(lambda value: float("nan") if value is None else float(value))
+        infinite = np.flatnonzero(np.isinf(numbers.to_numpy()))
+        if len(infinite):
+            place = self.place(start + int(infinite[0]), str(column.name))
+            raise ValueError(f"{place}: numbers must be finite, got {numbers.iat[infinite[0]]}.")
+        return numbers
 
 
 def _texts(column: pd.Series) -> pd.Series:

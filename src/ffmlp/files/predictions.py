@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,9 @@ from numpy.typing import NDArray
 from ffmlp.files.tables import COMPRESSIONS, TEXT, Table, pandas
 from ffmlp.files.tabular import TableModel
 from ffmlp.records import whole_file
+
+Part = TypeVar("Part")
+Result = TypeVar("Result")
 
 # Each has a block of rows in memory.
 _MAX_THREADS = 8
@@ -27,47 +31,76 @@ _DECIMALS = 6
 
 @dataclass(frozen=True, eq=False)
 class Predictions:
-    """For a block of rows: what they are called and what their classes are, if asked with chances."""
+    """For a block of rows: what they are called if known, their classes, and chances if asked for.
+
+    ``classes`` are indices into ``labels``.
+    """
 
     ids: NDArray[np.object_] | None
+    classes: NDArray[np.intp]
     labels: NDArray
     probabilities: NDArray[np.float64] | None
 
 
+# What a block becomes before it is written, such as lines of text.
+Rendering = Callable[[Predictions], Any]
+
+
 def predictions(
-    model: TableModel, table: Table, id_column: str | None, *, proba: bool, n_rows: int
-) -> Iterator[Predictions]:
-    """Predict blocks of rows, several at a time, and yield them in the order of the file."""
+    model: TableModel,
+    table: Table,
+    id_column: str | None,
+    render: Rendering,
+    *,
+    proba: bool,
+    n_rows: int,
+) -> Iterator[tuple[int, Any]]:
+    """Parse, predict and render blocks of rows, several at a time.
+
+    Yields how many rows a block has and what was rendered, in the order of the file.
+    """
     from threadpoolctl import threadpool_limits
 
     kinds = model.kinds if id_column is None else {**model.kinds, id_column: TEXT}
     n_threads = min(_MAX_THREADS, os.cpu_count() or 1)
-    pending: deque[Future[Predictions]] = deque()
-    n_read = 0
+
+    def rendered(part: Callable[[], Any]) -> tuple[int, Any]:
+        block = part()
+        return len(block), render(_predicted(model, block, id_column, proba)) if len(block) else None
+
+    empty = True
     # Each block has its own thread; threads inside of products would only fight with them.
     with threadpool_limits(1), ThreadPoolExecutor(n_threads) as pool:
-        try:
-            for block in table.blocks(n_rows, kinds):
-                n_read += len(block)
-                pending.append(pool.submit(_predicted, model, block, id_column, proba))
-                if len(pending) > n_threads:
-                    yield pending.popleft().result()
-            if n_read == 0:
-                raise ValueError(f"{table.path} has a header, but no rows.")
-            while pending:
+        for block in _in_order(pool, rendered, table.parts(n_rows, kinds), n_threads):
+            if block[0]:
+                empty = False
+                yield block
+    if empty:
+        raise ValueError(f"{table.path} has a header, but no rows.")
+
+
+def _in_order(
+    pool: Executor, function: Callable[[Part], Result], parts: Iterable[Part], n_ahead: int
+) -> Iterator[Result]:
+    """What a function gives for each part, no more than so many of them being worked on or waiting."""
+    pending: deque[Future[Result]] = deque()
+    try:
+        for part in parts:
+            pending.append(pool.submit(function, part))
+            if len(pending) > n_ahead:
                 yield pending.popleft().result()
-        finally:
-            for future in pending:
-                future.cancel()
+        while pending:
+            yield pending.popleft().result()
+    finally:
+        for future in pending:
+            future.cancel()
 
 
 def _predicted(model: TableModel, block: Any, id_column: str | None, proba: bool) -> Predictions:
-    features = block[model.columns]
     ids = None if id_column is None else block[id_column].to_numpy(object)
-    if not proba:
-        return Predictions(ids, model.estimator.predict(features), None)
-    probability = model.estimator.predict_proba(features)
-    return Predictions(ids, model.estimator.classes_[probability.argmax(axis=1)], probability)
+    probability = model.probabilities(block[model.columns])
+    classes = probability.argmax(axis=1)
+    return Predictions(ids, classes, model.estimator.classes_, probability if proba else None)
 
 
 def header(model: TableModel, id_column: str | None, *, proba: bool) -> list[str]:
@@ -80,28 +113,33 @@ def header(model: TableModel, id_column: str | None, *, proba: bool) -> list[str
 
 
 def write_predictions(
-    path: Path, names: list[str], blocks: Iterable[Predictions], on_block: Callable[[int], object]
+    path: Path,
+    names: list[str],
+    blocks: Callable[[Rendering], Iterable[tuple[int, Any]]],
+    on_block: Callable[[int], object],
 ) -> int:
-    """Write a file whole or not at all, as its name says; how many rows it has."""
+    """Write what ``blocks`` renders to a file, whole or not at all; how many rows it has."""
     n_rows = 0
-    with whole_file(path) as temporary, _writer(path)(temporary, path, names) as write:
-        for block in blocks:
-            write(block)
-            n_rows += len(block.labels)
-            on_block(len(block.labels))
+    with whole_file(path) as temporary, _file_kind(path)(temporary, path, names) as (render, write):
+        for n_rows_of_block, rendered in blocks(render):
+            write(rendered)
+            n_rows += n_rows_of_block
+            on_block(n_rows_of_block)
     return n_rows
 
 
-Write = Callable[[Predictions], None]
-Writer = Callable[[Path, Path, list[str]], AbstractContextManager[Write]]
+# How to render blocks, and how to write what was rendered.
+FileKind = Callable[
+    [Path, Path, list[str]], AbstractContextManager[tuple[Rendering, Callable[[Any], object]]]
+]
 
 
 def check_kind(path: Path) -> None:
     """Refuse a name that does not say how to write."""
-    _writer(path)
+    _file_kind(path)
 
 
-def _writer(path: Path) -> Writer:
+def _file_kind(path: Path) -> FileKind:
     suffixes = [suffix.lower() for suffix in path.suffixes]
     if suffixes and suffixes[-1] in (".parquet", ".pq"):
         return _parquet
@@ -118,26 +156,27 @@ _DELIMITERS = {".csv": ",", ".txt": ",", ".tsv": "\t", ".tab": "\t"}
 
 
 @contextmanager
-def _text(temporary: Path, path: Path, names: list[str]) -> Iterator[Write]:
+def _text(
+    temporary: Path, path: Path, names: list[str]
+) -> Iterator[tuple[Rendering, Callable[[Any], object]]]:
     opener = COMPRESSIONS.get(path.suffix.lower())
     mark = _DELIMITERS[path.suffixes[-1 if opener is None else -2].lower()]
     with temporary.open("wb") if opener is None else opener(temporary, "wb") as file:
         file.write((mark.join(quoted(name, mark) for name in names) + "\n").encode())
-        labels: dict[Any, bytes] = {}
+        yield partial(_lines, mark), file.write
 
-        def write(block: Predictions) -> None:
-            for label in set(block.labels.tolist()) - labels.keys():
-                labels[label] = quoted(str(label), mark).encode()
-            columns = [[labels[label] for label in block.labels.tolist()]]
-            if block.ids is not None:
-                texts = np.where(pandas().isna(block.ids), "", block.ids).tolist()
-                columns.insert(0, [(quoted(text, mark) + mark).encode() for text in texts])
-            if block.probabilities is not None:
-                columns.append(decimals(block.probabilities, mark))
-            rows = map(b"".join, zip(*columns, strict=True))
-            file.writelines(row + b"\n" for row in rows)
 
-        yield write
+def _lines(mark: str, block: Predictions) -> bytes:
+    """The rows as they are in a text file."""
+    labels = [quoted(str(label), mark).encode() for label in block.labels.tolist()]
+    columns = [np.array(labels, object)[block.classes].tolist()]
+    if block.ids is not None:
+        texts = np.where(pandas().isna(block.ids), "", block.ids).tolist()
+        columns.insert(0, [(quoted(text, mark) + mark).encode() for text in texts])
+    if block.probabilities is not None:
+        columns.append(decimals(block.probabilities, mark))
+    rows = columns[0] if len(columns) == 1 else map(b"".join, zip(*columns, strict=True))
+    return b"\n".join(rows) + b"\n"
 
 
 def quoted(text: str, delimiter: str) -> str:
@@ -164,24 +203,30 @@ def decimals(probabilities: NDArray[np.float64], delimiter: str) -> list[bytes]:
 
 
 @contextmanager
-def _parquet(temporary: Path, path: Path, names: list[str]) -> Iterator[Write]:
+def _parquet(
+    temporary: Path, path: Path, names: list[str]
+) -> Iterator[tuple[Rendering, Callable[[Any], object]]]:
     try:
         pyarrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
     except ImportError as error:
         raise ImportError(f"{path}: Parquet files need pyarrow: pip install pyarrow") from error
     files: list[Any] = []
 
-    def write(block: Predictions) -> None:
-        columns = [block.labels, *([] if block.probabilities is None else block.probabilities.T)]
+    def render(block: Predictions) -> Any:
+        columns = [block.labels[block.classes]]
+        if block.probabilities is not None:
+            columns += list(block.probabilities.T)
         if block.ids is not None:
             columns.insert(0, pyarrow.array(block.ids, pyarrow.string(), from_pandas=True))
-        table = pyarrow.table(dict(zip(names, columns, strict=True)))
+        return pyarrow.table(dict(zip(names, columns, strict=True)))
+
+    def write(table: Any) -> None:
         if not files:
             files.append(parquet.ParquetWriter(temporary, table.schema))
         files[0].write_table(table)
 
     try:
-        yield write
+        yield render, write
     finally:
         for file in files:
             file.close()

@@ -1,7 +1,8 @@
 """Data files as tables of named columns: CSV and TSV, plain or compressed, and Parquet.
 
 Files are read in blocks, so that one which is larger than memory can be read as well. pandas does the
-parsing; where it stumbles, the file is read again slowly to tell which line and column is wrong.
+parsing, of several blocks at a time if asked; where it stumbles, the file is read again slowly to tell
+which line and column is wrong.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from importlib import import_module
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NoReturn, Protocol
+from typing import IO, TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -32,6 +33,9 @@ MISSING = (
     "NULL", "null", "Null",
 )  # fmt: skip
 DELIMITERS = ",;\t|"
+# In bytes: a block of more, or a line of more, is not read as one.
+_MOST_BYTES = 64 * 2**20
+_LONGEST_LINE = 2**20
 KINDS_OF_FILES = ".csv, .tsv (also .gz, .bz2 or .xz) or .parquet"
 
 
@@ -44,9 +48,18 @@ class Dialect:
     encoding: str = "utf-8"
 
     @property
+    def decoder(self) -> str:
+        """The encoding, less the mark that some programs put first: it is no part of the first name."""
+        return "utf-8-sig" if self.encoding == "utf-8" else self.encoding
+
+    @property
     def tokens(self) -> tuple[str, ...]:
         """All tokens of a missing value."""
         return MISSING + self.missing
+
+    def number(self, cell: str) -> float:
+        """The number that is written in a cell."""
+        return float(cell.replace(self.decimal, "."))
 
 
 class Table(Protocol):
@@ -65,6 +78,9 @@ class Table(Protocol):
 
     def blocks(self, n_rows: int, kinds: Mapping[str, str]) -> Iterator[pd.DataFrame]:
         """Blocks of rows with the columns of the given kinds: floats, or text with NaN for missing."""
+
+    def parts(self, n_rows: int, kinds: Mapping[str, str]) -> Iterator[Callable[[], pd.DataFrame]]:
+        """Functions that give the blocks, of about so many rows, and may be called in any thread."""
 
     def place(self, row: int, column: str) -> str:
         """Where a cell is, in the words of a message; rows count from 0."""
@@ -115,14 +131,9 @@ def pandas() -> Any:
         raise ImportError("data files need pandas: pip install 'ffmlp[cli]'") from error
 
 
-def refuse_infinite(table: Table, block: pd.DataFrame, start: int) -> None:
-    """Tell where a number is infinite, if one is."""
-    numbers = block.select_dtypes("number")
-    infinite = np.isinf(numbers.to_numpy())
-    if infinite.any():
-        row, column = np.argwhere(infinite)[0]
-        place = table.place(start + int(row), str(numbers.columns[column]))
-        raise ValueError(f"{place}: numbers must be finite, got {numbers.iat[row, column]}.")
+def known(block: pd.DataFrame) -> pd.DataFrame:
+    """A block that has been parsed already."""
+    return block
 
 
 @dataclass(frozen=True)
@@ -152,19 +163,36 @@ class TextTable:
 
     def inferred(self, n_rows: int, texts: Sequence[str]) -> Iterator[pd.DataFrame]:
         """Blocks of rows whose columns have the type that their cells suggest, or text if told so."""
-        yield from self._parsed(n_rows, dict.fromkeys(texts, TEXT), dict.fromkeys(texts, str))
+        with self._text() as file:
+            kinds = dict.fromkeys(texts, TEXT)
+            yield from self._parsed(file, 0, n_rows, kinds, dict.fromkeys(texts, str))
 
     def blocks(self, n_rows: int, kinds: Mapping[str, str]) -> Iterator[pd.DataFrame]:
         """Blocks of rows with the columns of the given kinds: floats, or text with NaN for missing."""
-        # Columns that nobody asked for are read as well: pandas would not see lines that are too long.
-        types = {name: float if kinds.get(name) == NUMBER else str for name in self._named}
-        start = 0
-        texts = dict.fromkeys((name for name, kind in kinds.items() if kind == TEXT), object)
-        for parsed in self._parsed(n_rows, kinds, types):
-            block = parsed[list(kinds)].astype(texts)
-            refuse_infinite(self, block, start)
-            start += len(block)
-            yield block
+        with self._text() as file:
+            yield from self._rows(file, 0, n_rows, kinds)
+
+    def parts(self, n_rows: int, kinds: Mapping[str, str]) -> Iterator[Callable[[], pd.DataFrame]]:
+        """Functions that give the blocks, of about so many rows, and may be called in any thread.
+
+        They parse lines. Where the first quote is, that ends: a row may go over several lines from there
+        on, and only who has parsed all rows before it knows where it ends.
+        """
+        with _readable(self.path, self.dialect.encoding), _opened_bytes(self.path) as file:
+            start = _end_of_header(file) if self.dialect.encoding == "utf-8" else None
+            header = 0 if start is None else None
+            if start is not None:
+                for lines in _blocks_of_lines(file, n_rows):
+                    if not self._are_rows(lines):
+                        break
+                    start += len(lines)
+                    yield partial(self._of_lines, lines, kinds)
+                else:
+                    return
+            file.seek(start or 0)
+            with io.TextIOWrapper(file, self.dialect.decoder, newline="") as text:
+                for block in self._rows(text, header, n_rows, kinds):
+                    yield partial(known, block)
 
     def place(self, row: int, column: str) -> str:
         """File, line and column of a cell."""
@@ -186,27 +214,83 @@ class TextTable:
         """A name for every column, also where the header has none."""
         return [name or f"\0{number}" for number, name in enumerate(self.columns)]
 
-    def _parsed(
-        self, n_rows: int, kinds: Mapping[str, str], types: Mapping[str, Any]
+    def _rows(
+        self, file: IO[str], header: int | None, n_rows: int, kinds: Mapping[str, str]
     ) -> Iterator[pd.DataFrame]:
-        read_csv, errors = pandas().read_csv, pandas().errors
-        checked = False
+        for parsed in self._parsed(file, header, n_rows, kinds, self._types(kinds)):
+            yield self._of_kinds(parsed, kinds)
+
+    def _parsed(
+        self,
+        file: IO[str],
+        header: int | None,
+        n_rows: int,
+        kinds: Mapping[str, str],
+        types: Mapping[str, Any],
+    ) -> Iterator[pd.DataFrame]:
+        with self._located(kinds), warnings.catch_warnings():
+            warnings.simplefilter("error", pandas().errors.ParserWarning)  # cells would get lost
+            options = {**self._options, "chunksize": n_rows, "skipinitialspace": True}
+            for block in pandas().read_csv(file, header=header, dtype=dict(types), **options):
+                self._check_last(block)
+                yield block
+
+    def _are_rows(self, lines: bytes) -> bool:
+        """Whether each line is a row; a first line that is too long is no error to pandas."""
+        first = lines[: lines.find(b"\n")]
+        return (
+            lines.endswith(b"\n")
+            and first.count(self.delimiter.encode()) == len(self.columns) - 1
+            and b'"' not in lines
+            and (b"\r" not in lines or lines.count(b"\r") == lines.count(b"\r\n"))
+        )
+
+    def _of_lines(self, lines: bytes, kinds: Mapping[str, str]) -> pd.DataFrame:
+        # Looking for spaces before cells takes pandas a fifth of its time.
+        options = {**self._options, "skipinitialspace": b" " in lines}
+        with self._located(kinds):
+            parsed = pandas().read_csv(
+                io.BytesIO(lines), header=None, dtype=self._types(kinds), **options
+            )
+            self._check_last(parsed)
+            return self._of_kinds(parsed, kinds)
+
+    def _types(self, kinds: Mapping[str, str]) -> dict[str, type]:
+        # Columns that nobody asked for are read as well: pandas would not see lines that are too long.
+        return {name: float if kinds.get(name) == NUMBER else str for name in self._named}
+
+    @property
+    def _options(self) -> dict[str, Any]:
+        """What pandas has to know about a file."""
+        return {
+            "sep": self.delimiter, "names": self._named, "index_col": False, "low_memory": False,
+            "keep_default_na": False, "na_values": list(self.dialect.tokens),
+            "decimal": self.dialect.decimal,
+        }  # fmt: skip
+
+    def _of_kinds(self, parsed: pd.DataFrame, kinds: Mapping[str, str]) -> pd.DataFrame:
+        for name, kind in kinds.items():
+            if kind == NUMBER and np.isinf(parsed[name].to_numpy()).any():
+                self._complain(kinds, OverflowError())
+        texts = dict.fromkeys((name for name, kind in kinds.items() if kind == TEXT), object)
+        return parsed[list(kinds)].astype(texts)
+
+    def _check_last(self, block: pd.DataFrame) -> None:
+        """Lines that are too short end with missing cells."""
+        if block.iloc[:, -1].isna().any():
+            _ = self._lengths
+
+    @cached_property
+    def _lengths(self) -> None:
+        """An error if the rows of the file are not of one length, which takes time to find out."""
+        self._complain({}, None)
+
+    @contextmanager
+    def _located(self, kinds: Mapping[str, str]) -> Iterator[None]:
+        """Errors of parsing as errors that say where they are."""
         try:
-            with self._text() as file, warnings.catch_warnings():
-                warnings.simplefilter("error", errors.ParserWarning)  # cells would get lost
-                reader = read_csv(
-                    file, sep=self.delimiter, header=0, names=self._named, index_col=False,
-                    dtype=dict(types), keep_default_na=False, na_values=list(self.dialect.tokens),
-                    decimal=self.dialect.decimal, skipinitialspace=True, chunksize=n_rows,
-                    low_memory=False,
-                )  # fmt: skip
-                for block in reader:
-                    # Lines that are too short end with missing cells.
-                    if not checked and block.iloc[:, -1].isna().any():
-                        self._complain(kinds, None)
-                        checked = True
-                    yield block
-        except (errors.ParserError, errors.ParserWarning, UnicodeDecodeError, ValueError) as error:
+            yield
+        except (ValueError, pandas().errors.ParserWarning) as error:
             if isinstance(error, _LocatedError):
                 raise
             # What pandas makes of Ctrl-C while it reads; errors of reading itself come through.
@@ -226,8 +310,7 @@ class TextTable:
                 for line, cells in records:
                     self._check_length(line, cells)
                     for column in numbers if error is not None else ():
-                        if not _is_number(cells[column], self.dialect):
-                            self._refuse_number(line, column, cells[column])
+                        self._check_number(line, column, cells[column])
         except csv.Error as problem:
             raise _LocatedError(f"{self.path}, after line {line}: {problem}.") from problem
         if error is not None and "EOF inside string" in str(error):
@@ -241,11 +324,16 @@ class TextTable:
                 f"{len(cells)}."
             )
 
-    def _refuse_number(self, line: int, column: int, cell: str) -> NoReturn:
-        raise _LocatedError(
-            f"{self._place(line, column)}: a number is needed, got {cell!r}. If that stands for a "
-            f"missing value, add --missing {cell!r}."
-        )
+    def _check_number(self, line: int, column: int, cell: str) -> None:
+        if not _is_number(cell, self.dialect):
+            raise _LocatedError(
+                f"{self._place(line, column)}: a number is needed, got {cell!r}. If that stands for a "
+                f"missing value, add --missing {cell!r}."
+            )
+        if cell.strip() not in self.dialect.tokens and np.isinf(self.dialect.number(cell)):
+            raise _LocatedError(
+                f"{self._place(line, column)}: numbers must be finite, got {cell.strip()}."
+            )
 
 
 class _LocatedError(ValueError):
@@ -270,9 +358,28 @@ def _opened_bytes(path: Path) -> IO[bytes]:
 
 
 def _opened(path: Path, dialect: Dialect) -> io.TextIOWrapper:
-    # The mark that some programs put first is no part of the first name.
-    encoding = "utf-8-sig" if dialect.encoding == "utf-8" else dialect.encoding
-    return io.TextIOWrapper(_opened_bytes(path), encoding, newline="")
+    return io.TextIOWrapper(_opened_bytes(path), dialect.decoder, newline="")
+
+
+def _end_of_header(file: IO[bytes]) -> int | None:
+    """Where the rows of a file begin, if the header is a line."""
+    line = b"\n"
+    while line and not line.strip():
+        line = file.readline(_LONGEST_LINE)
+    alone = line.endswith(b"\n") and line.count(b'"') % 2 == 0 and b"\r" not in line.rstrip(b"\r\n")
+    return file.tell() if alone else None
+
+
+def _blocks_of_lines(file: IO[bytes], n_rows: int) -> Iterator[bytes]:
+    """Blocks of lines, about so many: of as many bytes as if all were like the first.
+
+    Only the last one, or one whose last line is very long, does not end with a newline.
+    """
+    start = file.tell()
+    n_bytes = min(n_rows * len(file.readline(_LONGEST_LINE)), _MOST_BYTES)
+    file.seek(start)
+    while block := file.read(n_bytes):
+        yield block + file.readline(_LONGEST_LINE)
 
 
 @contextmanager
@@ -317,7 +424,7 @@ def _is_number(cell: str, dialect: Dialect) -> bool:
     if cell.strip() in dialect.tokens:
         return True
     try:
-        float(cell.replace(dialect.decimal, "."))
+        dialect.number(cell)
     except ValueError:
         return False
     return "_" not in cell and (dialect.decimal == "." or "." not in cell)

@@ -6,6 +6,7 @@ import math
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -97,6 +98,25 @@ class TableModel:
         while isinstance(last, Pipeline):
             last = last.steps[-1][1]
         return last
+
+    def probabilities(self, features: pd.DataFrame) -> NDArray[np.float64]:
+        """The probability of each class, for rows of features."""
+        if self._only_imputes and not np.isnan(features.to_numpy()).any():
+            return self.classifier.predict_proba(features)
+        probability: NDArray[np.float64] = self.estimator.predict_proba(features)
+        return probability
+
+    @cached_property
+    def _only_imputes(self) -> bool:
+        """Whether the classifier takes rows as they are if nothing is missing from them."""
+        if self.categories or not isinstance(self.estimator, Pipeline) or len(self.estimator) != 2:
+            return False
+        first = self.estimator[0]
+        if not isinstance(first, ColumnTransformer) or len(first.transformers_) != 1:
+            return False
+        _, step, columns = first.transformers_[0]
+        imputes = type(step) is SimpleImputer and np.isnan(step.missing_values)
+        return imputes and columns == list(self.classifier.feature_names_in_) == self.columns
 
     def inputs(self, features: pd.DataFrame) -> Any:
         """What the classifier takes in: features as they are after the steps before it."""
