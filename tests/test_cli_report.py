@@ -177,8 +177,42 @@ def test_help_shows_every_command_with_an_example_and_the_exit_codes(capsys):
     assert max(map(len, page.splitlines())) <= 90
 
 
-@pytest.mark.parametrize("arguments", [[], ["mars"], ["fit"], ["predict", "m"]])
-def test_wrong_commands_exit_with_2(arguments, capsys):
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "COMMAND must be given. See ffmlp --help."),
+        (["mars"], "there is no command 'mars'. See ffmlp --help."),
+        (["fit"], "DATA, --target, -o/--output must be given. See ffmlp fit --help."),
+        (["predict", "m"], "DATA, -o/--output must be given. See ffmlp predict --help."),
+        (["fit", "t.csv", "--taget", "y", "-o", "m"], "there is no option '--taget' (is it --target?)."),
+        (["inspect", "m", "--row=3"], "there is no option '--row'. See ffmlp inspect --help."),
+        (["inspect", "m", "-z"], "there is no option '-z'. See ffmlp inspect --help."),
+        (["inspect", "m", "n"], "'n' is too much. See ffmlp inspect --help."),
+        (["export", "m", "--to", "xml", "-o", "x"], "--to must be one of onnx, torch, text, got xml."),
+        (["fit", "t.csv", "--cv", "many"], "--cv must be a whole number, got many."),
+        (["fit", "t.csv", "--test-size", "few"], "--test-size must be a number, got few."),
+        (
+            ["fit", "t.csv", "--n-components", "2.5"],
+            "--n-components must be auto or a whole number, got",
+        ),
+        (["fit", "t.csv", "-o"], "-o/--output needs a value."),
+        (["fit", "t.csv", "--ignore", "--json"], "--ignore needs at least one value."),
+        (["fit", "t.csv", "--cv", "2", "--test-size", ".2"], "--test-size and --cv exclude each other."),
+    ],
+)
+def test_wrong_options_are_told_in_a_line_with_exit_code_2(arguments, message, capsys):
     with pytest.raises(SystemExit) as done:
         main(arguments)
     assert done.value.code == 2
+    error = capsys.readouterr().err
+    assert error.startswith("ffmlp: ")
+    # Whether argparse quotes values depends on its version.
+    assert message.replace("'", "") in error.replace("'", "")
+    assert error.count("\n") == 1
+
+
+def test_a_column_may_be_named_like_an_option(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    lines = [f"{row},{'ab'[row > 30]}" for row in range(60)]
+    (tmp_path / "t.csv").write_text("\n".join(["x,--the label", *lines]))
+    assert main(["fit", "t.csv", "--target", "--the label", "-o", "m.model", "--quiet"]) == 0

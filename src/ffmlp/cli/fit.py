@@ -57,7 +57,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _components(text: str) -> int | str:
-    return text if text == "auto" else int(text)
+    try:
+        return text if text == "auto" else int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be auto or a whole number, got {text!r}") from None
 
 
 def run(options: argparse.Namespace) -> int:
