@@ -161,6 +161,7 @@ TABLE = "x,y,id,label\n" + "".join(f"{row},{row % 7},{row},{'ab'[row > 30]}\n" f
         (TABLE, ["--target", "label", "--encoding", "mars"], "--encoding 'mars' is not known."),
         (TABLE, ["--target", "label", "--n-components", "0", "--design", "blob"], "n_components"),
         (TABLE, ["--target", "label", "-o", "no/where.model"], "no/where.model: there is no folder no."),
+        (TABLE, ["--target", "label", "-o", "u.csv"], "u.csv: so are other files named. Name the model"),
         (TABLE + "1,2,3,c\n", ["--target", "label"], "class 'c' has 1 row, but an evaluation needs 2"),
         (TABLE + "1,2,3,\n1,many,3,a\n", ["--target", "label"], "t.csv, line 63, column 2 ('y'): "),
         ("x,label\n1,a\n2,a\n", ["--target", "label"], "2 classes are needed, but all 2 rows have 'a'."),

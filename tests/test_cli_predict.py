@@ -99,17 +99,22 @@ def test_extra_and_reordered_columns_are_told_apart(trained, here, capsys):
     frame = trained[1].drop(columns="flower")
     frame.to_csv("plain.csv", index=False)
     assert predict(trained, "plain.csv", "-o", "plain.out.csv") == 0
-    assert capsys.readouterr().err == ""
+    lacks_id = "has no column 'flower': rows are written without an id.\n"
+    assert capsys.readouterr().err == f"note: plain.csv {lacks_id}"
     frame.assign(more=1, most=2).to_csv("extra.csv", index=False)
     assert predict(trained, "extra.csv", "-o", "extra.out.csv", "--json") == 0
     captured = capsys.readouterr()
-    assert captured.err == "note: extra.csv: columns 'more', 'most' not used by the model.\n"
+    assert captured.err == (
+        f"note: extra.csv: columns 'more', 'most' not used by the model.\nnote: extra.csv {lacks_id}"
+    )
     result = json.loads(captured.out)
+    assert len(result["notes"]) == 2
     assert (result["rows"], result["columns"]) == (150, ["predicted_species"])
     frame[["size", "d", "c", "b", "a"]].to_csv("order.csv", index=False)
     assert predict(trained, "order.csv", "-o", "order.out.csv") == 0
     assert capsys.readouterr().err == (
         "note: order.csv: columns in another order than the model's; they go by name.\n"
+        f"note: order.csv {lacks_id}"
     )
     plain = (here / "plain.out.csv").read_bytes()
     assert (here / "extra.out.csv").read_bytes() == (here / "order.out.csv").read_bytes() == plain
@@ -131,6 +136,15 @@ def test_another_id_column_is_kept_as_it_is_written(trained, here):
     assert (here / "o.csv").read_text().splitlines()[:2] == ["code,predicted_species", "00000,setosa"]
 
 
+@pytest.mark.parametrize("name", ["predicted_species", "probability_setosa"])
+def test_an_id_column_with_the_name_of_an_output_is_refused(trained, here, capsys, name):
+    trained[1].rename(columns={"flower": name}).to_csv("new.csv", index=False)
+    assert predict(trained, "new.csv", "-o", "o.csv", "--proba", "--id", name) == 2
+    message = f"new.csv: the id column '{name}' has the name of a column that is written. Rename it, or"
+    assert message in capsys.readouterr().err
+    assert not (here / "o.csv").exists()
+
+
 ROW = "a,b,c,d,size\n5,3,1.4,0.2,small\n"
 
 
@@ -150,7 +164,7 @@ ROW = "a,b,c,d,size\n5,3,1.4,0.2,small\n"
 )  # fmt: skip
 def test_wrong_input_is_one_line_with_exit_code_2(trained, here, capsys, content, arguments, message):
     (here / "new.csv").write_text(content)
-    assert predict(trained, "new.csv", "-o", "o.csv", *arguments) == 2
+    assert predict(trained, "new.csv", "-o", "o.csv", "--quiet", *arguments) == 2
     error = capsys.readouterr().err
     assert message in error
     assert error.count("\n") == 1

@@ -81,6 +81,8 @@ def test_report_is_one_page_that_fetches_nothing(iris, here, capsys):
     assert "it may know these rows" in text
     assert main(["report", *files, "-o", "r.html"]) == 2
     assert "r.html is there already" in capsys.readouterr().err
+    assert main(["report", *files, "-o", "r.pdf"]) == 2
+    assert "r.pdf: the name of a page must end with .html or .htm." in capsys.readouterr().err
 
 
 def test_report_without_the_truth_says_so(iris, here):

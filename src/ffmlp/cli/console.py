@@ -106,6 +106,12 @@ class _Hidden:
             raise ModuleNotFoundError(name)
 
 
+def check_name(path: Path, what: str, *suffixes: str) -> None:
+    """Refuse the name of a file whose end says that it is something else."""
+    if path.suffix.lower() not in suffixes:
+        raise ValueError(f"{path}: the name of {what} must end with {' or '.join(suffixes)}.")
+
+
 def check_output(path: Path, force: bool, *inputs: Path) -> None:
     """Refuse to write where something is, where nothing can be, or over what is read."""
     if path.is_dir():

@@ -47,11 +47,18 @@ def run(options: argparse.Namespace) -> int:
     model = TableModel.load(options.model)
     table = open_table(options.data, dialect(options, model.dialect))
     id_column = _id_column(table, model, options.id)
+    names = header(model, id_column, proba=options.proba)
+    if id_column in names[1:]:
+        raise ValueError(
+            f"{table.path}: the id column {id_column!r} has the name of a column that is written. "
+            "Rename it, or choose another with --id."
+        )
     notes = column_notes(table, model, id_column)
+    if id_column is None and model.id_column is not None:
+        notes.append(f"{table.path} has no column {model.id_column!r}: rows are written without an id.")
     for note in notes:
         console.note(note)
     start = perf_counter()
-    names = header(model, id_column, proba=options.proba)
     blocks = predictions(model, table, id_column, proba=options.proba, n_rows=options.block_rows)
     with console.bar(None, "row", "predicting") as bar:
         n_rows = write_predictions(options.output, names, blocks, bar.update)
