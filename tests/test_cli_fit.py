@@ -159,6 +159,7 @@ TABLE = "x,y,id,label\n" + "".join(f"{row},{row % 7},{row},{'ab'[row > 30]}\n" f
         (TABLE, ["--target", "label", "--cv", "1"], "--cv must be at least 2, got 1."),
         (TABLE, ["--target", "label", "--seed", "-1"], "--seed must be at least 0"),
         (TABLE, ["--target", "label", "--encoding", "mars"], "--encoding 'mars' is not known."),
+        (TABLE, ["--target", "label", "--encoding", "rot13"], "--encoding 'rot13' is not known. Some"),
         (TABLE, ["--target", "label", "--n-components", "0", "--design", "blob"], "n_components"),
         (TABLE, ["--target", "label", "-o", "no/where.model"], "no/where.model: there is no folder no."),
         (TABLE, ["--target", "label", "-o", "u.csv"], "u.csv: so are other files named. Name the model"),
@@ -177,6 +178,13 @@ def test_wrong_input_is_one_line_with_exit_code_2(here, capsys, content, argumen
     assert message in error
     assert error.count("\n") == 1
     assert [path.name for path in here.iterdir()] == ["t.csv"]
+
+
+def test_an_encoding_has_many_names(here):
+    (here / "t.csv").write_text(TABLE, encoding="utf-8-sig")
+    arguments = ["--target", "label", "--ignore", "id", "--encoding", "UTF8", "-o", "t.model", "--quiet"]
+    assert fit("t.csv", *arguments) == 0
+    assert ffmlp.load("t.model")[-1].feature_names_in_.tolist() == ["x", "y"]  # without the mark
 
 
 def test_ctrl_c_leaves_no_model(here, capsys, monkeypatch):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import codecs
 import json
 import os
 import sys
@@ -148,11 +149,12 @@ def dialect(options: argparse.Namespace, usual: Dialect | None = None) -> Dialec
     usual = Dialect() if usual is None else usual
     try:
         "".encode(options.encoding)
-    except LookupError:
-        raise ValueError(f"--encoding {options.encoding!r} is not known.") from None
-    return Dialect(
-        (*usual.missing, *options.missing), options.decimal or usual.decimal, options.encoding.lower()
-    )
+        encoding = codecs.lookup(options.encoding).name  # utf8 and UTF_8 are utf-8
+    except (LookupError, ValueError):
+        raise ValueError(
+            f"--encoding {options.encoding!r} is not known. Some are: utf-8, utf-16, latin-1, cp1252."
+        ) from None
+    return Dialect((*usual.missing, *options.missing), options.decimal or usual.decimal, encoding)
 
 
 def counted(number: int, what: str) -> str:

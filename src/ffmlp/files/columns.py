@@ -17,6 +17,11 @@ _ROWS_AT_ONCE = 100_000
 _FEW_TEXTS = 20
 _MAX_DISTINCT = 10_000
 _DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?")
+# Year, month and day, or the other way round, with or without a time.
+_DATE = re.compile(
+    r"(\d{4}([-/.])\d{1,2}\2\d{1,2}|\d{1,2}([-/.])\d{1,2}\3\d{4})"
+    r"([T ]\d{1,2}:\d{2}(:\d{2}([.,]\d+)?)?\s*([AaPp][Mm])?\s*(Z|UTC|[+-]\d{2}:?\d{2})?)?"
+)
 
 
 @dataclass(frozen=True)
@@ -93,6 +98,7 @@ class _Tally:
     n_texts: int = 0
     first_text: tuple[int, str] | None = None
     all_decimal_commas: bool = True
+    all_like_dates: bool = True
     dates: bool = False
     distinct: set[Any] = field(default_factory=set)
 
@@ -117,6 +123,7 @@ class _Tally:
                 row = cells.index.get_loc(texts.index[0])
                 self.first_text = start + row, texts.iloc[0]
             self.all_decimal_commas &= all(map(_DECIMAL_COMMA.fullmatch, texts.unique()))
+            self.all_like_dates &= all(map(_DATE.fullmatch, texts.unique()))
 
     def useless(self, *, forced: bool) -> str | None:
         """Why the column tells nothing about a class, if so."""
@@ -127,6 +134,8 @@ class _Tally:
             return "it is empty"
         if len(self.distinct) == 1:
             return f"all its values are {next(iter(self.distinct))}"
+        if self.first_text is not None and self.all_like_dates and not self.n_numbers and not forced:
+            return f"it holds dates, such as {self.first_text[1]}"
         many = len(self.distinct) > max(_FEW_TEXTS, n_cells / 2)
         if many and self.n_texts > self.n_numbers and not self.all_decimal_commas and not forced:
             return f"{len(self.distinct)} different texts in {n_cells} cells are no categories"

@@ -22,6 +22,8 @@ from typing import IO, TYPE_CHECKING, Any, NoReturn, Protocol
 
 import numpy as np
 
+from ffmlp.files.decoding import undecodable
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -141,6 +143,9 @@ class TextTable:
             first = next((line for line in file if line.strip()), None)
         if first is None:
             raise ValueError(f"{path} is empty.")
+        if "\0" in first:
+            with _opened_bytes(path) as binary:
+                raise ValueError(f"{path}, {undecodable(binary, dialect.encoding)}")
         if delimiter is None:
             unquoted = "".join(first.split('"')[::2])
             delimiter = max(DELIMITERS, key=unquoted.count)
@@ -280,26 +285,15 @@ def _readable(path: Path, encoding: str) -> Iterator[None]:
     """Errors of decompressing and decoding as errors that say where they are."""
     try:
         yield
-    except UnicodeDecodeError as error:
+    except UnicodeError as error:
         with _opened_bytes(path) as file:
-            line = next((line for line, text in enumerate(file, 1) if not _decodes(text, encoding)), 1)
-        raise _LocatedError(
-            f"{path}, line {line}: this is not {encoding}. Save it as UTF-8, or name its --encoding."
-        ) from error
+            raise _LocatedError(f"{path}, {undecodable(file, encoding)}") from error
     except (ValueError, ImportError, csv.Error):
         raise
     except Exception as error:  # each of the formats has errors of its own
         if path.suffix.lower() not in COMPRESSIONS:
             raise
         raise _LocatedError(f"{path} cannot be decompressed: {error}") from error
-
-
-def _decodes(text: bytes, encoding: str) -> bool:
-    try:
-        text.decode(encoding)
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def _records(file: IO[str], delimiter: str) -> Iterator[tuple[int, list[str]]]:
