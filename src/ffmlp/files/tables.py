@@ -171,14 +171,28 @@ class TextTable:
             start += len(block)
             yield block
 
+    def lines(self) -> Iterator[tuple[int, list[str]]]:
+        """The line and the cells of each row, as they are written (needs no pandas)."""
+        line = 0
+        try:
+            with self._text() as file:
+                records = _records(file, self.delimiter)
+                next(records)
+                for line, cells in records:
+                    self._check_length(line, cells)
+                    yield line, cells[: len(self.columns)]
+        except csv.Error as problem:
+            raise _LocatedError(f"{self.path}, after line {line}: {problem}.") from problem
+
     def place(self, row: int, column: str) -> str:
         """File, line and column of a cell."""
         with self._text() as file:
             records = _records(file, self.delimiter)
             line = next(line for number, (line, _) in enumerate(records, start=-1) if number == row)
-        return self._place(line, self.columns.index(column))
+        return self.place_in_line(line, self.columns.index(column))
 
-    def _place(self, line: int, column: int) -> str:
+    def place_in_line(self, line: int, column: int) -> str:
+        """The same; columns count from 0."""
         return f"{self.path}, line {line}, column {column + 1} ({self.columns[column]!r})"
 
     @contextmanager
@@ -224,17 +238,10 @@ class TextTable:
         """Raise an error about the first line that is wrong, if there is one."""
         numbers = [column for column, name in enumerate(self.columns) if kinds.get(name) == NUMBER]
         line = 0
-        try:
-            with self._text() as file:
-                records = _records(file, self.delimiter)
-                next(records)
-                for line, cells in records:
-                    self._check_length(line, cells)
-                    for column in numbers if error is not None else ():
-                        if not _is_number(cells[column], self.dialect):
-                            self._refuse_number(line, column, cells[column])
-        except csv.Error as problem:
-            raise _LocatedError(f"{self.path}, after line {line}: {problem}.") from problem
+        for line, cells in self.lines():
+            for column in numbers if error is not None else ():
+                if not _is_number(cells[column], self.dialect):
+                    self._refuse_number(line, column, cells[column])
         if error is not None and "EOF inside string" in str(error):
             raise _LocatedError(f"{self.path}, line {line}: a quote is opened and never closed.")
 
@@ -248,8 +255,8 @@ class TextTable:
 
     def _refuse_number(self, line: int, column: int, cell: str) -> NoReturn:
         raise _LocatedError(
-            f"{self._place(line, column)}: a number is needed, got {cell!r}. If that stands for a "
-            f"missing value, add --missing {cell!r}."
+            f"{self.place_in_line(line, column)}: a number is needed, got {cell!r}. If that stands for "
+            f"a missing value, add --missing {cell!r}."
         )
 
 
