@@ -147,6 +147,40 @@ def test_explain_prints_the_page_of_a_row(iris, here, capsys):
     assert "--row counts from 1, got 0." in capsys.readouterr().err
 
 
+def test_explain_and_report_tell_what_was_taken_for_cells(here, capsys):
+    rng = np.random.default_rng(0)
+    towns = [f"town {number}" for number in np.minimum(rng.geometric(0.06, 300), 60)]
+    colours = np.where(np.arange(300) % 9, np.where(np.arange(300) % 2, "red", "green"), "")
+    frame = pd.DataFrame({"age": np.arange(300.0), "town": towns, "size": "s", "colour": colours})
+    frame.loc[1::2, "size"] = "l"
+    frame["class"] = np.where(frame["age"] + 100 * (frame["size"] == "s") > 150, "yes", "no")
+    frame.to_csv("t.csv", index=False)
+    arguments = ["--target", "class", "--design", "blob", "--categorical", "town", "--quiet"]
+    assert main(["fit", "t.csv", "-o", "t.model", *arguments]) == 0
+    (here / "new.csv").write_text("age,town,size,colour\n,nowhere,,\n3,town 1,s,red\n4,,huge,green\n")
+    assert main(["explain", "t.model", "new.csv", "--row", "1", "2"]) == 0
+    first, second = capsys.readouterr().out.split("Row 2 of new.csv\n\n")
+    assert first.startswith(
+        "Row 1 of new.csv\n\n"
+        "age was missing; the median 149.5 was taken.\n"
+        "town was 'nowhere', which the model does not know; it counts as a rare category.\n"
+        "size was missing; it counts as none of its categories.\n"
+        "colour was missing, which counts as a category of its own.\n\nClass "
+    )
+    assert second.startswith("Class ")
+    assert main(["explain", "t.model", "new.csv", "--row", "3", "1", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["rows"]
+    assert rows[0]["substitutes"] == [
+        {"column": "town", "cell": None, "taken": "rare"},
+        {"column": "size", "cell": "huge", "taken": None},
+    ]
+    assert rows[1]["substitutes"][0] == {"column": "age", "cell": None, "taken": 149.5}
+    pytest.importorskip("matplotlib")
+    assert main(["report", "t.model", "new.csv", "-o", "r.html", "--quiet"]) == 0
+    page = (here / "r.html").read_text(encoding="utf-8")
+    assert "<pre>age was missing; the median 149.5 was taken.\ntown was" in page
+
+
 def test_inspect_tells_what_a_model_is(iris, capsys):
     path = iris / "iris.model"
     assert main(["inspect", str(path)]) == 0

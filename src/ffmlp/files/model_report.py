@@ -11,6 +11,7 @@ from sklearn.metrics import balanced_accuracy_score, log_loss
 
 from ffmlp.explanations.describe import export_text
 from ffmlp.files.assessment import Importance, Movers, Reliability, Rows, confusion
+from ffmlp.files.substitutes import substitutes
 from ffmlp.files.tabular import TableModel
 from ffmlp.pages import Table
 
@@ -258,7 +259,9 @@ def _uncertain(model: TableModel, rows: Rows) -> Table:
                 truth,
             ]
         )
-        details.append((f"Why row {row + 1} is {why.label}", str(why)))
+        instead = "".join(f"{cell}\n" for cell in substitutes(model, rows.X.iloc[row]))
+        text = f"{instead}\n{why}" if instead else str(why)
+        details.append((f"Why row {row + 1} is {why.label}", text))
     text = (
         f"The {len(shown)} rows for which the two most probable classes are closest; rows count from 1, "
         "without the header. Open an explanation below."
