@@ -1,6 +1,9 @@
 import json
+import os
 import re
+import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,6 +11,7 @@ from sklearn.datasets import load_iris, load_wine
 
 import ffmlp
 from ffmlp.cli import main
+from ffmlp.records import write_whole
 
 pd = pytest.importorskip("pandas")
 pytest.importorskip("tqdm")
@@ -178,6 +182,59 @@ def test_wrong_input_is_one_line_with_exit_code_2(here, capsys, content, argumen
     assert message in error
     assert error.count("\n") == 1
     assert [path.name for path in here.iterdir()] == ["t.csv"]
+
+
+def test_the_unnamed_column_is_no_target(here, capsys):
+    (here / "t.csv").write_text("," + TABLE.replace("\n", "\n1,").removesuffix("1,"))
+    assert fit("t.csv", "--target", "", "-o", "t.model") == 2
+    assert "t.csv has no column '' (--target)." in capsys.readouterr().err
+
+
+def test_many_columns_are_not_all_listed(here, capsys):
+    (here / "t.csv").write_text(",".join(f"c{number}" for number in range(3000)) + "\n")
+    assert fit("t.csv", "--target", "label", "-o", "t.model") == 2
+    names = "".join(f"c{number}, " for number in range(20))
+    assert capsys.readouterr().err.endswith(f"Columns: {names}… 2980 more.\n")
+
+
+def test_names_with_line_breaks_stay_on_one_line(here, capsys):
+    lines = [f"1,{row},{row % 2}\n" for row in range(40)]
+    (here / "t.csv").write_text('"a\n\x1b[1mb",x,label\n' + "".join(lines))
+    assert fit("t.csv", "--target", "lable", "-o", "t.model") == 2
+    assert capsys.readouterr().err.endswith("Columns: a\\n\\x1b[1mb, x, label.\n")
+    assert fit("t.csv", "--target", "label", "-o", "t.model") == 0
+    assert capsys.readouterr().err == "note: a\\n\\x1b[1mb is not used: all its values are 1.\n"
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_pipes_and_devices_are_neither_read_nor_replaced(here, capsys):
+    (here / "t.csv").write_text(TABLE)
+    for name in ("pipe.model", "pipe.csv"):
+        os.mkfifo(name)
+    assert fit("t.csv", "--target", "label", "-o", "pipe.model", "--force") == 2
+    message = "pipe.model is no ordinary file: name another one to write to."
+    assert capsys.readouterr().err == f"ffmlp: {message}\n"
+    with pytest.raises(ValueError, match=message):
+        write_whole(here / "pipe.model", b"content")
+    assert (here / "pipe.model").is_fifo()
+    assert fit("pipe.csv", "--target", "label", "-o", "t.model") == 2
+    assert "pipe.csv: this is no ordinary file" in capsys.readouterr().err
+
+
+def test_a_link_to_nowhere_is_not_overwritten(here, capsys):
+    (here / "t.csv").write_text(TABLE)
+    (here / "link.model").symlink_to("nowhere")
+    assert fit("t.csv", "--target", "label", "-o", "link.model") == 2
+    assert "link.model is there already." in capsys.readouterr().err
+
+
+def test_a_terminal_without_arrows_is_no_error(here):
+    (here / "t.csv").write_text(TABLE)
+    command = [sys.executable, "-m", "ffmlp.cli", "fit", "t.csv", "--target", "label", "-o", "t.model"]
+    source = str(Path(ffmlp.__file__).parents[1])
+    environment = {**os.environ, "PYTHONPATH": source, "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(command, capture_output=True, env=environment, check=True)
+    assert b"categories \\u2192 label" in done.stdout
 
 
 def test_an_encoding_has_many_names(here):

@@ -157,7 +157,8 @@ ROW = "a,b,c,d,size\n5,3,1.4,0.2,small\n"
         (ROW + "1,2,3\n", [], "new.csv, line 3: the header has 5 columns, this line has 3."),
         (ROW, ["--id", "code"], "new.csv has no column 'code' (--id). Columns: a, b, c, d, size."),
         (ROW, ["--id", "a"], "--id 'a' is a feature of the model."),
-        (ROW, ["--block-rows", "0"], "--block-rows must be at least 1, got 0."),
+        (ROW, ["--block-rows", "0"], "--block-rows must be at least 1 and below 2^31, got 0."),
+        (ROW, ["--block-rows", "9" * 20], "--block-rows must be at least 1 and below 2^31, got 999"),
         (ROW, ["-o", "o.xlsx"], "o.xlsx: predictions are written to .csv, .tsv"),
         (ROW, ["-o", "new.csv"], "new.csv is read by this command: write to another file."),
     ],
@@ -235,6 +236,24 @@ def test_a_model_without_a_table_goes_by_its_feature_names(trained, here):
     assert (pd.read_csv("o.csv")["predicted_class"] == data.target).mean() > 0.9
     ffmlp.FFMLPClassifier(design="blob").fit(*load_iris(return_X_y=True)).save("n.model")
     assert main(["predict", "n.model", "new.csv", "-o", "p.csv"]) == 2
+
+
+def test_a_model_that_fills_no_missing_values_says_so(trained, here, capsys):
+    data = load_iris(as_frame=True)
+    ffmlp.FFMLPClassifier(design="blob", random_state=0).fit(data.data, data.target).save("m.model")
+    data.data.mask(data.data > 7.5).to_csv("new.csv", index=False)
+    commands = [
+        ["predict", "m.model", "new.csv", "-o", "o.csv"],
+        ["explain", "m.model", "new.csv", "--row", "106"],
+        ["report", "m.model", "new.csv", "-o", "r.html"],
+    ]
+    for command in commands:
+        assert main(command) == 2
+        assert capsys.readouterr().err == (
+            "ffmlp: there are missing values, and this model fills none. Make it with ffmlp fit, which "
+            "does.\n"
+        )
+    assert sorted(path.name for path in here.iterdir()) == ["m.model", "new.csv"]
 
 
 def test_decimals_are_those_of_plain_formatting():

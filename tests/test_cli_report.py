@@ -98,6 +98,21 @@ def test_report_without_the_truth_says_so(iris, here):
     assert not (here / "s.html").exists()
 
 
+def test_report_and_inspect_of_a_model_without_a_table(here, capsys):
+    pytest.importorskip("matplotlib")
+    data = load_iris(as_frame=True)
+    clf = ffmlp.FFMLPClassifier(design="blob", random_state=0).fit(data.data, data.target)
+    ffmlp.save(clf, "m.model", {"file": 3, "evaluation": "good", "table": "none"})
+    data.data.assign(**{"class": data.target}).to_csv("iris.csv", index=False)
+    assert main(["report", "m.model", "iris.csv", "-o", "r.html"]) == 0
+    assert "m.model predicts class (0, 1, 2) from 4 columns." in (here / "r.html").read_text("utf-8")
+    capsys.readouterr()
+    assert main(["inspect", "m.model", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["metadata"]["evaluation"] == "good"
+    assert main(["inspect", "m.model"]) == 0
+    assert "made from" not in capsys.readouterr().out
+
+
 def test_assessment_against_plain_counting(iris):
     model = TableModel.load(iris / "iris.model")
     rows = read_rows(model, open_table(iris / "iris.csv"))

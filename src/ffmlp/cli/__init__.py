@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import io
 import itertools
 import os
 import re
@@ -13,6 +14,7 @@ from typing import Any, NoReturn
 
 from ffmlp import __version__
 from ffmlp.cli import benchmark, explain, export, fit, inspect, predict, report, reproduce
+from ffmlp.cli.console import one_line
 
 DONE, WRONG_INPUT, INTERRUPTED = 0, 2, 130
 
@@ -37,6 +39,9 @@ Exit codes:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; the exit code is 2 for anything wrong with what was asked, 130 after Ctrl-C."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # names of columns may have letters that it has not
+            stream.reconfigure(errors="backslashreplace")
     options, unexpected = _parser().parse_known_args(arguments)
     if unexpected:
         first = unexpected[0]
@@ -47,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return DONE
     except (ValueError, OSError, ImportError) as error:
-        print(f"ffmlp: {error}", file=sys.stderr)
+        print(f"ffmlp: {one_line(_told(error))}", file=sys.stderr)
         return WRONG_INPUT
     except KeyboardInterrupt:
         what_now = getattr(options.module, "INTERRUPTED", "nothing was written")
@@ -69,6 +74,12 @@ _SAID_BETTER = {
 }
 
 
+def _told(error: Exception) -> str:
+    if "contains NaN" in str(error):  # scikit-learn would go on about other classifiers
+        return "there are missing values, and this model fills none. Make it with ffmlp fit, which does."
+    return str(error)
+
+
 class _OneLineParser(argparse.ArgumentParser):
     """Tells what is wrong with the options in a line."""
 
@@ -77,7 +88,7 @@ class _OneLineParser(argparse.ArgumentParser):
             if re.fullmatch(pattern, message, re.DOTALL):
                 message = re.sub(pattern, better, message, flags=re.DOTALL)
                 break
-        self.exit(WRONG_INPUT, f"ffmlp: {message}. See {self.prog} --help.\n")
+        self.exit(WRONG_INPUT, f"ffmlp: {one_line(message)}. See {self.prog} --help.\n")
 
 
 class _CommandParser(_OneLineParser):

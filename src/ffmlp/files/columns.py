@@ -16,6 +16,8 @@ _ROWS_AT_ONCE = 100_000
 # A text column of more different values than this is no category if most rows have a value of their own.
 _FEW_TEXTS = 20
 _MAX_DISTINCT = 10_000
+# Columns that are named before the rest is counted.
+_MAX_LISTED = 20
 _DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?")
 # Year, month and day, or the other way round, with or without a time.
 _DATE = re.compile(
@@ -43,12 +45,19 @@ class Columns:
         return dict.fromkeys(self.numbers, NUMBER) | dict.fromkeys(self.categories, TEXT)
 
 
+def listed(names: Iterable[Any], mark: str = ", ") -> str:
+    """Names in a row; the rest of many is counted."""
+    texts = list(map(str, names))
+    more = [f"… {len(texts) - _MAX_LISTED} more"] if len(texts) > _MAX_LISTED else []
+    return mark.join(texts[:_MAX_LISTED] + more)
+
+
 def known(table: Table, names: Iterable[str], option: str) -> list[str]:
     """The names, or an error if the file has no such column."""
     wanted = list(names)
     for name in wanted:
-        if name not in table.columns:
-            there = ", ".join(column for column in table.columns if column)
+        if not name or name not in table.columns:
+            there = listed([column for column in table.columns if column])
             raise ValueError(f"{table.path} has no column {name!r} ({option}). Columns: {there}.")
     return wanted
 
@@ -84,7 +93,7 @@ def infer(table: Table, categorical: Sequence[str], left_out: Sequence[str]) -> 
         else:
             kinds[name] = _kind(table, name, tally)
     if not kinds:
-        reasons = "; ".join(f"{name}: {reason}" for name, reason in unused.items())
+        reasons = listed((f"{name}: {reason}" for name, reason in unused.items()), "; ")
         raise ValueError(f"{table.path} has no feature to learn from ({reasons or 'one column only'}).")
     chosen = [tuple(name for name in kinds if kinds[name] == kind) for kind in (NUMBER, TEXT)]
     return Columns(chosen[0], chosen[1], unused)

@@ -33,7 +33,9 @@ _N_UNCERTAIN = 10
 def introduction(model: TableModel, path: Path) -> tuple[str, list[str]]:
     """The title of the page and what stands below it."""
     labels = ", ".join(map(str, _labels(model)[:_MAX_NEURONS]))
-    made = f", made from {model.facts['rows']} rows of {model.facts['file']}" * ("file" in model.facts)
+    made = ""
+    if "file" in model.facts:
+        made = f", made from {model.facts['rows']} rows of {model.facts['file']}"
     text = [f"{path.name} predicts {model.target} ({labels}) from {len(model.columns)} columns{made}."]
     evaluation = model.facts.get("evaluation")
     if evaluation:

@@ -267,6 +267,8 @@ class _LocatedError(ValueError):
 def _check_file(path: Path) -> None:
     if path.is_dir() or not path.exists():
         raise ValueError(f"{path}: {'this is a folder' if path.is_dir() else 'there is no such file'}.")
+    if not path.is_file():
+        raise ValueError(f"{path}: this is no ordinary file, which could be read more than once.")
 
 
 COMPRESSIONS: dict[str, Callable[[Path, str], IO[bytes]]] = {
