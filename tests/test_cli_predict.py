@@ -209,23 +209,49 @@ def test_ctrl_c_in_a_block_leaves_no_file(trained, here, capsys, monkeypatch):
     assert [path.name for path in here.iterdir()] == ["new.csv"]
 
 
+# Blocks are predicted only once the signal has come, so that the command cannot be done before it.
+UNTIL_THE_SIGNAL = """
+import signal, sys, threading
+from ffmlp.cli import main
+from ffmlp.files import predictions
+
+predicted, came = predictions._predicted, threading.Event()
+
+def interrupt(*arguments):
+    came.set()
+    raise KeyboardInterrupt
+
+def patient(*arguments, **options):
+    came.wait(60)
+    return predicted(*arguments, **options)
+
+signal.signal(signal.SIGINT, interrupt)
+predictions._predicted = patient
+sys.exit(main(sys.argv[1:]))
+"""
+
+
 def test_ctrl_c_from_outside_ends_with_130_and_leaves_no_file(trained, here):
-    block = trained[1].to_csv(index=False)
-    header, rows = block.split("\n", 1)
-    with (here / "long.csv").open("w") as file:
-        file.write(header + "\n")
-        for _ in range(4000):
-            file.write(rows)
-    command = [sys.executable, "-m", "ffmlp.cli", "predict", str(trained[0] / "iris.model"), "long.csv"]
+    trained[1].to_csv("new.csv", index=False)
+    arguments = [
+        "predict",
+        str(trained[0] / "iris.model"),
+        "new.csv",
+        "-o",
+        "o.csv",
+        "--block-rows",
+        "5",
+    ]
     environment = {**os.environ, "PYTHONPATH": str(Path(ffmlp.__file__).parents[1])}
-    process = subprocess.Popen([*command, "-o", "o.csv"], stderr=subprocess.PIPE, env=environment)
-    while process.poll() is None and len(list(here.iterdir())) == 1:
-        sleep(0.05)
-    assert process.poll() is None  # it is writing now
-    process.send_signal(signal.SIGINT)
-    assert process.wait(60) == 130
-    assert process.stderr.read() == b"ffmlp: interrupted; nothing was written.\n"
-    assert [path.name for path in here.iterdir()] == ["long.csv"]
+    command = [sys.executable, "-c", UNTIL_THE_SIGNAL, *arguments]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, env=environment) as process:
+        while process.poll() is None and len(list(here.iterdir())) == 1:
+            sleep(0.05)
+        assert process.poll() is None  # it is writing now
+        process.send_signal(signal.SIGINT)
+        assert process.communicate(timeout=60)[1] == b"ffmlp: interrupted; nothing was written.\n"
+    assert process.returncode == 130
+    assert [path.name for path in here.iterdir()] == ["new.csv"]
 
 
 def test_a_model_without_a_table_goes_by_its_feature_names(trained, here):
