@@ -113,6 +113,14 @@ def test_report_and_inspect_of_a_model_without_a_table(here, capsys):
     assert "made from" not in capsys.readouterr().out
 
 
+def test_report_of_rows_without_numbers(iris, here):
+    pytest.importorskip("matplotlib")
+    (here / "new.csv").write_text("sepal length,sepal width,petal length,petal width,size\n,,,,small\n")
+    assert main(["report", str(iris / "iris.model"), "new.csv", "-o", "r.html", "--quiet"]) == 0
+    assert "<h2>Which columns matter" in (here / "r.html").read_text(encoding="utf-8")
+    assert "Decision view" not in (here / "r.html").read_text(encoding="utf-8")
+
+
 def test_assessment_against_plain_counting(iris):
     model = TableModel.load(iris / "iris.model")
     rows = read_rows(model, open_table(iris / "iris.csv"))

@@ -206,6 +206,10 @@ def test_parquet(file, tmp_path):
     assert rows["b"][::2] == ["x", "y"]
     assert np.isnan(rows["b"][1])
     assert rows["c"] == ["True", "False", "True"]
+    pd.DataFrame({"a": range(4), "b": [b"x", b"y\xff", None, b"x"]}).to_parquet(tmp_path / "b.parquet")
+    columns, rows = columns_and_rows(tmp_path / "b.parquet")
+    assert columns.categories == ("b",)
+    assert rows["b"][:2] == ["x", "y\\xff"]
     with pytest.raises(ValueError, match=r"t\.parquet, row 1, column 2 \('b'\): a number is needed"):
         list(open_table(tmp_path / "t.parquet").blocks(2, {"b": "number"}))
     with pytest.raises(ValueError, match="cannot be read as Parquet"):

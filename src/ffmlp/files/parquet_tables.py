@@ -64,7 +64,11 @@ class ParquetTable:
         file = self._file()
         try:
             for batch in file.iter_batches(n_rows, columns=list(columns)):
-                yield batch.to_pandas()[list(columns)]
+                block = batch.to_pandas()[list(columns)]
+                for field in batch.schema:
+                    if "binary" in str(field.type):  # how some programs store text
+                        block[field.name] = block[field.name].map(_decoded, na_action="ignore")
+                yield block
         except OSError as error:
             raise ValueError(f"{self.path} cannot be read as Parquet: {error}") from error
 
@@ -80,6 +84,10 @@ class ParquetTable:
                         place = self.place(row, str(column.name))
                         raise ValueError(f"{place}: a number is needed, got {value!r}.") from None
             return column.map(lambda value: float("nan") if value is None else float(value))
+
+
+def _decoded(content: bytes) -> str:
+    return content.decode("utf-8", "backslashreplace")
 
 
 def _texts(column: pd.Series) -> pd.Series:
