@@ -197,6 +197,15 @@ def test_many_columns_are_not_all_listed(here, capsys):
     assert capsys.readouterr().err.endswith(f"Columns: {names}… 2980 more.\n")
 
 
+def test_a_huge_cell_is_not_shown_whole(here, capsys):
+    (here / "t.csv").write_text(TABLE + f"{'z' * 200_000},1,2,a\n")
+    assert fit("t.csv", "--target", "label", "-o", "t.model") == 2
+    error = capsys.readouterr().err
+    assert error.startswith("ffmlp: t.csv, line 62, column 1 ('x'): 'zzz")
+    assert error.endswith("zzz'; if the column holds categories, --categorical 'x'.\n")
+    assert len(error) < 2100
+
+
 def test_names_with_line_breaks_stay_on_one_line(here, capsys):
     lines = [f"1,{row},{row % 2}\n" for row in range(40)]
     (here / "t.csv").write_text('"a\n\x1b[1mb",x,label\n' + "".join(lines))
@@ -219,6 +228,18 @@ def test_pipes_and_devices_are_neither_read_nor_replaced(here, capsys):
     assert (here / "pipe.model").is_fifo()
     assert fit("pipe.csv", "--target", "label", "-o", "t.model") == 2
     assert "pipe.csv: this is no ordinary file" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("error", [PermissionError(13, "Permission denied", "t.csv"), OSError("broken")])
+def test_errors_of_the_system_name_the_file(here, capsys, monkeypatch, error):
+    def refused(*arguments, **options):
+        raise error
+
+    (here / "t.csv").write_text(TABLE)
+    monkeypatch.setattr("ffmlp.cli.fit.open_table", refused)
+    assert fit("t.csv", "--target", "label", "-o", "t.model") == 2
+    shown = "t.csv: Permission denied." if error.filename else "broken"
+    assert capsys.readouterr().err == f"ffmlp: {shown}\n"
 
 
 def test_a_link_to_nowhere_is_not_overwritten(here, capsys):

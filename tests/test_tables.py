@@ -73,6 +73,8 @@ def test_compressed_files(file, suffix, compress):
         (b'a,b\n"1\n",2\n3,4\n5\n', "t.csv, line 5: the header has 2 columns, this line has 1."),
         (b"a,b\n1,2\n3,\xff\n", "t.csv, line 3: this is not utf-8. Save it as UTF-8, or name its"),
         (b'a,b\n1,2\n3,"4\n5,6\n', "t.csv, line 3: a quote is opened and never closed."),
+        (b'a,b\n1,2\n3,4\n"5,6\n7,8\n', "t.csv, line 4: a quote is opened and never closed."),
+        (b"a,b\nu,2\n" + b"x" * 200_000 + b",many\nu,4\nu,6\n", "t.csv, line 3, column 2 ('b'): 'many'"),
         (b"a,b\n1,2\n3,inf\n", "t.csv, line 3, column 2 ('b'): numbers must be finite, got inf."),
         (
             b"a,b\n1,2\n3,4\n5,many\n7,8\n",

@@ -77,6 +77,8 @@ _SAID_BETTER = {
 def _told(error: Exception) -> str:
     if "contains NaN" in str(error):  # scikit-learn would go on about other classifiers
         return "there are missing values, and this model fills none. Make it with ffmlp fit, which does."
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{error.filename}: {error.strerror}."
     return str(error)
 
 

@@ -17,6 +17,7 @@ from typing import Any
 from ffmlp.files.tables import Dialect
 
 _SECONDS_BETWEEN_LINES = 10.0
+_LONGEST_LINE = 2000
 
 
 @dataclass(frozen=True)
@@ -160,7 +161,12 @@ def dialect(options: argparse.Namespace, usual: Dialect | None = None) -> Dialec
 
 
 def one_line(text: str) -> str:
-    """A text whose line breaks and other control characters are shown as Python writes them."""
+    """A text whose line breaks and other control characters are shown as Python writes them.
+
+    Of a very long one, such as one with a whole file in it, beginning and end are left.
+    """
+    if len(text) > _LONGEST_LINE:
+        text = f"{text[: _LONGEST_LINE // 2]} … {text[-_LONGEST_LINE // 2 :]}"
     return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
 
 

@@ -33,6 +33,8 @@ MISSING = (
     "", "?", "NA", "N/A", "n/a", "#N/A", "#NA", "<NA>", "NaN", "nan", "NAN", "-NaN", "-nan",
     "NULL", "null", "Null",
 )  # fmt: skip
+# The csv module takes no more; by itself it would refuse cells that pandas reads.
+_LONGEST_CELL = 2**31 - 1
 DELIMITERS = ",;\t|"
 KINDS_OF_FILES = ".csv, .tsv (also .gz, .bz2 or .xz) or .parquet"
 
@@ -173,16 +175,12 @@ class TextTable:
 
     def lines(self) -> Iterator[tuple[int, list[str]]]:
         """The line and the cells of each row, as they are written (needs no pandas)."""
-        line = 0
-        try:
-            with self._text() as file:
-                records = _records(file, self.delimiter)
-                next(records)
-                for line, cells in records:
-                    self._check_length(line, cells)
-                    yield line, cells[: len(self.columns)]
-        except csv.Error as problem:
-            raise _LocatedError(f"{self.path}, after line {line}: {problem}.") from problem
+        with self._text() as file:
+            records = _records(file, self.delimiter)
+            next(records)
+            for line, cells in records:
+                self._check_length(line, cells)
+                yield line, cells[: len(self.columns)]
 
     def place(self, row: int, column: str) -> str:
         """File, line and column of a cell."""
@@ -237,13 +235,14 @@ class TextTable:
     def _complain(self, kinds: Mapping[str, str], error: Exception | None) -> None:
         """Raise an error about the first line that is wrong, if there is one."""
         numbers = [column for column, name in enumerate(self.columns) if kinds.get(name) == NUMBER]
-        line = 0
+        if error is not None and "EOF inside string" in str(error):
+            with self._text() as file:
+                line = max(line for line, _ in _records(file, self.delimiter))
+            raise _LocatedError(f"{self.path}, line {line}: a quote is opened and never closed.")
         for line, cells in self.lines():
             for column in numbers if error is not None else ():
                 if not _is_number(cells[column], self.dialect):
                     self._refuse_number(line, column, cells[column])
-        if error is not None and "EOF inside string" in str(error):
-            raise _LocatedError(f"{self.path}, line {line}: a quote is opened and never closed.")
 
     def _check_length(self, line: int, cells: list[str]) -> None:
         n_columns = len(self.columns)
@@ -297,7 +296,7 @@ def _readable(path: Path, encoding: str) -> Iterator[None]:
     except UnicodeError as error:
         with _opened_bytes(path) as file:
             raise _LocatedError(f"{path}, {undecodable(file, encoding)}") from error
-    except (ValueError, ImportError, csv.Error):
+    except (ValueError, ImportError):
         raise
     except Exception as error:  # each of the formats has errors of its own
         if path.suffix.lower() not in COMPRESSIONS:
@@ -307,6 +306,7 @@ def _readable(path: Path, encoding: str) -> Iterator[None]:
 
 def _records(file: IO[str], delimiter: str) -> Iterator[tuple[int, list[str]]]:
     """The line that each record begins in, and its cells; blank lines are none."""
+    csv.field_size_limit(_LONGEST_CELL)
     reader = csv.reader(file, delimiter=delimiter, skipinitialspace=True)
     line = 1
     for cells in reader:
