@@ -212,7 +212,13 @@ def test_a_folder_of_csv_files(tmp_path):
         ("f,g,label\n1,2,a\n\n1,b\n", r"bad\.csv, line 4: the header has 3 columns, this line has 2"),
         ("f,label\n1,a\n2,\n", r"bad\.csv, line 3, column 2 \('label'\): the label is missing"),
         ("label\na\nb\n", r"bad\.csv, line 1: a header"),
-        ("", r"bad\.csv, line 1: a header"),
+        ("", r"bad\.csv is empty"),
+        ("f,g,f,label\n1,2,3,a\n", r"bad\.csv, line 1: columns 1 and 3 are both named 'f'"),
+        ("1,2,0\n3,4,1\n", r"bad\.csv, line 1: the first line must name the columns"),
+        (",f,label\n0,1,a\n1,2,b\n", r"bad\.csv, line 1: column 1 has no name"),
+        ("f,label\n1_0,a\n2,b\n", r"bad\.csv, line 2, column 1 \('f'\): a finite number .*'1_0'"),
+        ("f,label\n1,a\n2,?\n", r"bad\.csv, line 3, column 2 \('label'\): the label is missing"),
+        ("f;label\n1,5;a\n", r"bad\.csv, line 2, column 1 \('f'\): a finite number .*'1,5'"),
         ("f,label\n1,a\n2,a\n", r"bad\.csv: .* at least 2 classes, got 1"),
         ("f,label\n", r"bad\.csv: .* at least 2 classes, got 0"),
         ("f,label\n1,a\n2,a\n3,b\n", r"bad\.csv: class 'b' has 1 row"),
@@ -229,8 +235,11 @@ def test_folders_without_sets(tmp_path):
         from_folder(tmp_path / "nowhere")
     with pytest.raises(ValueError, match=r"holds no \.csv"):
         from_folder(tmp_path)
+    (tmp_path / "folder.csv").mkdir()
+    with pytest.raises(ValueError, match=r"holds no \.csv"):
+        from_folder(tmp_path)
     (tmp_path / "a.csv.gz").write_bytes(b"not compressed")
-    with pytest.raises(ValueError, match=r"a\.csv\.gz cannot be read as CSV"):
+    with pytest.raises(ValueError, match=r"a\.csv\.gz cannot be decompressed"):
         from_folder(tmp_path)
     for name in ("a.csv", "a.csv.gz"):
         write(tmp_path / name, "f,label\n1,0\n2,0\n3,1\n4,1\n")
@@ -238,7 +247,7 @@ def test_folders_without_sets(tmp_path):
         from_folder(tmp_path)
     (tmp_path / "a.csv").write_bytes(b"f,label\n\xff,1\n")
     (tmp_path / "a.csv.gz").unlink()
-    with pytest.raises(ValueError, match=r"a\.csv cannot be read as CSV"):
+    with pytest.raises(ValueError, match=r"a\.csv, line 2: this is not utf-8"):
         from_folder(tmp_path)
 
 

@@ -80,8 +80,6 @@ def test_torch_answers_as_the_network(model, tmp_path, capsys):
     for rows in (inputs, inputs[:7]):
         expected = loaded.classifier.network_.forward(rows)
         np.testing.assert_allclose(module(torch.tensor(rows)).detach(), expected, rtol=1e-7, atol=1e-9)
-    assert main(["export", str(model), "--to", "torch", "-o", str(tmp_path / "m.pt")]) == 2
-    assert "ends with .pt2" in capsys.readouterr().err
 
 
 def test_text_names_every_hyperplane(model, tmp_path, capsys):
@@ -92,3 +90,16 @@ def test_text_names_every_hyperplane(model, tmp_path, capsys):
     assert all(ffmlp.hyperplane_meaning(clf, plane) in text for plane in range(len(clf.hyperplanes_)))
     assert main(["export", str(model), "--to", "text", "-o", str(path)]) == 2
     assert "is there already" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("kind", "suffix"), [("onnx", ".onnx"), ("torch", ".pt2"), ("text", ".txt or .md")]
+)
+@pytest.mark.parametrize("name", ["m.pt", "m.foo", "m"])
+def test_other_names_are_refused_before_anything_is_read(
+    tmp_path, monkeypatch, capsys, kind, suffix, name
+):
+    monkeypatch.chdir(tmp_path)
+    assert main(["export", "no.model", "--to", kind, "-o", name]) == 2
+    expected = f"ffmlp: {name}: the name of the file of --to {kind} must end with {suffix}.\n"
+    assert capsys.readouterr().err == expected

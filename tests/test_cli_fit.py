@@ -1,6 +1,9 @@
 import json
+import os
 import re
+import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,6 +11,7 @@ from sklearn.datasets import load_iris, load_wine
 
 import ffmlp
 from ffmlp.cli import main
+from ffmlp.records import write_whole
 
 pd = pytest.importorskip("pandas")
 pytest.importorskip("tqdm")
@@ -159,8 +163,10 @@ TABLE = "x,y,id,label\n" + "".join(f"{row},{row % 7},{row},{'ab'[row > 30]}\n" f
         (TABLE, ["--target", "label", "--cv", "1"], "--cv must be at least 2, got 1."),
         (TABLE, ["--target", "label", "--seed", "-1"], "--seed must be at least 0"),
         (TABLE, ["--target", "label", "--encoding", "mars"], "--encoding 'mars' is not known."),
+        (TABLE, ["--target", "label", "--encoding", "rot13"], "--encoding 'rot13' is not known. Some"),
         (TABLE, ["--target", "label", "--n-components", "0", "--design", "blob"], "n_components"),
         (TABLE, ["--target", "label", "-o", "no/where.model"], "no/where.model: there is no folder no."),
+        (TABLE, ["--target", "label", "-o", "u.csv"], "u.csv: so are other files named. Name the model"),
         (TABLE + "1,2,3,c\n", ["--target", "label"], "class 'c' has 1 row, but an evaluation needs 2"),
         (TABLE + "1,2,3,\n1,many,3,a\n", ["--target", "label"], "t.csv, line 63, column 2 ('y'): "),
         ("x,label\n1,a\n2,a\n", ["--target", "label"], "2 classes are needed, but all 2 rows have 'a'."),
@@ -176,6 +182,87 @@ def test_wrong_input_is_one_line_with_exit_code_2(here, capsys, content, argumen
     assert message in error
     assert error.count("\n") == 1
     assert [path.name for path in here.iterdir()] == ["t.csv"]
+
+
+def test_the_unnamed_column_is_no_target(here, capsys):
+    (here / "t.csv").write_text("," + TABLE.replace("\n", "\n1,").removesuffix("1,"))
+    assert fit("t.csv", "--target", "", "-o", "t.model") == 2
+    assert "t.csv has no column '' (--target)." in capsys.readouterr().err
+
+
+def test_many_columns_are_not_all_listed(here, capsys):
+    (here / "t.csv").write_text(",".join(f"c{number}" for number in range(3000)) + "\n")
+    assert fit("t.csv", "--target", "label", "-o", "t.model") == 2
+    names = "".join(f"c{number}, " for number in range(20))
+    assert capsys.readouterr().err.endswith(f"Columns: {names}… 2980 more.\n")
+
+
+def test_a_huge_cell_is_not_shown_whole(here, capsys):
+    (here / "t.csv").write_text(TABLE + f"{'z' * 200_000},1,2,a\n")
+    assert fit("t.csv", "--target", "label", "-o", "t.model") == 2
+    error = capsys.readouterr().err
+    assert error.startswith("ffmlp: t.csv, line 62, column 1 ('x'): 'zzz")
+    assert error.endswith("zzz'; if the column holds categories, --categorical 'x'.\n")
+    assert len(error) < 2100
+
+
+def test_names_with_line_breaks_stay_on_one_line(here, capsys):
+    lines = [f"1,{row},{row % 2}\n" for row in range(40)]
+    (here / "t.csv").write_text('"a\n\x1b[1mb",x,label\n' + "".join(lines))
+    assert fit("t.csv", "--target", "lable", "-o", "t.model") == 2
+    assert capsys.readouterr().err.endswith("Columns: a\\n\\x1b[1mb, x, label.\n")
+    assert fit("t.csv", "--target", "label", "-o", "t.model") == 0
+    assert capsys.readouterr().err == "note: a\\n\\x1b[1mb is not used: all its values are 1.\n"
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_pipes_and_devices_are_neither_read_nor_replaced(here, capsys):
+    (here / "t.csv").write_text(TABLE)
+    for name in ("pipe.model", "pipe.csv"):
+        os.mkfifo(name)
+    assert fit("t.csv", "--target", "label", "-o", "pipe.model", "--force") == 2
+    message = "pipe.model is no ordinary file: name another one to write to."
+    assert capsys.readouterr().err == f"ffmlp: {message}\n"
+    with pytest.raises(ValueError, match=message):
+        write_whole(here / "pipe.model", b"content")
+    assert (here / "pipe.model").is_fifo()
+    assert fit("pipe.csv", "--target", "label", "-o", "t.model") == 2
+    assert "pipe.csv: this is no ordinary file" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("error", [PermissionError(13, "Permission denied", "t.csv"), OSError("broken")])
+def test_errors_of_the_system_name_the_file(here, capsys, monkeypatch, error):
+    def refused(*arguments, **options):
+        raise error
+
+    (here / "t.csv").write_text(TABLE)
+    monkeypatch.setattr("ffmlp.cli.fit.open_table", refused)
+    assert fit("t.csv", "--target", "label", "-o", "t.model") == 2
+    shown = "t.csv: Permission denied." if error.filename else "broken"
+    assert capsys.readouterr().err == f"ffmlp: {shown}\n"
+
+
+def test_a_link_to_nowhere_is_not_overwritten(here, capsys):
+    (here / "t.csv").write_text(TABLE)
+    (here / "link.model").symlink_to("nowhere")
+    assert fit("t.csv", "--target", "label", "-o", "link.model") == 2
+    assert "link.model is there already." in capsys.readouterr().err
+
+
+def test_a_terminal_without_arrows_is_no_error(here):
+    (here / "t.csv").write_text(TABLE)
+    command = [sys.executable, "-m", "ffmlp.cli", "fit", "t.csv", "--target", "label", "-o", "t.model"]
+    source = str(Path(ffmlp.__file__).parents[1])
+    environment = {**os.environ, "PYTHONPATH": source, "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(command, capture_output=True, env=environment, check=True)
+    assert b"categories \\u2192 label" in done.stdout
+
+
+def test_an_encoding_has_many_names(here):
+    (here / "t.csv").write_text(TABLE, encoding="utf-8-sig")
+    arguments = ["--target", "label", "--ignore", "id", "--encoding", "UTF8", "-o", "t.model", "--quiet"]
+    assert fit("t.csv", *arguments) == 0
+    assert ffmlp.load("t.model")[-1].feature_names_in_.tolist() == ["x", "y"]  # without the mark
 
 
 def test_ctrl_c_leaves_no_model(here, capsys, monkeypatch):

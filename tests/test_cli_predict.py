@@ -102,17 +102,22 @@ def test_extra_and_reordered_columns_are_told_apart(trained, here, capsys):
     frame = trained[1].drop(columns="flower")
     frame.to_csv("plain.csv", index=False)
     assert predict(trained, "plain.csv", "-o", "plain.out.csv") == 0
-    assert capsys.readouterr().err == ""
+    lacks_id = "has no column 'flower': rows are written without an id.\n"
+    assert capsys.readouterr().err == f"note: plain.csv {lacks_id}"
     frame.assign(more=1, most=2).to_csv("extra.csv", index=False)
     assert predict(trained, "extra.csv", "-o", "extra.out.csv", "--json") == 0
     captured = capsys.readouterr()
-    assert captured.err == "note: extra.csv: columns 'more', 'most' not used by the model.\n"
+    assert captured.err == (
+        f"note: extra.csv: columns 'more', 'most' not used by the model.\nnote: extra.csv {lacks_id}"
+    )
     result = json.loads(captured.out)
+    assert len(result["notes"]) == 2
     assert (result["rows"], result["columns"]) == (150, ["predicted_species"])
     frame[["size", "d", "c", "b", "a"]].to_csv("order.csv", index=False)
     assert predict(trained, "order.csv", "-o", "order.out.csv") == 0
     assert capsys.readouterr().err == (
         "note: order.csv: columns in another order than the model's; they go by name.\n"
+        f"note: order.csv {lacks_id}"
     )
     plain = (here / "plain.out.csv").read_bytes()
     assert (here / "extra.out.csv").read_bytes() == (here / "order.out.csv").read_bytes() == plain
@@ -134,6 +139,15 @@ def test_another_id_column_is_kept_as_it_is_written(trained, here):
     assert (here / "o.csv").read_text().splitlines()[:2] == ["code,predicted_species", "00000,setosa"]
 
 
+@pytest.mark.parametrize("name", ["predicted_species", "probability_setosa"])
+def test_an_id_column_with_the_name_of_an_output_is_refused(trained, here, capsys, name):
+    trained[1].rename(columns={"flower": name}).to_csv("new.csv", index=False)
+    assert predict(trained, "new.csv", "-o", "o.csv", "--proba", "--id", name) == 2
+    message = f"new.csv: the id column '{name}' has the name of a column that is written. Rename it, or"
+    assert message in capsys.readouterr().err
+    assert not (here / "o.csv").exists()
+
+
 ROW = "a,b,c,d,size\n5,3,1.4,0.2,small\n"
 
 
@@ -146,14 +160,15 @@ ROW = "a,b,c,d,size\n5,3,1.4,0.2,small\n"
         (ROW + "1,2,3\n", [], "new.csv, line 3: the header has 5 columns, this line has 3."),
         (ROW, ["--id", "code"], "new.csv has no column 'code' (--id). Columns: a, b, c, d, size."),
         (ROW, ["--id", "a"], "--id 'a' is a feature of the model."),
-        (ROW, ["--block-rows", "0"], "--block-rows must be at least 1, got 0."),
+        (ROW, ["--block-rows", "0"], "--block-rows must be at least 1 and below 2^31, got 0."),
+        (ROW, ["--block-rows", "9" * 20], "--block-rows must be at least 1 and below 2^31, got 999"),
         (ROW, ["-o", "o.xlsx"], "o.xlsx: predictions are written to .csv, .tsv"),
         (ROW, ["-o", "new.csv"], "new.csv is read by this command: write to another file."),
     ],
 )  # fmt: skip
 def test_wrong_input_is_one_line_with_exit_code_2(trained, here, capsys, content, arguments, message):
     (here / "new.csv").write_text(content)
-    assert predict(trained, "new.csv", "-o", "o.csv", *arguments) == 2
+    assert predict(trained, "new.csv", "-o", "o.csv", "--quiet", *arguments) == 2
     error = capsys.readouterr().err
     assert message in error
     assert error.count("\n") == 1
@@ -197,23 +212,49 @@ def test_ctrl_c_in_a_block_leaves_no_file(trained, here, capsys, monkeypatch):
     assert [path.name for path in here.iterdir()] == ["new.csv"]
 
 
+# Blocks are predicted only once the signal has come, so that the command cannot be done before it.
+UNTIL_THE_SIGNAL = """
+import signal, sys, threading
+from ffmlp.cli import main
+from ffmlp.files import predictions
+
+predicted, came = predictions._predicted, threading.Event()
+
+def interrupt(*arguments):
+    came.set()
+    raise KeyboardInterrupt
+
+def patient(*arguments, **options):
+    came.wait(60)
+    return predicted(*arguments, **options)
+
+signal.signal(signal.SIGINT, interrupt)
+predictions._predicted = patient
+sys.exit(main(sys.argv[1:]))
+"""
+
+
 def test_ctrl_c_from_outside_ends_with_130_and_leaves_no_file(trained, here):
-    block = trained[1].to_csv(index=False)
-    header, rows = block.split("\n", 1)
-    with (here / "long.csv").open("w") as file:
-        file.write(header + "\n")
-        for _ in range(4000):
-            file.write(rows)
-    command = [sys.executable, "-m", "ffmlp.cli", "predict", str(trained[0] / "iris.model"), "long.csv"]
+    trained[1].to_csv("new.csv", index=False)
+    arguments = [
+        "predict",
+        str(trained[0] / "iris.model"),
+        "new.csv",
+        "-o",
+        "o.csv",
+        "--block-rows",
+        "5",
+    ]
     environment = {**os.environ, "PYTHONPATH": str(Path(ffmlp.__file__).parents[1])}
-    process = subprocess.Popen([*command, "-o", "o.csv"], stderr=subprocess.PIPE, env=environment)
-    while process.poll() is None and len(list(here.iterdir())) == 1:
-        sleep(0.05)
-    assert process.poll() is None  # it is writing now
-    process.send_signal(signal.SIGINT)
-    assert process.wait(60) == 130
-    assert process.stderr.read() == b"ffmlp: interrupted; nothing was written.\n"
-    assert [path.name for path in here.iterdir()] == ["long.csv"]
+    command = [sys.executable, "-c", UNTIL_THE_SIGNAL, *arguments]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, env=environment) as process:
+        while process.poll() is None and len(list(here.iterdir())) == 1:
+            sleep(0.05)
+        assert process.poll() is None  # it is writing now
+        process.send_signal(signal.SIGINT)
+        assert process.communicate(timeout=60)[1] == b"ffmlp: interrupted; nothing was written.\n"
+    assert process.returncode == 130
+    assert [path.name for path in here.iterdir()] == ["new.csv"]
 
 
 def test_a_model_without_a_table_goes_by_its_feature_names(trained, here):
@@ -224,6 +265,24 @@ def test_a_model_without_a_table_goes_by_its_feature_names(trained, here):
     assert (pd.read_csv("o.csv")["predicted_class"] == data.target).mean() > 0.9
     ffmlp.FFMLPClassifier(design="blob").fit(*load_iris(return_X_y=True)).save("n.model")
     assert main(["predict", "n.model", "new.csv", "-o", "p.csv"]) == 2
+
+
+def test_a_model_that_fills_no_missing_values_says_so(trained, here, capsys):
+    data = load_iris(as_frame=True)
+    ffmlp.FFMLPClassifier(design="blob", random_state=0).fit(data.data, data.target).save("m.model")
+    data.data.mask(data.data > 7.5).to_csv("new.csv", index=False)
+    commands = [
+        ["predict", "m.model", "new.csv", "-o", "o.csv"],
+        ["explain", "m.model", "new.csv", "--row", "106"],
+        ["report", "m.model", "new.csv", "-o", "r.html"],
+    ]
+    for command in commands:
+        assert main(command) == 2
+        assert capsys.readouterr().err == (
+            "ffmlp: there are missing values, and this model fills none. Make it with ffmlp fit, which "
+            "does.\n"
+        )
+    assert sorted(path.name for path in here.iterdir()) == ["m.model", "new.csv"]
 
 
 def test_decimals_are_those_of_plain_formatting():

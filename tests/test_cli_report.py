@@ -81,6 +81,8 @@ def test_report_is_one_page_that_fetches_nothing(iris, here, capsys):
     assert "it may know these rows" in text
     assert main(["report", *files, "-o", "r.html"]) == 2
     assert "r.html is there already" in capsys.readouterr().err
+    assert main(["report", *files, "-o", "r.pdf"]) == 2
+    assert "r.pdf: the name of a page must end with .html or .htm." in capsys.readouterr().err
 
 
 def test_report_without_the_truth_says_so(iris, here):
@@ -94,6 +96,29 @@ def test_report_without_the_truth_says_so(iris, here):
     (here / "empty.csv").write_text("sepal length,sepal width,petal length,petal width,size\n")
     assert main(["report", str(iris / "iris.model"), "empty.csv", "-o", "s.html"]) == 2
     assert not (here / "s.html").exists()
+
+
+def test_report_and_inspect_of_a_model_without_a_table(here, capsys):
+    pytest.importorskip("matplotlib")
+    data = load_iris(as_frame=True)
+    clf = ffmlp.FFMLPClassifier(design="blob", random_state=0).fit(data.data, data.target)
+    ffmlp.save(clf, "m.model", {"file": 3, "evaluation": "good", "table": "none"})
+    data.data.assign(**{"class": data.target}).to_csv("iris.csv", index=False)
+    assert main(["report", "m.model", "iris.csv", "-o", "r.html"]) == 0
+    assert "m.model predicts class (0, 1, 2) from 4 columns." in (here / "r.html").read_text("utf-8")
+    capsys.readouterr()
+    assert main(["inspect", "m.model", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["metadata"]["evaluation"] == "good"
+    assert main(["inspect", "m.model"]) == 0
+    assert "made from" not in capsys.readouterr().out
+
+
+def test_report_of_rows_without_numbers(iris, here):
+    pytest.importorskip("matplotlib")
+    (here / "new.csv").write_text("sepal length,sepal width,petal length,petal width,size\n,,,,small\n")
+    assert main(["report", str(iris / "iris.model"), "new.csv", "-o", "r.html", "--quiet"]) == 0
+    assert "<h2>Which columns matter" in (here / "r.html").read_text(encoding="utf-8")
+    assert "Decision view" not in (here / "r.html").read_text(encoding="utf-8")
 
 
 def test_assessment_against_plain_counting(iris):
@@ -145,6 +170,40 @@ def test_explain_prints_the_page_of_a_row(iris, here, capsys):
     assert "--row counts from 1, got 0." in capsys.readouterr().err
 
 
+def test_explain_and_report_tell_what_was_taken_for_cells(here, capsys):
+    rng = np.random.default_rng(0)
+    towns = [f"town {number}" for number in np.minimum(rng.geometric(0.06, 300), 60)]
+    colours = np.where(np.arange(300) % 9, np.where(np.arange(300) % 2, "red", "green"), "")
+    frame = pd.DataFrame({"age": np.arange(300.0), "town": towns, "size": "s", "colour": colours})
+    frame.loc[1::2, "size"] = "l"
+    frame["class"] = np.where(frame["age"] + 100 * (frame["size"] == "s") > 150, "yes", "no")
+    frame.to_csv("t.csv", index=False)
+    arguments = ["--target", "class", "--design", "blob", "--categorical", "town", "--quiet"]
+    assert main(["fit", "t.csv", "-o", "t.model", *arguments]) == 0
+    (here / "new.csv").write_text("age,town,size,colour\n,nowhere,,\n3,town 1,s,red\n4,,huge,green\n")
+    assert main(["explain", "t.model", "new.csv", "--row", "1", "2"]) == 0
+    first, second = capsys.readouterr().out.split("Row 2 of new.csv\n\n")
+    assert first.startswith(
+        "Row 1 of new.csv\n\n"
+        "age was missing; the median 149.5 was taken.\n"
+        "town was 'nowhere', which the model does not know; it counts as a rare category.\n"
+        "size was missing; it counts as none of its categories.\n"
+        "colour was missing, which counts as a category of its own.\n\nClass "
+    )
+    assert second.startswith("Class ")
+    assert main(["explain", "t.model", "new.csv", "--row", "3", "1", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["rows"]
+    assert rows[0]["substitutes"] == [
+        {"column": "town", "cell": None, "taken": "rare"},
+        {"column": "size", "cell": "huge", "taken": None},
+    ]
+    assert rows[1]["substitutes"][0] == {"column": "age", "cell": None, "taken": 149.5}
+    pytest.importorskip("matplotlib")
+    assert main(["report", "t.model", "new.csv", "-o", "r.html", "--quiet"]) == 0
+    page = (here / "r.html").read_text(encoding="utf-8")
+    assert "<pre>age was missing; the median 149.5 was taken.\ntown was" in page
+
+
 def test_inspect_tells_what_a_model_is(iris, capsys):
     path = iris / "iris.model"
     assert main(["inspect", str(path)]) == 0
@@ -177,8 +236,42 @@ def test_help_shows_every_command_with_an_example_and_the_exit_codes(capsys):
     assert max(map(len, page.splitlines())) <= 90
 
 
-@pytest.mark.parametrize("arguments", [[], ["mars"], ["fit"], ["predict", "m"]])
-def test_wrong_commands_exit_with_2(arguments, capsys):
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "COMMAND must be given. See ffmlp --help."),
+        (["mars"], "there is no command 'mars'. See ffmlp --help."),
+        (["fit"], "DATA, --target, -o/--output must be given. See ffmlp fit --help."),
+        (["predict", "m"], "DATA, -o/--output must be given. See ffmlp predict --help."),
+        (["fit", "t.csv", "--taget", "y", "-o", "m"], "there is no option '--taget' (is it --target?)."),
+        (["inspect", "m", "--row=3"], "there is no option '--row'. See ffmlp inspect --help."),
+        (["inspect", "m", "-z"], "there is no option '-z'. See ffmlp inspect --help."),
+        (["inspect", "m", "n"], "'n' is too much. See ffmlp inspect --help."),
+        (["export", "m", "--to", "xml", "-o", "x"], "--to must be one of onnx, torch, text, got xml."),
+        (["fit", "t.csv", "--cv", "many"], "--cv must be a whole number, got many."),
+        (["fit", "t.csv", "--test-size", "few"], "--test-size must be a number, got few."),
+        (
+            ["fit", "t.csv", "--n-components", "2.5"],
+            "--n-components must be auto or a whole number, got",
+        ),
+        (["fit", "t.csv", "-o"], "-o/--output needs a value."),
+        (["fit", "t.csv", "--ignore", "--json"], "--ignore needs at least one value."),
+        (["fit", "t.csv", "--cv", "2", "--test-size", ".2"], "--test-size and --cv exclude each other."),
+    ],
+)
+def test_wrong_options_are_told_in_a_line_with_exit_code_2(arguments, message, capsys):
     with pytest.raises(SystemExit) as done:
         main(arguments)
     assert done.value.code == 2
+    error = capsys.readouterr().err
+    assert error.startswith("ffmlp: ")
+    # Whether argparse quotes values depends on its version.
+    assert message.replace("'", "") in error.replace("'", "")
+    assert error.count("\n") == 1
+
+
+def test_a_column_may_be_named_like_an_option(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    lines = [f"{row},{'ab'[row > 30]}" for row in range(60)]
+    (tmp_path / "t.csv").write_text("\n".join(["x,--the label", *lines]))
+    assert main(["fit", "t.csv", "--target", "--the label", "-o", "m.model", "--quiet"]) == 0

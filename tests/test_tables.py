@@ -76,6 +76,8 @@ def test_compressed_files(file, suffix, compress):
         (b'a,b\n"1\n",2\n3,4\n5\n', "t.csv, line 5: the header has 2 columns, this line has 1."),
         (b"a,b\n1,2\n3,\xff\n", "t.csv, line 3: this is not utf-8. Save it as UTF-8, or name its"),
         (b'a,b\n1,2\n3,"4\n5,6\n', "t.csv, line 3: a quote is opened and never closed."),
+        (b'a,b\n1,2\n3,4\n"5,6\n7,8\n', "t.csv, line 4: a quote is opened and never closed."),
+        (b"a,b\nu,2\n" + b"x" * 200_000 + b",many\nu,4\nu,6\n", "t.csv, line 3, column 2 ('b'): 'many'"),
         (b"a,b\n1,2\n3,inf\n", "t.csv, line 3, column 2 ('b'): numbers must be finite, got inf."),
         (
             b"a,b\n1,2\n3,4\n5,many\n7,8\n",
@@ -111,6 +113,42 @@ def test_decimal_commas_and_other_encodings(file):
     assert rows["größe"] == [1.5, 2.5]
 
 
+def written(encoding):
+    return "größe,b\n1,2\n3,4\n".encode(encoding)
+
+
+@pytest.mark.parametrize(
+    ("content", "encoding", "message"),
+    [
+        (written("utf-16"), "utf-8", "line 1: this is not utf-8. This is UTF-16: add --encoding utf-16"),
+        (written("utf-32"), "utf-8", "line 1: this is not utf-8. This is UTF-32: add --encoding utf-32"),
+        (written("utf-16-le"), "utf-8", "This may be UTF-16: add --encoding utf-16-le."),
+        (b"\0a\0,\0b\0\n\0001\0,\0002", "utf-8", "This may be UTF-16: add --encoding utf-16-be."),
+        (written("utf-16-le"), "utf-16", "line 1: this is not utf-16. This may be UTF-16: add"),
+        (written("utf-8"), "utf-16", "line 1: this is not utf-16. Name another --encoding, or none if"),
+        (written("utf-16")[:-1], "utf-16", "line 3: this is not utf-16. Name another --encoding"),
+        (written("utf-16") + b"\x00\xd8\n\0\n\0", "utf-16", "line 4: this is not utf-16. Name another"),
+        (written("utf-8") * 9000 + b"\xff\n", "utf-8", "line 27001: this is not utf-8. Save it as"),
+        (gzip.compress(b"a,b\n1,2\n"), "utf-8", "This is compressed: its name should end with .gz."),
+        (b"PK\x03\x04\x14\0\0\0[Content", "utf-8", "This is a spreadsheet or a zip archive: save the"),
+        (b"a\0b,c\n1,2\n", "utf-8", "line 1: there are zero bytes in it. This is no text, or none in"),
+    ],
+)  # fmt: skip
+def test_files_in_another_encoding_are_told_with_what_to_do(file, content, encoding, message):
+    path = file(content)
+    with pytest.raises(ValueError) as error:
+        columns_and_rows(path, dialect=Dialect(encoding=encoding))
+    assert str(error.value).startswith(f"{path}, line ")
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-32"])
+def test_other_encodings_can_be_read(file, encoding):
+    assert columns_and_rows(file(written(encoding)), dialect=Dialect(encoding=encoding))[1] == {
+        "größe": [1, 3], "b": [2, 4]
+    }  # fmt: skip
+
+
 def test_columns_that_tell_nothing_are_left_out_with_a_reason(file):
     lines = [f"{row},{row % 7},7,,text {row}" for row in range(100)]
     columns, _ = columns_and_rows(file(("\n".join([",a,const,empty,free", *lines])).encode()))
@@ -121,6 +159,22 @@ def test_columns_that_tell_nothing_are_left_out_with_a_reason(file):
         "empty": "it is empty",
         "free": "100 different texts in 100 cells are no categories",
     }
+
+
+@pytest.mark.parametrize(
+    "first",
+    ["2024-01-31", "31.01.2024", "1/31/2024", "2024-01-31T08:30:00Z", "2024-01-31 08:30:00.25+01:00"],
+)
+@pytest.mark.parametrize("n_days", [3, 30])
+def test_dates_are_left_out_as_those_of_parquet_are(file, first, n_days):
+    days = [first.replace("31", f"{30 - row % n_days:02d}") for row in range(60)]
+    days[7] = ""
+    lines = [f"{row},{day},1.{row % 3}.2024.1" for row, day in enumerate(days)]
+    path = file("\n".join(["a,day,version", *lines]).encode())
+    columns, _ = columns_and_rows(path)
+    assert (columns.numbers, columns.categories) == (("a",), ("version",))
+    assert columns.unused == {"day": f"it holds dates, such as {days[0]}"}
+    assert columns_and_rows(path, categorical=["day"])[0].categories == ("day", "version")
 
 
 def test_a_number_in_the_first_block_does_not_hide_a_text_in_a_later_one(file):
@@ -157,6 +211,10 @@ def test_parquet(file, tmp_path):
     assert rows["b"][::2] == ["x", "y"]
     assert np.isnan(rows["b"][1])
     assert rows["c"] == ["True", "False", "True"]
+    pd.DataFrame({"a": range(4), "b": [b"x", b"y\xff", None, b"x"]}).to_parquet(tmp_path / "b.parquet")
+    columns, rows = columns_and_rows(tmp_path / "b.parquet")
+    assert columns.categories == ("b",)
+    assert rows["b"][:2] == ["x", "y\\xff"]
     with pytest.raises(ValueError, match=r"t\.parquet, row 1, column 2 \('b'\): a number is needed"):
         list(open_table(tmp_path / "t.parquet").blocks(2, {"b": "number"}))
     with pytest.raises(ValueError, match="cannot be read as Parquet"):

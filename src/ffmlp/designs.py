@@ -112,7 +112,8 @@ class Design:
 def class_probabilities(network: Network, regions: Regions | None, X: NDArray[np.floating]) -> Floats:
     """The probability (n, C) of each class: the network's, or the frequencies of a sample's region."""
     if regions is None:
-        return network.forward(X)
+        # The shares of a class's blobs may add up to more than 1 by a rounding error.
+        return np.minimum(network.forward(X), 1.0)
     return regions.frequencies[find_regions(network.hyperplanes, regions, X)]
 
 

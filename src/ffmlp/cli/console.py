@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import codecs
 import json
 import os
 import sys
@@ -16,6 +17,7 @@ from typing import Any
 from ffmlp.files.tables import Dialect
 
 _SECONDS_BETWEEN_LINES = 10.0
+_LONGEST_LINE = 2000
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,7 @@ class Console:
     def note(self, text: str) -> None:
         """Something that a person should know."""
         if not self.quiet:
-            print(f"note: {text}", file=sys.stderr)
+            print(f"note: {one_line(text)}", file=sys.stderr)
 
     def result(self, values: dict[str, Any]) -> None:
         """The result, for machines."""
@@ -106,17 +108,25 @@ class _Hidden:
             raise ModuleNotFoundError(name)
 
 
+def check_name(path: Path, what: str, *suffixes: str) -> None:
+    """Refuse the name of a file whose end says that it is something else."""
+    if path.suffix.lower() not in suffixes:
+        raise ValueError(f"{path}: the name of {what} must end with {' or '.join(suffixes)}.")
+
+
 def check_output(path: Path, force: bool, *inputs: Path) -> None:
     """Refuse to write where something is, where nothing can be, or over what is read."""
     if path.is_dir():
         raise ValueError(f"{path} is a folder: name a file to write to.")
+    if path.exists() and not path.is_file():  # a device would be replaced by what is written
+        raise ValueError(f"{path} is no ordinary file: name another one to write to.")
     if not path.parent.is_dir():
         raise ValueError(f"{path}: there is no folder {path.parent}.")
     if not os.access(path.parent, os.W_OK):
         raise ValueError(f"{path}: the folder {path.parent} cannot be written to.")
     if path.exists() and any(source.exists() and path.samefile(source) for source in inputs):
         raise ValueError(f"{path} is read by this command: write to another file.")
-    if path.exists() and not force:
+    if (path.exists() or path.is_symlink()) and not force:
         raise ValueError(f"{path} is there already. Choose another name, or add --force.")
 
 
@@ -142,11 +152,22 @@ def dialect(options: argparse.Namespace, usual: Dialect | None = None) -> Dialec
     usual = Dialect() if usual is None else usual
     try:
         "".encode(options.encoding)
-    except LookupError:
-        raise ValueError(f"--encoding {options.encoding!r} is not known.") from None
-    return Dialect(
-        (*usual.missing, *options.missing), options.decimal or usual.decimal, options.encoding.lower()
-    )
+        encoding = codecs.lookup(options.encoding).name  # utf8 and UTF_8 are utf-8
+    except (LookupError, ValueError):
+        raise ValueError(
+            f"--encoding {options.encoding!r} is not known. Some are: utf-8, utf-16, latin-1, cp1252."
+        ) from None
+    return Dialect((*usual.missing, *options.missing), options.decimal or usual.decimal, encoding)
+
+
+def one_line(text: str) -> str:
+    """A text whose line breaks and other control characters are shown as Python writes them.
+
+    Of a very long one, such as one with a whole file in it, beginning and end are left.
+    """
+    if len(text) > _LONGEST_LINE:
+        text = f"{text[: _LONGEST_LINE // 2]} … {text[-_LONGEST_LINE // 2 :]}"
+    return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
 
 
 def counted(number: int, what: str) -> str:

@@ -39,6 +39,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Find the rows and explain them."""
     need("explain", "pandas", "skops")
+    from ffmlp.files.substitutes import substitutes
     from ffmlp.files.tabular import TableModel
 
     console = Console.of(options)
@@ -53,9 +54,10 @@ def run(options: argparse.Namespace) -> int:
     )
     values = []
     for number, row in enumerate(options.row):
-        explanation = explanations[number]
-        console.say(f"{'' if number == 0 else chr(10)}Row {row} of {table.path}\n\n{explanation}")
-        values.append({"row": row, **asdict(explanation)})
+        explanation, instead = explanations[number], substitutes(model, found.iloc[number])
+        parts = [f"Row {row} of {table.path}", "\n".join(map(str, instead)), str(explanation)]
+        console.say("\n" * (number > 0) + "\n\n".join(part for part in parts if part))
+        values.append({"row": row, "substitutes": list(map(asdict, instead)), **asdict(explanation)})
     console.result({"model": str(options.model), "data": str(options.data), "rows": values})
     return 0
 

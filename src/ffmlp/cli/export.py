@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ffmlp.cli.console import Console, add_output, check_output, need
+from ffmlp.cli.console import Console, add_output, check_name, check_output, need
 
 if TYPE_CHECKING:
     from ffmlp.files.tabular import TableModel
@@ -21,7 +21,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of this command."""
     parser.add_argument("model", type=Path, metavar="MODEL", help="a model file")
     parser.add_argument("--to", choices=tuple(_WRITERS), required=True, help="kind of file")
-    add_output(parser, "FILE", "where to write to")
+    add_output(parser, "FILE", "where to write to: .onnx, .pt2, or .txt or .md")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     parser.add_argument("--quiet", action="store_true", help="print errors only")
 
@@ -29,9 +29,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Load, convert and write."""
     need("export", "skops")
+    check_name(options.output, f"the file of --to {options.to}", *_SUFFIXES[options.to])
     check_output(options.output, options.force, options.model)
-    if options.to == "torch" and options.output.suffix != ".pt2":
-        raise ValueError(f"{options.output}: PyTorch reads such a file only if its name ends with .pt2.")
     from ffmlp.files.tabular import TableModel
     from ffmlp.records import write_whole
 
@@ -83,3 +82,5 @@ _WRITERS: dict[str, Callable[[TableModel], tuple[bytes, str]]] = {
     "torch": _torch,
     "text": _text,
 }
+# PyTorch reads no file of another name.
+_SUFFIXES = {"onnx": (".onnx",), "torch": (".pt2",), "text": (".txt", ".md")}

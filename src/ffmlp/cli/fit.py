@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 HELP = "design a network from a table and save it"
 EXAMPLE = "ffmlp fit iris.csv --target species -o iris.model"
 _ROWS_AT_ONCE = 100_000
+# What is written so is no model; other names are free.
+_NO_MODELS = (".csv", ".tsv", ".txt", ".gz", ".bz2", ".xz", ".parquet", ".html", ".onnx", ".pt2")
 # Below this many numbers, more threads cost more than they give.
 _SMALL = 2_000_000
 
@@ -57,7 +59,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _components(text: str) -> int | str:
-    return text if text == "auto" else int(text)
+    try:
+        return text if text == "auto" else int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be auto or a whole number, got {text!r}") from None
 
 
 def run(options: argparse.Namespace) -> int:
@@ -106,6 +111,8 @@ def _check(options: argparse.Namespace) -> None:
         raise ValueError(f"--cv must be at least 2, got {options.cv}.")
     if not 0 <= options.seed < 2**32:
         raise ValueError(f"--seed must be at least 0 and below 2^32, got {options.seed}.")
+    if options.output.suffix.lower() in _NO_MODELS:
+        raise ValueError(f"{options.output}: so are other files named. Name the model such as m.model.")
     check_output(options.output, options.force, options.data)
 
 

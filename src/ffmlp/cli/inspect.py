@@ -11,14 +11,13 @@ import numpy as np
 
 from ffmlp.cli.console import Console, need
 from ffmlp.cli.fit import evaluation_text
+from ffmlp.files.columns import listed
 
 if TYPE_CHECKING:
     from ffmlp.files.tabular import TableModel
 
 HELP = "tell what a model is: columns, classes, network, design, accuracy"
 EXAMPLE = "ffmlp inspect iris.model"
-# Columns that are named before the rest is counted.
-_MAX_NAMED = 20
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -53,9 +52,9 @@ def to_text(path: Path, model: TableModel) -> str:
         "model": f"{path} ({path.stat().st_size / 1000:.0f} kB)",
         "made from": f"{facts['file']}, {facts['rows']} rows" if "file" in facts else "",
         "target": model.target,
-        "classes": _listed(classes),
-        "numbers": _listed(model.numbers),
-        "categories": _listed(model.categories),
+        "classes": listed(classes),
+        "numbers": listed(model.numbers),
+        "categories": listed(model.categories),
         "id": model.id_column or "",
         "not used": "; ".join(f"{name} ({why})" for name, why in facts.get("unused", {}).items()),
         "network": " → ".join(f"{size} {kind}" for size, kind in layers),
@@ -65,12 +64,6 @@ def to_text(path: Path, model: TableModel) -> str:
     if facts.get("evaluation"):
         text.append(f"{'accuracy:':<12}{evaluation_text(facts['evaluation'])}")
     return "\n".join([*text, "", "what was tried (→ is what was taken):", str(clf.selection_)])
-
-
-def _listed(names: Any) -> str:
-    names = list(names)
-    more = f", … {len(names) - _MAX_NAMED} more" if len(names) > _MAX_NAMED else ""
-    return ", ".join(map(str, names[:_MAX_NAMED])) + more
 
 
 def _values(model: TableModel) -> dict[str, Any]:

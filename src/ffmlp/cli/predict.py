@@ -9,7 +9,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from ffmlp.cli.console import Console, add_dialect, add_output, check_output, counted, dialect, need
-from ffmlp.files.columns import known
+from ffmlp.files.columns import known, listed
 from ffmlp.files.tables import Table, open_table
 
 if TYPE_CHECKING:
@@ -40,19 +40,26 @@ def run(options: argparse.Namespace) -> int:
     from ffmlp.files.predictions import check_kind, header, predictions, write_predictions
     from ffmlp.files.tabular import TableModel
 
-    if options.block_rows < 1:
-        raise ValueError(f"--block-rows must be at least 1, got {options.block_rows}.")
+    if not 1 <= options.block_rows < 2**31:
+        raise ValueError(f"--block-rows must be at least 1 and below 2^31, got {options.block_rows}.")
     check_kind(options.output)
     check_output(options.output, options.force, options.model, options.data)
     console = Console.of(options)
     model = TableModel.load(options.model)
     table = open_table(options.data, dialect(options, model.dialect))
     id_column = _id_column(table, model, options.id)
+    names = header(model, id_column, proba=options.proba)
+    if id_column in names[1:]:
+        raise ValueError(
+            f"{table.path}: the id column {id_column!r} has the name of a column that is written. "
+            "Rename it, or choose another with --id."
+        )
     notes = column_notes(table, model, id_column)
+    if id_column is None and model.id_column is not None:
+        notes.append(f"{table.path} has no column {model.id_column!r}: rows are written without an id.")
     for note in notes:
         console.note(note)
     start = perf_counter()
-    names = header(model, id_column, proba=options.proba)
     blocks = partial(
         predictions, model, table, id_column, proba=options.proba, n_rows=options.block_rows
     )
@@ -83,7 +90,7 @@ def column_notes(table: Table, model: TableModel, id_column: str | None) -> list
     if missing:
         raise ValueError(
             f"{table.path} lacks {_named('column', missing)} of the model. It has "
-            f"{', '.join(map(repr, there))}."
+            f"{listed(map(repr, there))}."
         )
     notes = []
     # Columns that were there when the model was made, but left out then, are no news.
@@ -99,4 +106,4 @@ def column_notes(table: Table, model: TableModel, id_column: str | None) -> list
 
 
 def _named(what: str, names: list[str]) -> str:
-    return f"{what if len(names) == 1 else what + 's'} {', '.join(map(repr, names))}"
+    return f"{what if len(names) == 1 else what + 's'} {listed(map(repr, names))}"

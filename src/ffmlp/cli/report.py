@@ -7,7 +7,16 @@ import warnings
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from ffmlp.cli.console import Console, add_dialect, add_output, check_output, counted, dialect, need
+from ffmlp.cli.console import (
+    Console,
+    add_dialect,
+    add_output,
+    check_name,
+    check_output,
+    counted,
+    dialect,
+    need,
+)
 from ffmlp.cli.predict import column_notes
 from ffmlp.files.tables import open_table
 
@@ -19,7 +28,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of this command."""
     parser.add_argument("model", type=Path, metavar="MODEL", help="a model file")
     parser.add_argument("data", type=Path, metavar="DATA", help="rows, best with their classes")
-    add_output(parser, "PAGE", "the HTML page to write; it needs no other file")
+    add_output(parser, "PAGE", "the page to write (.html); it needs no other file")
     add_dialect(parser)
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     parser.add_argument("--quiet", action="store_true", help="print errors only")
@@ -28,6 +37,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Assess, draw and write."""
     need("report", "pandas", "tqdm", "skops", "matplotlib")
+    check_name(options.output, "a page", ".html", ".htm")
     check_output(options.output, options.force, options.model, options.data)
     from threadpoolctl import threadpool_limits
 

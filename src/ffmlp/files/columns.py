@@ -16,7 +16,14 @@ _ROWS_AT_ONCE = 100_000
 # A text column of more different values than this is no category if most rows have a value of their own.
 _FEW_TEXTS = 20
 _MAX_DISTINCT = 10_000
+# Columns that are named before the rest is counted.
+_MAX_LISTED = 20
 _DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?")
+# Year, month and day, or the other way round, with or without a time.
+_DATE = re.compile(
+    r"(\d{4}([-/.])\d{1,2}\2\d{1,2}|\d{1,2}([-/.])\d{1,2}\3\d{4})"
+    r"([T ]\d{1,2}:\d{2}(:\d{2}([.,]\d+)?)?\s*([AaPp][Mm])?\s*(Z|UTC|[+-]\d{2}:?\d{2})?)?"
+)
 
 
 @dataclass(frozen=True)
@@ -38,12 +45,19 @@ class Columns:
         return dict.fromkeys(self.numbers, NUMBER) | dict.fromkeys(self.categories, TEXT)
 
 
+def listed(names: Iterable[Any], mark: str = ", ") -> str:
+    """Names in a row; the rest of many is counted."""
+    texts = list(map(str, names))
+    more = [f"… {len(texts) - _MAX_LISTED} more"] if len(texts) > _MAX_LISTED else []
+    return mark.join(texts[:_MAX_LISTED] + more)
+
+
 def known(table: Table, names: Iterable[str], option: str) -> list[str]:
     """The names, or an error if the file has no such column."""
     wanted = list(names)
     for name in wanted:
-        if name not in table.columns:
-            there = ", ".join(column for column in table.columns if column)
+        if not name or name not in table.columns:
+            there = listed([column for column in table.columns if column])
             raise ValueError(f"{table.path} has no column {name!r} ({option}). Columns: {there}.")
     return wanted
 
@@ -79,7 +93,7 @@ def infer(table: Table, categorical: Sequence[str], left_out: Sequence[str]) -> 
         else:
             kinds[name] = _kind(table, name, tally)
     if not kinds:
-        reasons = "; ".join(f"{name}: {reason}" for name, reason in unused.items())
+        reasons = listed((f"{name}: {reason}" for name, reason in unused.items()), "; ")
         raise ValueError(f"{table.path} has no feature to learn from ({reasons or 'one column only'}).")
     chosen = [tuple(name for name in kinds if kinds[name] == kind) for kind in (NUMBER, TEXT)]
     return Columns(chosen[0], chosen[1], unused)
@@ -93,6 +107,7 @@ class _Tally:
     n_texts: int = 0
     first_text: tuple[int, str] | None = None
     all_decimal_commas: bool = True
+    all_like_dates: bool = True
     dates: bool = False
     distinct: set[Any] = field(default_factory=set)
 
@@ -117,6 +132,7 @@ class _Tally:
                 row = cells.index.get_loc(texts.index[0])
                 self.first_text = start + row, texts.iloc[0]
             self.all_decimal_commas &= all(map(_DECIMAL_COMMA.fullmatch, texts.unique()))
+            self.all_like_dates &= all(map(_DATE.fullmatch, texts.unique()))
 
     def useless(self, *, forced: bool) -> str | None:
         """Why the column tells nothing about a class, if so."""
@@ -127,6 +143,8 @@ class _Tally:
             return "it is empty"
         if len(self.distinct) == 1:
             return f"all its values are {next(iter(self.distinct))}"
+        if self.first_text is not None and self.all_like_dates and not self.n_numbers and not forced:
+            return f"it holds dates, such as {self.first_text[1]}"
         many = len(self.distinct) > max(_FEW_TEXTS, n_cells / 2)
         if many and self.n_texts > self.n_numbers and not self.all_decimal_commas and not forced:
             return f"{len(self.distinct)} different texts in {n_cells} cells are no categories"

@@ -53,7 +53,7 @@ def draw(
                    CALIBRATION),
         ]  # fmt: skip
     pair = [name for name in importance.columns if name in model.numbers][:2]
-    if len(pair) == 2:
+    if len(pair) == 2 and len(_complete(rows, pair)):
         pictures.append(
             _saved(decision_figure(model, rows, pair), folder, "Decision view",
                    f"What the model predicts by {pair[0]} and {pair[1]} while every other column has "
@@ -155,12 +155,18 @@ class _Slice:
         return predicted
 
 
+def _complete(rows: Rows, columns: list[str]) -> NDArray[np.intp]:
+    """The rows that have values in these columns and, if any has, a true class."""
+    present = rows.X[columns].notna().all(axis=1)
+    return np.flatnonzero(present & (rows.labelled | ~rows.labelled.any()))
+
+
 def decision_figure(model: TableModel, rows: Rows, pair: list[str]) -> Figure:
     """What the model predicts by two columns, under some of the rows."""
     X = rows.X
     usual = {name: X[name].median() for name in model.numbers}
     usual |= {name: next(iter(X[name].mode()), None) for name in model.categories}
-    shown = np.flatnonzero(X[pair].notna().all(axis=1) & (rows.labelled | ~rows.labelled.any()))
+    shown = _complete(rows, pair)
     shown = shown[spread(len(shown), _MAX_SAMPLES)]
     classes = rows.truth if rows.labelled.any() else rows.predicted
     y = model.classifier.classes_[classes[shown]]

@@ -11,6 +11,7 @@ from sklearn.metrics import balanced_accuracy_score, log_loss
 
 from ffmlp.explanations.describe import export_text
 from ffmlp.files.assessment import Importance, Movers, Reliability, Rows, confusion
+from ffmlp.files.substitutes import substitutes
 from ffmlp.files.tabular import TableModel
 from ffmlp.pages import Table
 
@@ -32,7 +33,9 @@ _N_UNCERTAIN = 10
 def introduction(model: TableModel, path: Path) -> tuple[str, list[str]]:
     """The title of the page and what stands below it."""
     labels = ", ".join(map(str, _labels(model)[:_MAX_NEURONS]))
-    made = f", made from {model.facts['rows']} rows of {model.facts['file']}" * ("file" in model.facts)
+    made = ""
+    if "file" in model.facts:
+        made = f", made from {model.facts['rows']} rows of {model.facts['file']}"
     text = [f"{path.name} predicts {model.target} ({labels}) from {len(model.columns)} columns{made}."]
     evaluation = model.facts.get("evaluation")
     if evaluation:
@@ -258,7 +261,9 @@ def _uncertain(model: TableModel, rows: Rows) -> Table:
                 truth,
             ]
         )
-        details.append((f"Why row {row + 1} is {why.label}", str(why)))
+        instead = "".join(f"{cell}\n" for cell in substitutes(model, rows.X.iloc[row]))
+        text = f"{instead}\n{why}" if instead else str(why)
+        details.append((f"Why row {row + 1} is {why.label}", text))
     text = (
         f"The {len(shown)} rows for which the two most probable classes are closest; rows count from 1, "
         "without the header. Open an explanation below."

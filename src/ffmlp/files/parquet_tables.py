@@ -70,7 +70,11 @@ class ParquetTable:
         file = self._file()
         try:
             for batch in file.iter_batches(n_rows, columns=list(columns)):
-                yield batch.to_pandas()[list(columns)]
+                block = batch.to_pandas()[list(columns)]
+                for field in batch.schema:
+                    if "binary" in str(field.type):  # how some programs store text
+                        block[field.name] = block[field.name].map(_decoded, na_action="ignore")
+                yield block
         except OSError as error:
             raise ValueError(f"{self.path} cannot be read as Parquet: {error}") from error
 
@@ -91,6 +95,10 @@ class ParquetTable:
             place = self.place(start + int(infinite[0]), str(column.name))
             raise ValueError(f"{place}: numbers must be finite, got {numbers.iat[infinite[0]]}.")
         return numbers
+
+
+def _decoded(content: bytes) -> str:
+    return content.decode("utf-8", "backslashreplace")
 
 
 def _texts(column: pd.Series) -> pd.Series:

@@ -23,6 +23,8 @@ from typing import IO, TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from ffmlp.files.decoding import undecodable
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -32,6 +34,8 @@ MISSING = (
     "", "?", "NA", "N/A", "n/a", "#N/A", "#NA", "<NA>", "NaN", "nan", "NAN", "-NaN", "-nan",
     "NULL", "null", "Null",
 )  # fmt: skip
+# The csv module takes no more; by itself it would refuse cells that pandas reads.
+_LONGEST_CELL = 2**31 - 1
 DELIMITERS = ",;\t|"
 # In bytes: a block of more, or a line of more, is not read as one.
 _MOST_BYTES = 64 * 2**20
@@ -152,6 +156,9 @@ class TextTable:
             first = next((line for line in file if line.strip()), None)
         if first is None:
             raise ValueError(f"{path} is empty.")
+        if "\0" in first:
+            with _opened_bytes(path) as binary:
+                raise ValueError(f"{path}, {undecodable(binary, dialect.encoding)}")
         if delimiter is None:
             unquoted = "".join(first.split('"')[::2])
             delimiter = max(DELIMITERS, key=unquoted.count)
@@ -194,14 +201,24 @@ class TextTable:
                 for block in self._rows(text, header, n_rows, kinds):
                     yield partial(known, block)
 
+    def lines(self) -> Iterator[tuple[int, list[str]]]:
+        """The line and the cells of each row, as they are written (needs no pandas)."""
+        with self._text() as file:
+            records = _records(file, self.delimiter)
+            next(records)
+            for line, cells in records:
+                self._check_length(line, cells)
+                yield line, cells[: len(self.columns)]
+
     def place(self, row: int, column: str) -> str:
         """File, line and column of a cell."""
         with self._text() as file:
             records = _records(file, self.delimiter)
             line = next(line for number, (line, _) in enumerate(records, start=-1) if number == row)
-        return self._place(line, self.columns.index(column))
+        return self.place_in_line(line, self.columns.index(column))
 
-    def _place(self, line: int, column: int) -> str:
+    def place_in_line(self, line: int, column: int) -> str:
+        """The same; columns count from 0."""
         return f"{self.path}, line {line}, column {column + 1} ({self.columns[column]!r})"
 
     @contextmanager
@@ -302,19 +319,13 @@ class TextTable:
     def _complain(self, kinds: Mapping[str, str], error: Exception | None) -> None:
         """Raise an error about the first line that is wrong, if there is one."""
         numbers = [column for column, name in enumerate(self.columns) if kinds.get(name) == NUMBER]
-        line = 0
-        try:
-            with self._text() as file:
-                records = _records(file, self.delimiter)
-                next(records)
-                for line, cells in records:
-                    self._check_length(line, cells)
-                    for column in numbers if error is not None else ():
-                        self._check_number(line, column, cells[column])
-        except csv.Error as problem:
-            raise _LocatedError(f"{self.path}, after line {line}: {problem}.") from problem
         if error is not None and "EOF inside string" in str(error):
+            with self._text() as file:
+                line = max(line for line, _ in _records(file, self.delimiter))
             raise _LocatedError(f"{self.path}, line {line}: a quote is opened and never closed.")
+        for line, cells in self.lines():
+            for column in numbers if error is not None else ():
+                self._check_number(line, column, cells[column])
 
     def _check_length(self, line: int, cells: list[str]) -> None:
         n_columns = len(self.columns)
@@ -327,12 +338,12 @@ class TextTable:
     def _check_number(self, line: int, column: int, cell: str) -> None:
         if not _is_number(cell, self.dialect):
             raise _LocatedError(
-                f"{self._place(line, column)}: a number is needed, got {cell!r}. If that stands for a "
-                f"missing value, add --missing {cell!r}."
+                f"{self.place_in_line(line, column)}: a number is needed, got {cell!r}. If that stands "
+                f"for a missing value, add --missing {cell!r}."
             )
         if cell.strip() not in self.dialect.tokens and np.isinf(self.dialect.number(cell)):
             raise _LocatedError(
-                f"{self._place(line, column)}: numbers must be finite, got {cell.strip()}."
+                f"{self.place_in_line(line, column)}: numbers must be finite, got {cell.strip()}."
             )
 
 
@@ -343,6 +354,8 @@ class _LocatedError(ValueError):
 def _check_file(path: Path) -> None:
     if path.is_dir() or not path.exists():
         raise ValueError(f"{path}: {'this is a folder' if path.is_dir() else 'there is no such file'}.")
+    if not path.is_file():
+        raise ValueError(f"{path}: this is no ordinary file, which could be read more than once.")
 
 
 COMPRESSIONS: dict[str, Callable[[Path, str], IO[bytes]]] = {
@@ -387,13 +400,10 @@ def _readable(path: Path, encoding: str) -> Iterator[None]:
     """Errors of decompressing and decoding as errors that say where they are."""
     try:
         yield
-    except UnicodeDecodeError as error:
+    except UnicodeError as error:
         with _opened_bytes(path) as file:
-            line = next((line for line, text in enumerate(file, 1) if not _decodes(text, encoding)), 1)
-        raise _LocatedError(
-            f"{path}, line {line}: this is not {encoding}. Save it as UTF-8, or name its --encoding."
-        ) from error
-    except (ValueError, ImportError, csv.Error):
+            raise _LocatedError(f"{path}, {undecodable(file, encoding)}") from error
+    except (ValueError, ImportError):
         raise
     except Exception as error:  # each of the formats has errors of its own
         if path.suffix.lower() not in COMPRESSIONS:
@@ -401,16 +411,9 @@ def _readable(path: Path, encoding: str) -> Iterator[None]:
         raise _LocatedError(f"{path} cannot be decompressed: {error}") from error
 
 
-def _decodes(text: bytes, encoding: str) -> bool:
-    try:
-        text.decode(encoding)
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
 def _records(file: IO[str], delimiter: str) -> Iterator[tuple[int, list[str]]]:
     """The line that each record begins in, and its cells; blank lines are none."""
+    csv.field_size_limit(_LONGEST_CELL)
     reader = csv.reader(file, delimiter=delimiter, skipinitialspace=True)
     line = 1
     for cells in reader:

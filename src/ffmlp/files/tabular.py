@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 # What a missing category is called.
 MISSING_CATEGORY = "missing"
+# What is kept of the columns beside a model.
+_TABLE = {"numbers", "categories", "target", "id", "missing", "decimal"}
 # Categories of one column that get an input of their own; rarer ones share one.
 _MAX_CATEGORIES = 32
 # More different numbers than this, if they are no integers, are quantities and not names of classes.
@@ -60,10 +62,11 @@ class TableModel:
         saved = load_with_metadata(path)
         facts = dict(saved.metadata)
         table = facts.pop("table", None)
-        if table is None:
+        if not isinstance(table, dict) or table.keys() != _TABLE:
             names = getattr(saved.estimator, "feature_names_in_", None)
             if names is None:
                 raise ValueError(f"{path} does not know its columns by name. Make it with ffmlp fit.")
+            facts = {"metadata": saved.metadata} if saved.metadata else {}
             return cls(saved.estimator, tuple(map(str, names)), (), "class", None, Dialect(), facts)
         dialect = Dialect(tuple(table["missing"]), table["decimal"])
         columns = tuple(table["numbers"]), tuple(table["categories"])
@@ -176,8 +179,8 @@ def labels(cells: pd.Series) -> NDArray:
     n_decimals = sum(map(_is_decimal, distinct.tolist()))
     if len(distinct) > len(texts) / 2 or n_decimals > _MAX_DECIMAL_CLASSES:
         raise ValueError(
-            f"{len(distinct)} different values in {len(texts)} rows are no classes, and ffmlp predicts "
-            "no quantities."
+            f"{len(distinct)} different values in {len(texts)} rows are no classes, of which each needs "
+            "some rows, and ffmlp predicts no quantities."
         )
     if all(_is_integer(text) for text in distinct.tolist()):
         return texts.astype(np.int64)
