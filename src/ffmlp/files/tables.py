@@ -1,29 +1,18 @@
 """Data files as tables of named columns: CSV and TSV, plain or compressed, and Parquet.
 
-Files are read in blocks, so that one which is larger than memory can be read as well. pandas does the
-parsing, of several blocks at a time if asked; where it stumbles, the file is read again slowly to tell
-which line and column is wrong.
+Files are read in blocks, so that one which is larger than memory can be read as well.
 """
 
 from __future__ import annotations
 
 import bz2
-import csv
 import gzip
-import io
 import lzma
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property, partial
 from importlib import import_module
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Protocol
-
-import numpy as np
-
-from ffmlp.files.decoding import undecodable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,13 +23,12 @@ MISSING = (
     "", "?", "NA", "N/A", "n/a", "#N/A", "#NA", "<NA>", "NaN", "nan", "NAN", "-NaN", "-nan",
     "NULL", "null", "Null",
 )  # fmt: skip
-# The csv module takes no more; by itself it would refuse cells that pandas reads.
-_LONGEST_CELL = 2**31 - 1
-DELIMITERS = ",;\t|"
-# In bytes: a block of more, or a line of more, is not read as one.
-_MOST_BYTES = 64 * 2**20
-_LONGEST_LINE = 2**20
 KINDS_OF_FILES = ".csv, .tsv (also .gz, .bz2 or .xz) or .parquet"
+COMPRESSIONS: dict[str, Callable[[Path, str], IO[bytes]]] = {
+    ".gz": gzip.open,  # type: ignore[dict-item]
+    ".bz2": bz2.open,  # type: ignore[dict-item]
+    ".xz": lzma.open,  # type: ignore[dict-item]
+}
 
 
 @dataclass(frozen=True)
@@ -62,8 +50,26 @@ class Dialect:
         return MISSING + self.missing
 
     def number(self, cell: str) -> float:
-        """The number that is written in a cell."""
+        """The number that is written in a cell, NaN if it is missing.
+
+        Raises
+        ------
+        ValueError
+            If it is none of both.
+        """
+        if cell.strip() in self.tokens:
+            return float("nan")
+        if "_" in cell or (self.decimal != "." and "." in cell):
+            raise ValueError(f"{cell!r} is no number.")
         return float(cell.replace(self.decimal, "."))
+
+    def is_number(self, cell: str) -> bool:
+        """Whether a cell is a number or missing."""
+        try:
+            self.number(cell)
+        except ValueError:
+            return False
+        return True
 
 
 class Table(Protocol):
@@ -107,6 +113,8 @@ def open_table(path: Path, dialect: Dialect = Dialect()) -> Table:  # noqa: B008
         return ParquetTable(path)
     if kind not in (".csv", ".tsv", ".tab", ".txt"):
         raise ValueError(f"{path}: a file of data must be {KINDS_OF_FILES}.")
+    from ffmlp.files.text_tables import TextTable
+
     _check_file(path)
     return TextTable.of(path, dialect, "\t" if kind in (".tsv", ".tab") else None)
 
@@ -120,7 +128,7 @@ def check_names(path: Path, names: Sequence[str], line: str) -> None:
         seen[name] = number
     if not any(names):
         raise ValueError(f"{path}, {line}there are no names of columns.")
-    if all(_is_number(name, Dialect()) for name in names):
+    if all(Dialect().is_number(name) for name in names):
         raise ValueError(
             f"{path}, {line}the first line must name the columns, but it has numbers only: "
             f"{', '.join(names[:4])}{', …' if len(names) > 4 else ''}."
@@ -140,294 +148,8 @@ def known(block: pd.DataFrame) -> pd.DataFrame:
     return block
 
 
-@dataclass(frozen=True)
-class TextTable:
-    """A CSV or TSV file."""
-
-    path: Path
-    columns: tuple[str, ...]
-    delimiter: str
-    dialect: Dialect
-
-    @classmethod
-    def of(cls, path: Path, dialect: Dialect, delimiter: str | None) -> TextTable:
-        """Read the header; a delimiter of None is the most frequent one in it."""
-        with _readable(path, dialect.encoding), _opened(path, dialect) as file:
-            first = next((line for line in file if line.strip()), None)
-        if first is None:
-            raise ValueError(f"{path} is empty.")
-        if "\0" in first:
-            with _opened_bytes(path) as binary:
-                raise ValueError(f"{path}, {undecodable(binary, dialect.encoding)}")
-        if delimiter is None:
-            unquoted = "".join(first.split('"')[::2])
-            delimiter = max(DELIMITERS, key=unquoted.count)
-        with _readable(path, dialect.encoding), _opened(path, dialect) as file:
-            _, header = next(_records(file, delimiter))
-        names = tuple(name.strip() for name in header)
-        check_names(path, names, "line 1: ")
-        return cls(path, names, delimiter, dialect)
-
-    def inferred(self, n_rows: int, texts: Sequence[str]) -> Iterator[pd.DataFrame]:
-        """Blocks of rows whose columns have the type that their cells suggest, or text if told so."""
-        with self._text() as file:
-            kinds = dict.fromkeys(texts, TEXT)
-            yield from self._parsed(file, 0, n_rows, kinds, dict.fromkeys(texts, str))
-
-    def blocks(self, n_rows: int, kinds: Mapping[str, str]) -> Iterator[pd.DataFrame]:
-        """Blocks of rows with the columns of the given kinds: floats, or text with NaN for missing."""
-        with self._text() as file:
-            yield from self._rows(file, 0, n_rows, kinds)
-
-    def parts(self, n_rows: int, kinds: Mapping[str, str]) -> Iterator[Callable[[], pd.DataFrame]]:
-        """Functions that give the blocks, of about so many rows, and may be called in any thread.
-
-        They parse lines. Where the first quote is, that ends: a row may go over several lines from there
-        on, and only who has parsed all rows before it knows where it ends.
-        """
-        with _readable(self.path, self.dialect.encoding), _opened_bytes(self.path) as file:
-            start = _end_of_header(file) if self.dialect.encoding == "utf-8" else None
-            header = 0 if start is None else None
-            if start is not None:
-                for lines in _blocks_of_lines(file, n_rows):
-                    if not self._are_rows(lines):
-                        break
-                    start += len(lines)
-                    yield partial(self._of_lines, lines, kinds)
-                else:
-                    return
-            file.seek(start or 0)
-            with io.TextIOWrapper(file, self.dialect.decoder, newline="") as text:
-                for block in self._rows(text, header, n_rows, kinds):
-                    yield partial(known, block)
-
-    def lines(self) -> Iterator[tuple[int, list[str]]]:
-        """The line and the cells of each row, as they are written (needs no pandas)."""
-        with self._text() as file:
-            records = _records(file, self.delimiter)
-            next(records)
-            for line, cells in records:
-                self._check_length(line, cells)
-                yield line, cells[: len(self.columns)]
-
-    def place(self, row: int, column: str) -> str:
-        """File, line and column of a cell."""
-        with self._text() as file:
-            records = _records(file, self.delimiter)
-            line = next(line for number, (line, _) in enumerate(records, start=-1) if number == row)
-        return self.place_in_line(line, self.columns.index(column))
-
-    def place_in_line(self, line: int, column: int) -> str:
-        """The same; columns count from 0."""
-        return f"{self.path}, line {line}, column {column + 1} ({self.columns[column]!r})"
-
-    @contextmanager
-    def _text(self) -> Iterator[io.TextIOWrapper]:
-        with _readable(self.path, self.dialect.encoding), _opened(self.path, self.dialect) as file:
-            yield file
-
-    @cached_property
-    def _named(self) -> list[str]:
-        """A name for every column, also where the header has none."""
-        return [name or f"\0{number}" for number, name in enumerate(self.columns)]
-
-    def _rows(
-        self, file: IO[str], header: int | None, n_rows: int, kinds: Mapping[str, str]
-    ) -> Iterator[pd.DataFrame]:
-        for parsed in self._parsed(file, header, n_rows, kinds, self._types(kinds)):
-            yield self._of_kinds(parsed, kinds)
-
-    def _parsed(
-        self,
-        file: IO[str],
-        header: int | None,
-        n_rows: int,
-        kinds: Mapping[str, str],
-        types: Mapping[str, Any],
-    ) -> Iterator[pd.DataFrame]:
-        with self._located(kinds), warnings.catch_warnings():
-            warnings.simplefilter("error", pandas().errors.ParserWarning)  # cells would get lost
-            options = {**self._options, "chunksize": n_rows, "skipinitialspace": True}
-            for block in pandas().read_csv(file, header=header, dtype=dict(types), **options):
-                self._check_last(block)
-                yield block
-
-    def _are_rows(self, lines: bytes) -> bool:
-        """Whether each line is a row; a first line that is too long is no error to pandas."""
-        first = lines[: lines.find(b"\n")]
-        return (
-            lines.endswith(b"\n")
-            and first.count(self.delimiter.encode()) == len(self.columns) - 1
-            and b'"' not in lines
-            and (b"\r" not in lines or lines.count(b"\r") == lines.count(b"\r\n"))
-        )
-
-    def _of_lines(self, lines: bytes, kinds: Mapping[str, str]) -> pd.DataFrame:
-        # Looking for spaces before cells takes pandas a fifth of its time.
-        options = {**self._options, "skipinitialspace": b" " in lines}
-        with self._located(kinds):
-            parsed = pandas().read_csv(
-                io.BytesIO(lines), header=None, dtype=self._types(kinds), **options
-            )
-            self._check_last(parsed)
-            return self._of_kinds(parsed, kinds)
-
-    def _types(self, kinds: Mapping[str, str]) -> dict[str, type]:
-        # Columns that nobody asked for are read as well: pandas would not see lines that are too long.
-        return {name: float if kinds.get(name) == NUMBER else str for name in self._named}
-
-    @property
-    def _options(self) -> dict[str, Any]:
-        """What pandas has to know about a file."""
-        return {
-            "sep": self.delimiter, "names": self._named, "index_col": False, "low_memory": False,
-            "keep_default_na": False, "na_values": list(self.dialect.tokens),
-            "decimal": self.dialect.decimal,
-        }  # fmt: skip
-
-    def _of_kinds(self, parsed: pd.DataFrame, kinds: Mapping[str, str]) -> pd.DataFrame:
-        for name, kind in kinds.items():
-            if kind == NUMBER and np.isinf(parsed[name].to_numpy()).any():
-                self._complain(kinds, OverflowError())
-        texts = dict.fromkeys((name for name, kind in kinds.items() if kind == TEXT), object)
-        return parsed[list(kinds)].astype(texts)
-
-    def _check_last(self, block: pd.DataFrame) -> None:
-        """Lines that are too short end with missing cells."""
-        if block.iloc[:, -1].isna().any():
-            _ = self._lengths
-
-    @cached_property
-    def _lengths(self) -> None:
-        """An error if the rows of the file are not of one length, which takes time to find out."""
-        self._complain({}, None)
-
-    @contextmanager
-    def _located(self, kinds: Mapping[str, str]) -> Iterator[None]:
-        """Errors of parsing as errors that say where they are."""
-        try:
-            yield
-        except (ValueError, pandas().errors.ParserWarning) as error:
-            if isinstance(error, _LocatedError):
-                raise
-            # What pandas makes of Ctrl-C while it reads; errors of reading itself come through.
-            if "Calling read(nbytes) on source failed" in str(error):
-                raise KeyboardInterrupt from error
-            self._complain(kinds, error)
-            raise ValueError(f"{self.path} cannot be read: {error}") from error
-
-    def _complain(self, kinds: Mapping[str, str], error: Exception | None) -> None:
-        """Raise an error about the first line that is wrong, if there is one."""
-        numbers = [column for column, name in enumerate(self.columns) if kinds.get(name) == NUMBER]
-        if error is not None and "EOF inside string" in str(error):
-            with self._text() as file:
-                line = max(line for line, _ in _records(file, self.delimiter))
-            raise _LocatedError(f"{self.path}, line {line}: a quote is opened and never closed.")
-        for line, cells in self.lines():
-            for column in numbers if error is not None else ():
-                self._check_number(line, column, cells[column])
-
-    def _check_length(self, line: int, cells: list[str]) -> None:
-        n_columns = len(self.columns)
-        if len(cells) != n_columns and not (len(cells) == n_columns + 1 and not cells[-1]):
-            raise _LocatedError(
-                f"{self.path}, line {line}: the header has {n_columns} columns, this line has "
-                f"{len(cells)}."
-            )
-
-    def _check_number(self, line: int, column: int, cell: str) -> None:
-        if not _is_number(cell, self.dialect):
-            raise _LocatedError(
-                f"{self.place_in_line(line, column)}: a number is needed, got {cell!r}. If that stands "
-                f"for a missing value, add --missing {cell!r}."
-            )
-        if cell.strip() not in self.dialect.tokens and np.isinf(self.dialect.number(cell)):
-            raise _LocatedError(
-                f"{self.place_in_line(line, column)}: numbers must be finite, got {cell.strip()}."
-            )
-
-
-class _LocatedError(ValueError):
-    """An error that says already where it is."""
-
-
 def _check_file(path: Path) -> None:
     if path.is_dir() or not path.exists():
         raise ValueError(f"{path}: {'this is a folder' if path.is_dir() else 'there is no such file'}.")
     if not path.is_file():
         raise ValueError(f"{path}: this is no ordinary file, which could be read more than once.")
-
-
-COMPRESSIONS: dict[str, Callable[[Path, str], IO[bytes]]] = {
-    ".gz": gzip.open,  # type: ignore[dict-item]
-    ".bz2": bz2.open,  # type: ignore[dict-item]
-    ".xz": lzma.open,  # type: ignore[dict-item]
-}
-
-
-def _opened_bytes(path: Path) -> IO[bytes]:
-    opener = COMPRESSIONS.get(path.suffix.lower())
-    return path.open("rb") if opener is None else opener(path, "rb")
-
-
-def _opened(path: Path, dialect: Dialect) -> io.TextIOWrapper:
-    return io.TextIOWrapper(_opened_bytes(path), dialect.decoder, newline="")
-
-
-def _end_of_header(file: IO[bytes]) -> int | None:
-    """Where the rows of a file begin, if the header is a line."""
-    line = b"\n"
-    while line and not line.strip():
-        line = file.readline(_LONGEST_LINE)
-    alone = line.endswith(b"\n") and line.count(b'"') % 2 == 0 and b"\r" not in line.rstrip(b"\r\n")
-    return file.tell() if alone else None
-
-
-def _blocks_of_lines(file: IO[bytes], n_rows: int) -> Iterator[bytes]:
-    """Blocks of lines, about so many: of as many bytes as if all were like the first.
-
-    Only the last one, or one whose last line is very long, does not end with a newline.
-    """
-    start = file.tell()
-    n_bytes = min(n_rows * len(file.readline(_LONGEST_LINE)), _MOST_BYTES)
-    file.seek(start)
-    while block := file.read(n_bytes):
-        yield block + file.readline(_LONGEST_LINE)
-
-
-@contextmanager
-def _readable(path: Path, encoding: str) -> Iterator[None]:
-    """Errors of decompressing and decoding as errors that say where they are."""
-    try:
-        yield
-    except UnicodeError as error:
-        with _opened_bytes(path) as file:
-            raise _LocatedError(f"{path}, {undecodable(file, encoding)}") from error
-    except (ValueError, ImportError):
-        raise
-    except Exception as error:  # each of the formats has errors of its own
-        if path.suffix.lower() not in COMPRESSIONS:
-            raise
-        raise _LocatedError(f"{path} cannot be decompressed: {error}") from error
-
-
-def _records(file: IO[str], delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """The line that each record begins in, and its cells; blank lines are none."""
-    csv.field_size_limit(_LONGEST_CELL)
-    reader = csv.reader(file, delimiter=delimiter, skipinitialspace=True)
-    line = 1
-    for cells in reader:
-        if len(cells) > 1 or "".join(cells).strip():
-            yield line, cells
-        line = reader.line_num + 1
-
-
-def _is_number(cell: str, dialect: Dialect) -> bool:
-    """Whether a cell is a number or missing."""
-    if cell.strip() in dialect.tokens:
-        return True
-    try:
-        dialect.number(cell)
-    except ValueError:
-        return False
-    return "_" not in cell and (dialect.decimal == "." or "." not in cell)
