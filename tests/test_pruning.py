@@ -48,7 +48,7 @@ def test_codes_of_more_than_one_word(n_hyperplanes):
 
 
 def test_pricing_by_parts_changes_nothing(monkeypatch):
-    monkeypatch.setattr(pruning_module, "_REGIONS_WORTH_PARTS", 1)
+    monkeypatch.setattr(pruning_module, "_SLOTS_PER_REGION", 1)
     monkeypatch.setattr(pruning_module, "_CELLS_AT_ONCE", 50)
     for seed in range(40):
         codes, y = random_problem(np.random.default_rng(seed), 120, 10, 3, 3)
