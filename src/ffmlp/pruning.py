@@ -72,6 +72,7 @@ class _Partition:
         n_classes = len(self._counts)
         self._marks = np.zeros(n_slots, np.min_scalar_type(n_classes + 1))
         self._own = (1 + self._counts.argmax(axis=0)).astype(self._marks.dtype)
+        self._common = np.bincount(self._own).argmax()
         self._heads = np.empty(n_slots, np.int32)
         self._keys = np.random.default_rng(0).integers(n_slots, size=n_hyperplanes)
         self._slots = slots_of(words, self._keys)
@@ -122,8 +123,8 @@ class _Partition:
     ) -> NDArray[np.float64]:
         """Errors that each deletion adds, counting the pairs with a region of ``asking`` (or all)."""
         if asking is None:
-            # Of two that clash at least one is not of the most common class.
-            asking = np.flatnonzero(self._own != np.bincount(self._own).argmax())
+            # Of two regions that clash at least one is not of the common class.
+            asking = np.flatnonzero(self._own != self._common)
         added = np.zeros(len(hyperplanes))
         step = max(1, _CELLS_AT_ONCE // max(1, len(asking)))
         for first in range(0, len(hyperplanes), step):
@@ -144,34 +145,35 @@ class _Partition:
         word, bit = self._words[hyperplane // 64], self._bits[hyperplane // 64, hyperplane]
         beyond = word & bit != 0
         _, b, a = self._neighbours(np.array([hyperplane]), np.flatnonzero(beyond), clashing=False)
-        before = self.added_errors(left, np.concatenate([a, b]))
+        merged = self._counts[:, a] + self._counts[:, b]
+        largest = merged.max(axis=0)
+        lost = largest < self.largest[a] + self.largest[b]
+        before = self.added_errors(left, np.concatenate([a[lost], b[lost]]))
 
-        self._counts[:, a] += self._counts[:, b]
-        merged = self._counts[:, a]
-        self.largest[a], self._own[a] = merged.max(axis=0), 1 + merged.argmax(axis=0)
+        self._counts[:, a], self.largest[a] = merged, largest
+        self._own[a] = 1 + merged.argmax(axis=0)
         self._marks[self._slots] = 0
         word &= ~bit
         self._slots ^= self._keys[hyperplane] * beyond
-        a = self._drop(b, a)
+        a = self._drop(b, a[lost])
         self._index()
         return self.added_errors(left, a) - before
 
     def _drop(self, gone: NDArray[np.intp], watched: NDArray[np.intp]) -> NDArray[np.intp]:
-        """Put the last regions into the places of those that are gone; where are the watched ones now?"""
-        n_kept = len(self) - len(gone)
-        place = np.arange(len(self))
+        """Move the last regions into the places of those that are gone. Where are the watched ones now?"""
+        n_regions = len(self) - len(gone)
         stays = np.ones(len(self), bool)
         stays[gone] = False
-        last = n_kept + np.flatnonzero(stays[n_kept:])
-        holes = gone[gone < n_kept]
-        place[last] = holes
+        last, holes = n_regions + np.flatnonzero(stays[n_regions:]), gone[gone < n_regions]
         for values in (*self._words, *self._counts, self.largest, self._own, self._slots):
             values[holes] = values[last]
-        self._words, self._counts = self._words[:, :n_kept], self._counts[:, :n_kept]
-        self.largest, self._own = self.largest[:n_kept], self._own[:n_kept]
+        place = np.arange(len(stays))
+        place[last] = holes
+        self._words, self._counts = self._words[:, :n_regions], self._counts[:, :n_regions]
+        self.largest, self._own = self.largest[:n_regions], self._own[:n_regions]
         # The number of slots is a power of two: keeping the low bits keeps the algebra of the keys.
-        n_slots = min(len(self._marks), table_size(_SLOTS_PER_REGION * n_kept))
-        self._slots = self._slots[:n_kept] & (n_slots - 1)
+        n_slots = min(len(self._marks), table_size(_SLOTS_PER_REGION * n_regions))
+        self._slots = self._slots[:n_regions] & (n_slots - 1)
         self._keys = self._keys & (n_slots - 1)
         self._marks, self._heads = self._marks[:n_slots], self._heads[:n_slots]
         return place[watched]
