@@ -82,17 +82,18 @@ class _Partition:
         return len(self._slots)
 
     def _index(self) -> None:
-        self._marks[self._slots] = self._own
-        self._marks[self._slots[self._marks[self._slots] != self._own]] = len(self._counts) + 1
         self._following = chain(self._slots, self._heads)
+        self._marks[self._slots] = self._own
+        self._marks[self._slots[self._following >= 0]] = len(self._counts) + 1
 
     def _neighbours(
-        self, hyperplanes: NDArray[np.intp], asking: NDArray[np.intp], clashing: bool = True
+        self, hyperplanes: NDArray[np.intp], asks: NDArray[np.bool_], clashing: bool = True
     ) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
-        """All (i, a, b): regions a of ``asking`` and b that only ``hyperplanes[i]`` separates.
+        """All (i, a, b): regions a that ask (R,) and b that only ``hyperplanes[i]`` separates.
 
         Of clashing ones only, which have different majorities. A pair is found once even if both ask.
         """
+        asking = np.flatnonzero(asks)
         reached = self._slots[asking] ^ self._keys[hyperplanes, None]
         marks = self._marks[reached]
         wanted = marks != 0
@@ -101,14 +102,12 @@ class _Partition:
         cells = np.flatnonzero(wanted)
         i, a = np.divmod(cells, len(asking))
         a, b = asking[a], self._heads[reached.ravel()[cells]]
-        asks = np.zeros(len(self), bool)
-        asks[asking] = True
         found = []
         while True:
             same = self._words[0][a] ^ self._words[0][b] == self._bits[0][hyperplanes][i]
             for words, bits in zip(self._words[1:], self._bits[1:], strict=True):
                 same &= words[a] ^ words[b] == bits[hyperplanes][i]
-            once = same & ((a < b) | ~asks[b])
+            once = np.flatnonzero(same & ((a < b) | ~asks[b]))
             found.append((i[once], a[once], b[once]))
             b = self._following[b]
             more = np.flatnonzero(~same & (b >= 0))
@@ -119,17 +118,17 @@ class _Partition:
         return i, a, b
 
     def added_errors(
-        self, hyperplanes: NDArray[np.intp], asking: NDArray[np.intp] | None = None
+        self, hyperplanes: NDArray[np.intp], asks: NDArray[np.bool_] | None = None
     ) -> NDArray[np.float64]:
-        """Errors that each deletion adds, counting the pairs with a region of ``asking`` (or all)."""
-        if asking is None:
+        """Errors that each deletion adds, counting the pairs with a region that asks (default: all)."""
+        if asks is None:
             # Of two regions that clash at least one is not of the common class.
-            asking = np.flatnonzero(self._own != self._common)
+            asks = self._own != self._common
         added = np.zeros(len(hyperplanes))
-        step = max(1, _CELLS_AT_ONCE // max(1, len(asking)))
+        step = max(1, _CELLS_AT_ONCE // max(1, np.count_nonzero(asks)))
         for first in range(0, len(hyperplanes), step):
             some = hyperplanes[first : first + step]
-            i, a, b = self._neighbours(some, asking)
+            i, a, b = self._neighbours(some, asks)
             merged = self._counts[0][a] + self._counts[0][b]
             for count in self._counts[1:]:
                 np.maximum(merged, count[a] + count[b], out=merged)
@@ -144,31 +143,31 @@ class _Partition:
         """
         word, bit = self._words[hyperplane // 64], self._bits[hyperplane // 64, hyperplane]
         beyond = word & bit != 0
-        _, b, a = self._neighbours(np.array([hyperplane]), np.flatnonzero(beyond), clashing=False)
-        merged = self._counts[:, a] + self._counts[:, b]
+        _, b, a = self._neighbours(np.array([hyperplane]), beyond, clashing=False)
+        merged = self._counts.take(a, axis=1) + self._counts.take(b, axis=1)
         largest = merged.max(axis=0)
         lost = largest < self.largest[a] + self.largest[b]
-        before = self.added_errors(left, np.concatenate([a[lost], b[lost]]))
+        touched = np.zeros(len(self), bool)
+        touched[a[lost]] = touched[b[lost]] = True
+        before = self.added_errors(left, touched)
 
         self._counts[:, a], self.largest[a] = merged, largest
         self._own[a] = 1 + merged.argmax(axis=0)
         self._marks[self._slots] = 0
         word &= ~bit
-        self._slots ^= self._keys[hyperplane] * beyond
-        a = self._drop(b, a[lost])
+        np.bitwise_xor(self._slots, self._keys[hyperplane], out=self._slots, where=beyond)
+        touched = self._drop(b, touched)
         self._index()
-        return self.added_errors(left, a) - before
+        return self.added_errors(left, touched) - before
 
-    def _drop(self, gone: NDArray[np.intp], watched: NDArray[np.intp]) -> NDArray[np.intp]:
-        """Move the last regions into the places of those that are gone. Where are the watched ones now?"""
+    def _drop(self, gone: NDArray[np.intp], touched: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Move the last regions into the places of those that are gone."""
         n_regions = len(self) - len(gone)
         stays = np.ones(len(self), bool)
         stays[gone] = False
         last, holes = n_regions + np.flatnonzero(stays[n_regions:]), gone[gone < n_regions]
-        for values in (*self._words, *self._counts, self.largest, self._own, self._slots):
+        for values in (*self._words, *self._counts, self.largest, self._own, self._slots, touched):
             values[holes] = values[last]
-        place = np.arange(len(stays))
-        place[last] = holes
         self._words, self._counts = self._words[:, :n_regions], self._counts[:, :n_regions]
         self.largest, self._own = self.largest[:n_regions], self._own[:n_regions]
         # The number of slots is a power of two: keeping the low bits keeps the algebra of the keys.
@@ -176,7 +175,7 @@ class _Partition:
         self._slots = self._slots[:n_regions] & (n_slots - 1)
         self._keys = self._keys & (n_slots - 1)
         self._marks, self._heads = self._marks[:n_slots], self._heads[:n_slots]
-        return place[watched]
+        return touched[:n_regions]
 
 
 def prune(
