@@ -1,3 +1,5 @@
+from unittest.mock import patch
+
 import naive
 import numpy as np
 import pytest
@@ -25,10 +27,13 @@ def random_problem(rng, n_samples, n_hyperplanes, n_features, n_classes):
 
 def assert_same_path(codes, y, n_classes, threshold, weight=None):
     deleted, error_rates = naive.prune(codes, y, n_classes, threshold, weight)
-    path = prune(table(codes, y, n_classes, weight), threshold)
-    assert path.deleted.tolist() == deleted
-    np.testing.assert_array_equal(path.error_rates, error_rates)
-    assert sorted([*path.kept, *path.deleted]) == list(range(codes.shape[1]))
+    # Once with every deletion of a small problem priced at once, once with each priced alone.
+    for cells in (pruning_module._CELLS_AT_ONCE, 1):
+        with patch.object(pruning_module, "_CELLS_AT_ONCE", cells):
+            path = prune(table(codes, y, n_classes, weight), threshold)
+        assert path.deleted.tolist() == deleted
+        np.testing.assert_array_equal(path.error_rates, error_rates)
+        assert sorted([*path.kept, *path.deleted]) == list(range(codes.shape[1]))
 
 
 @pytest.mark.parametrize("seed", range(300))
@@ -47,12 +52,25 @@ def test_codes_of_more_than_one_word(n_hyperplanes):
     assert_same_path(codes, y, 3, 0.02)
 
 
-def test_pricing_by_parts_changes_nothing(monkeypatch):
+def test_crowded_slots_change_nothing(monkeypatch):
     monkeypatch.setattr(pruning_module, "_SLOTS_PER_REGION", 1)
-    monkeypatch.setattr(pruning_module, "_CELLS_AT_ONCE", 50)
     for seed in range(40):
         codes, y = random_problem(np.random.default_rng(seed), 120, 10, 3, 3)
         assert_same_path(codes, y, 3, 0.6)
+
+
+def test_a_price_that_falls():
+    """Two hyperplanes that tell two classes apart only together: without one the other is worthless."""
+    regions = np.arange(8, dtype="<u8")
+    codes = unpack(np.repeat(regions, [9, 8, 8, 8, 5, 5, 5, 5])[:, None], 3)
+    y = np.where(codes[:, 2], 2, codes[:, 0] ^ codes[:, 1])
+    assert prune(table(codes, y, 3), 1.0).error_rates.tolist() == [16 / 53, 16 / 53]
+    assert_same_path(codes, y, 3, 1.0)
+
+
+def test_more_classes_than_a_byte_can_tell():
+    codes, y = random_problem(np.random.default_rng(3), 200, 8, 3, 2)
+    assert_same_path(codes, 256 * y, 257, 1.0)
 
 
 @given(st.data())

@@ -4,10 +4,12 @@ Only the region table is read. Deleting hyperplane l merges exactly the pairs of
 differ in bit l alone, so the errors that it adds are ``Σ max(a) + max(b) − max(a + b)`` over the class
 counts of those pairs.
 
-Most deletions need not be priced in every round. Let E(S) be the errors when the hyperplanes S
-partition the space. Fewer hyperplanes never make fewer errors, so E(S' − l) ≥ E(S − l) whenever S'
-is part of S: what a deletion cost in an earlier round, or what part of its pairs cost in this one,
-is a lower bound of what it costs now. A hyperplane is priced only while its bound can still win.
+Most deletions need not be priced in every round, because a price seldom falls. Merge a with b, and
+their neighbours x with y across another hyperplane. Its price was ``max(a) + max(x) − max(a + x)``, and
+the same of b and y; now it is ``max(a + b) + max(x + y) − max(a + b + x + y)``. Where neither merge lost
+anything, ``max(a + b) = max(a) + max(b)``, and so for x and y. As ``max(u + v) ≤ max(u) + max(v)``, the
+new price is at least the old ones together. So old prices are lower bounds once the pairs next to the
+few merges that did lose something are priced anew. In full a deletion is priced only while it can win.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from ffmlp.regions import Regions, chain, pack, slots_of, table_size
 
 # (hyperplane, region) cells that are looked up at once: they stay in the cache.
 _CELLS_AT_ONCE = 1 << 17
-# Slots per region: many, so that few of those that hold a region hold one by chance.
+# Slots per region: so many that most of those that are looked up are empty.
 _SLOTS_PER_REGION = 32
 
 
@@ -55,27 +57,27 @@ class PruningPath:
 class _Partition:
     """The regions of one round, their class counts, and which of them are neighbours.
 
-    A region's slot is the exclusive or of the keys of its code's set bits, so that its neighbour across
-    hyperplane l is ``keys[l]`` away. Most slots there are empty, or full of the same majority class, which
-    loses nothing: one byte of ``marks`` tells. Whole codes are compared before two regions are called
-    neighbours: the keys decide how fast an answer comes, never which.
+    A region's slot is the exclusive or of the keys of its code's set bits, so its neighbour across
+    hyperplane l is ``keys[l]`` away. Most slots there are empty or hold the same majority class, which
+    loses nothing, as the marks tell: 0 if empty, 1 + majority class, or 1 + C where several regions
+    share a slot and form a chain. Whole codes are compared before regions are called neighbours: the
+    keys decide how fast an answer comes, never which.
     """
 
     def __init__(self, regions: Regions) -> None:
         n_regions, n_hyperplanes = regions.codes.shape
+        n_slots = table_size(_SLOTS_PER_REGION * n_regions)
         words = pack(regions.codes)
         self._words = np.ascontiguousarray(words.T)  # (n_words, R)
-        self._bits = pack(np.eye(n_hyperplanes, dtype=bool)).T  # (n_words, L) each hyperplane's bit alone
+        self._bits = pack(np.eye(n_hyperplanes, dtype=bool)).T  # (n_words, L) each one's bit alone
+        self._keys = np.random.default_rng(0).integers(n_slots, size=(n_hyperplanes,))
+        self._slots = slots_of(words, self._keys)
         self._counts = np.array(regions.counts.T, np.float64, order="C")  # (C, R)
         self.largest = self._counts.max(axis=0)
-        n_slots = table_size(_SLOTS_PER_REGION * n_regions)
-        n_classes = len(self._counts)
-        self._marks = np.zeros(n_slots, np.min_scalar_type(n_classes + 1))
-        self._own = (1 + self._counts.argmax(axis=0)).astype(self._marks.dtype)
+        self._marks = np.zeros(n_slots, np.min_scalar_type(1 + len(self._counts)))
+        self._own = (1 + self._counts.argmax(axis=0)).astype(self._marks.dtype)  # (R,) marks alone
         self._common = np.bincount(self._own).argmax()
-        self._heads = np.empty(n_slots, np.int32)
-        self._keys = np.random.default_rng(0).integers(n_slots, size=n_hyperplanes)
-        self._slots = slots_of(words, self._keys)
+        self._heads = np.empty(n_slots, np.int32)  # first region of each chain; read where marked only
         self._index()
 
     def __len__(self) -> int:
@@ -84,14 +86,14 @@ class _Partition:
     def _index(self) -> None:
         self._following = chain(self._slots, self._heads)
         self._marks[self._slots] = self._own
-        self._marks[self._slots[self._following >= 0]] = len(self._counts) + 1
+        self._marks[self._slots[self._following >= 0]] = 1 + len(self._counts)
 
     def _neighbours(
         self, hyperplanes: NDArray[np.intp], asks: NDArray[np.bool_], clashing: bool = True
     ) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
         """All (i, a, b): regions a that ask (R,) and b that only ``hyperplanes[i]`` separates.
 
-        Of clashing ones only, which have different majorities. A pair is found once even if both ask.
+        Only clashing ones, of different majorities, if so asked. A pair is found once even if both ask.
         """
         asking = np.flatnonzero(asks)
         reached = self._slots[asking] ^ self._keys[hyperplanes, None]
@@ -101,7 +103,7 @@ class _Partition:
             wanted &= marks != self._own[asking]
         cells = np.flatnonzero(wanted)
         i, a = np.divmod(cells, len(asking))
-        a, b = asking[a], self._heads[reached.ravel()[cells]]
+        a, b = asking[a], self._heads[reached.ravel()[cells]].astype(np.intp)
         found = []
         while True:
             same = self._words[0][a] ^ self._words[0][b] == self._bits[0][hyperplanes][i]
@@ -125,7 +127,9 @@ class _Partition:
             # Of two regions that clash at least one is not of the common class.
             asks = self._own != self._common
         added = np.zeros(len(hyperplanes))
-        step = max(1, _CELLS_AT_ONCE // max(1, np.count_nonzero(asks)))
+        if not asks.any():
+            return added
+        step = max(1, _CELLS_AT_ONCE // int(np.count_nonzero(asks)))
         for first in range(0, len(hyperplanes), step):
             some = hyperplanes[first : first + step]
             i, a, b = self._neighbours(some, asks)
@@ -139,7 +143,7 @@ class _Partition:
     def delete(self, hyperplane: int, left: NDArray[np.intp]) -> NDArray[np.float64]:
         """Merge the regions that only this hyperplane separates.
 
-        Returns how much the pairs of merged regions change the price of each deletion that is ``left``.
+        Returns for each hyperplane that is ``left`` how much its price rises at least, or falls.
         """
         word, bit = self._words[hyperplane // 64], self._bits[hyperplane // 64, hyperplane]
         beyond = word & bit != 0

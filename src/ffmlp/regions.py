@@ -135,7 +135,7 @@ class CodeIndex:
     words: Words  # (R, n_words)
     keys: NDArray[np.int64]  # (L,)
     heads: NDArray[np.int32]  # (n_slots,) first code of the slot's chain, or -1
-    following: NDArray[np.int32]  # (R,) next code in the chain, or -1
+    following: NDArray[np.intp]  # (R,) next code in the chain, or -1
 
     @classmethod
     def of(cls, words: Words, n_hyperplanes: int) -> CodeIndex:
@@ -149,7 +149,7 @@ class CodeIndex:
         """The number of each code, -1 where it is not in the index."""
         found = np.full(len(words), -1, np.intp)
         asking = np.arange(len(words))
-        candidate = self.heads[slots_of(words, self.keys)]
+        candidate: NDArray[np.signedinteger] = self.heads[slots_of(words, self.keys)]
         while len(asking):
             there = candidate >= 0
             asking, candidate = asking[there], candidate[there]
@@ -183,9 +183,9 @@ def slots_of(words: Words, keys: NDArray[np.int64]) -> NDArray[np.int64]:
     return slots
 
 
-def chain(slots: NDArray[np.int64], heads: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Chain the numbers of each slot: writes the first into ``heads``, returns the next behind each, or -1."""
-    following = np.full(len(slots), -1, np.int32)
+def chain(slots: NDArray[np.int64], heads: NDArray[np.int32]) -> NDArray[np.intp]:
+    """Chain the numbers of each slot: write the first into ``heads``, return who follows each, or -1."""
+    following = np.full(len(slots), -1, np.intp)
     number = np.arange(len(slots), dtype=np.int32)
     heads[slots] = number
     # Of all that want a slot one gets it; the others go one by one before the chain that is there.
