@@ -27,9 +27,8 @@ def random_problem(rng, n_samples, n_hyperplanes, n_features, n_classes):
 
 def assert_same_path(codes, y, n_classes, threshold, weight=None):
     deleted, error_rates = naive.prune(codes, y, n_classes, threshold, weight)
-    # Once with every deletion of a small problem priced at once, once with each priced alone.
-    for cells in (pruning_module._CELLS_AT_ONCE, 1):
-        with patch.object(pruning_module, "_CELLS_AT_ONCE", cells):
+    for at_once in (1, codes.shape[1]):
+        with patch.object(pruning_module, "_at_once", lambda n_regions, at_once=at_once: at_once):
             path = prune(table(codes, y, n_classes, weight), threshold)
         assert path.deleted.tolist() == deleted
         np.testing.assert_array_equal(path.error_rates, error_rates)

@@ -22,8 +22,10 @@ from numpy.typing import NDArray
 
 from ffmlp.regions import Regions, chain, pack, slots_of, table_size
 
-# (hyperplane, region) cells that are looked up at once: they stay in the cache.
-_CELLS_AT_ONCE = 1 << 17
+# Hyperplanes that are priced at once: no fewer than these, and more where that makes few cells
+# (hyperplane, region) to look up.
+_HYPERPLANES_AT_ONCE = 6
+_CELLS_AT_ONCE = 1 << 15
 # Slots per region: so many that most of those that are looked up are empty.
 _SLOTS_PER_REGION = 32
 
@@ -129,7 +131,7 @@ class _Partition:
         added = np.zeros(len(hyperplanes))
         if not asks.any():
             return added
-        step = max(1, _CELLS_AT_ONCE // int(np.count_nonzero(asks)))
+        step = _at_once(int(np.count_nonzero(asks)))
         for first in range(0, len(hyperplanes), step):
             some = hyperplanes[first : first + step]
             i, a, b = self._neighbours(some, asks)
@@ -147,7 +149,8 @@ class _Partition:
         """
         word, bit = self._words[hyperplane // 64], self._bits[hyperplane // 64, hyperplane]
         beyond = word & bit != 0
-        _, b, a = self._neighbours(np.array([hyperplane]), beyond, clashing=False)
+        smaller_side = beyond if 2 * np.count_nonzero(beyond) < len(self) else ~beyond
+        _, a, b = self._neighbours(np.array([hyperplane]), smaller_side, clashing=False)
         merged = self._counts.take(a, axis=1) + self._counts.take(b, axis=1)
         largest = merged.max(axis=0)
         lost = largest < self.largest[a] + self.largest[b]
@@ -159,7 +162,7 @@ class _Partition:
         self._own[a] = 1 + merged.argmax(axis=0)
         self._marks[self._slots] = 0
         word &= ~bit
-        np.bitwise_xor(self._slots, self._keys[hyperplane], out=self._slots, where=beyond)
+        self._slots ^= np.where(beyond, self._keys[hyperplane], 0)
         touched = self._drop(b, touched)
         self._index()
         return self.added_errors(left, touched) - before
@@ -226,12 +229,16 @@ def prune(
     )
 
 
+def _at_once(n_regions: int) -> int:
+    return max(_HYPERPLANES_AT_ONCE, _CELLS_AT_ONCE // n_regions)
+
+
 def _cheapest(partition: _Partition, left: NDArray[np.intp], prices: NDArray[np.float64]) -> int:
     """The hyperplane whose deletion adds the fewest errors, the lowest index in a tie.
 
     Raises ``prices`` (L,), lower bounds of those errors, in place; the winner's is exact afterwards.
     """
-    at_once = max(1, _CELLS_AT_ONCE // len(partition))
+    at_once = _at_once(len(partition))
     unpriced = left
     while True:
         cheapest = left[np.argmin(prices[left])]
