@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from problems import four_moons, region_design
 
 from ffmlp import pruning as pruning_module
-from ffmlp.pruning import prune
-from ffmlp.regions import pack, sign_codes, tabulate, unpack
+from ffmlp.pruning import _Partition, prune
+from ffmlp.regions import Regions, pack, sign_codes, tabulate, unpack
 from ffmlp.validation import checked_weight
 
 
@@ -49,6 +49,32 @@ def test_same_deletions_in_the_same_order_as_the_naive_procedure(seed):
 def test_codes_of_more_than_one_word(n_hyperplanes):
     codes, y = random_problem(np.random.default_rng(n_hyperplanes), 60, n_hyperplanes, 3, 3)
     assert_same_path(codes, y, 3, 0.02)
+
+
+@pytest.mark.parametrize("slots_per_region", [0, 1, 32])
+@given(st.integers(1, 40), st.integers(1, 8), st.booleans(), st.integers(0, 10**6))
+@settings(max_examples=40, deadline=None)
+def test_neighbours_are_all_pairs_at_distance_one(slots_per_region, n_regions, n_bits, clashing, seed):
+    rng = np.random.default_rng(seed)
+    codes = np.unique(rng.random((n_regions, n_bits)) < 0.5, axis=0)
+    regions = Regions(codes, rng.integers(4, size=(len(codes), 3)) + np.eye(3, dtype=int)[0])
+    asks = rng.random(len(codes)) < 0.7
+    with patch.object(pruning_module, "_SLOTS_PER_REGION", slots_per_region):
+        found = _Partition(regions)._neighbours(np.arange(n_bits), asks, clashing)
+    majority = regions.counts.argmax(axis=1)
+    expected = [
+        (np.argmax(codes[a] != codes[b]), a, b)
+        for a in range(len(codes))
+        for b in range(a + 1, len(codes))
+        if (codes[a] != codes[b]).sum() == 1
+        and (asks[a] or asks[b])
+        and not (clashing and majority[a] == majority[b])
+    ]
+    assert asks[found[1]].all()
+    pairs = [(i, min(a, b), max(a, b)) for i, a, b in zip(*found, strict=True)]
+    if clashing:  # pairs of one majority may be found too: they lose nothing
+        pairs = [(i, a, b) for i, a, b in pairs if majority[a] != majority[b]]
+    assert sorted(pairs) == sorted(expected)
 
 
 def test_crowded_slots_change_nothing(monkeypatch):

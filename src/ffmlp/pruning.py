@@ -95,7 +95,7 @@ class _Partition:
     ) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
         """All (i, a, b): regions a that ask (R,) and b that only ``hyperplanes[i]`` separates.
 
-        Only clashing ones, of different majorities, if so asked. A pair is found once even if both ask.
+        If clashing, pairs of one majority, which lose nothing, may be left out. No pair is found twice.
         """
         asking = np.flatnonzero(asks)
         reached = self._slots[asking] ^ self._keys[hyperplanes, None]
