@@ -121,7 +121,7 @@ def tabulate(
     n_classes: int,
     sample_weight: NDArray[np.float64] | None = None,
 ) -> Regions:
-    """Reduce samples, given by their packed codes, to the regions they occupy in O(n·log n) time."""
+    """Reduce samples, given by their packed codes, to the regions they occupy in O(n·L) time."""
     first, inverse = distinct_codes(words)
     cells = inverse * n_classes + y
     counts = np.bincount(cells, sample_weight, minlength=len(first) * n_classes)
