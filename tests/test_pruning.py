@@ -1,3 +1,5 @@
+from unittest.mock import patch
+
 import naive
 import numpy as np
 import pytest
@@ -6,8 +8,8 @@ from hypothesis import strategies as st
 from problems import four_moons, region_design
 
 from ffmlp import pruning as pruning_module
-from ffmlp.pruning import prune
-from ffmlp.regions import pack, sign_codes, tabulate, unpack
+from ffmlp.pruning import _Partition, prune
+from ffmlp.regions import Regions, pack, sign_codes, tabulate, unpack
 from ffmlp.validation import checked_weight
 
 
@@ -25,10 +27,12 @@ def random_problem(rng, n_samples, n_hyperplanes, n_features, n_classes):
 
 def assert_same_path(codes, y, n_classes, threshold, weight=None):
     deleted, error_rates = naive.prune(codes, y, n_classes, threshold, weight)
-    path = prune(table(codes, y, n_classes, weight), threshold)
-    assert path.deleted.tolist() == deleted
-    np.testing.assert_array_equal(path.error_rates, error_rates)
-    assert sorted([*path.kept, *path.deleted]) == list(range(codes.shape[1]))
+    for at_once in (1, codes.shape[1]):
+        with patch.object(pruning_module, "_at_once", lambda n_regions, at_once=at_once: at_once):
+            path = prune(table(codes, y, n_classes, weight), threshold)
+        assert path.deleted.tolist() == deleted
+        np.testing.assert_array_equal(path.error_rates, error_rates)
+        assert sorted([*path.kept, *path.deleted]) == list(range(codes.shape[1]))
 
 
 @pytest.mark.parametrize("seed", range(300))
@@ -47,12 +51,51 @@ def test_codes_of_more_than_one_word(n_hyperplanes):
     assert_same_path(codes, y, 3, 0.02)
 
 
-def test_pricing_by_parts_changes_nothing(monkeypatch):
-    monkeypatch.setattr(pruning_module, "_REGIONS_WORTH_PARTS", 1)
-    monkeypatch.setattr(pruning_module, "_CELLS_AT_ONCE", 50)
+@pytest.mark.parametrize("slots_per_region", [0, 1, 32])
+@given(st.integers(1, 40), st.integers(1, 8), st.booleans(), st.integers(0, 10**6))
+@settings(max_examples=40, deadline=None)
+def test_neighbours_are_all_pairs_at_distance_one(slots_per_region, n_regions, n_bits, clashing, seed):
+    rng = np.random.default_rng(seed)
+    codes = np.unique(rng.random((n_regions, n_bits)) < 0.5, axis=0)
+    regions = Regions(codes, rng.integers(4, size=(len(codes), 3)) + np.eye(3, dtype=int)[0])
+    asks = rng.random(len(codes)) < 0.7
+    with patch.object(pruning_module, "_SLOTS_PER_REGION", slots_per_region):
+        found = _Partition(regions)._neighbours(np.arange(n_bits), asks, clashing)
+    majority = regions.counts.argmax(axis=1)
+    expected = [
+        (np.argmax(codes[a] != codes[b]), a, b)
+        for a in range(len(codes))
+        for b in range(a + 1, len(codes))
+        if (codes[a] != codes[b]).sum() == 1
+        and (asks[a] or asks[b])
+        and not (clashing and majority[a] == majority[b])
+    ]
+    assert asks[found[1]].all()
+    pairs = [(i, min(a, b), max(a, b)) for i, a, b in zip(*found, strict=True)]
+    if clashing:  # pairs of one majority may be found too: they lose nothing
+        pairs = [(i, a, b) for i, a, b in pairs if majority[a] != majority[b]]
+    assert sorted(pairs) == sorted(expected)
+
+
+def test_crowded_slots_change_nothing(monkeypatch):
+    monkeypatch.setattr(pruning_module, "_SLOTS_PER_REGION", 1)
     for seed in range(40):
         codes, y = random_problem(np.random.default_rng(seed), 120, 10, 3, 3)
         assert_same_path(codes, y, 3, 0.6)
+
+
+def test_a_price_that_falls():
+    """Two hyperplanes that tell two classes apart only together: without one the other is worthless."""
+    regions = np.arange(8, dtype="<u8")
+    codes = unpack(np.repeat(regions, [9, 8, 8, 8, 5, 5, 5, 5])[:, None], 3)
+    y = np.where(codes[:, 2], 2, codes[:, 0] ^ codes[:, 1])
+    assert prune(table(codes, y, 3), 1.0).error_rates.tolist() == [16 / 53, 16 / 53]
+    assert_same_path(codes, y, 3, 1.0)
+
+
+def test_more_classes_than_a_byte_can_tell():
+    codes, y = random_problem(np.random.default_rng(3), 200, 8, 3, 2)
+    assert_same_path(codes, 256 * y, 257, 1.0)
 
 
 @given(st.data())

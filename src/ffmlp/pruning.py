@@ -4,31 +4,30 @@ Only the region table is read. Deleting hyperplane l merges exactly the pairs of
 differ in bit l alone, so the errors that it adds are ``Σ max(a) + max(b) − max(a + b)`` over the class
 counts of those pairs.
 
-Most deletions need not be priced in every round. Let E(S) be the errors when the hyperplanes S
-partition the space. Fewer hyperplanes never make fewer errors, so E(S' − l) ≥ E(S − l) whenever S'
-is part of S: what a deletion cost in an earlier round, or what part of its pairs cost in this one,
-is a lower bound of what it costs now. A hyperplane is priced only while its bound can still win.
+Most deletions need not be priced in every round, because a price seldom falls. Merge a with b, and
+their neighbours x with y across another hyperplane. Its price was ``max(a) + max(x) − max(a + x)``, and
+the same of b and y; now it is ``max(a + b) + max(x + y) − max(a + b + x + y)``. Where neither merge lost
+anything, ``max(a + b) = max(a) + max(b)``, and so for x and y. As ``max(u + v) ≤ max(u) + max(v)``, the
+new price is at least the old ones together. So old prices are lower bounds once the pairs next to the
+few merges that did lose something are priced anew. In full a deletion is priced only while it can win.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ffmlp.regions import CodeIndex, Regions, pack
+from ffmlp.regions import Regions, chain, pack, slots_of, table_size
 
-# (hyperplane, region) cells that are looked up at once: they stay in the cache.
-_CELLS_AT_ONCE = 1 << 18
-# Contenders are priced on this part of the regions, the largest ones, then on this, then on all.
-_PARTS = (1 / 16, 1 / 4, 1.0)
-# Below this many regions, pricing by parts costs more than it saves.
-_REGIONS_WORTH_PARTS = 1 << 12
-# With more classes, tables of slots by class would cost more memory than they save time.
-_CLASSES_WITH_OWN_TABLE = 16
+# Hyperplanes that are priced at once: no fewer than these, and more where that makes few cells
+# (hyperplane, region) to look up.
+_HYPERPLANES_AT_ONCE = 6
+_CELLS_AT_ONCE = 1 << 15
+# Slots per region: so many that most of those that are looked up are empty.
+_SLOTS_PER_REGION = 32
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,65 +56,133 @@ class PruningPath:
     proved_minimum: int = 1
 
 
-@dataclass(frozen=True, eq=False)
 class _Partition:
-    """The regions of one round: their codes, and their class counts (C, R) in the same order."""
+    """The regions of one round, their class counts, and which of them are neighbours.
 
-    index: CodeIndex
-    counts: NDArray[np.float64]
-    largest: NDArray[np.float64]  # (R,) count of the majority class
-    majority: NDArray[np.intp]  # (R,)
+    A region's slot is the exclusive or of the keys of its code's set bits, so its neighbour across
+    hyperplane l is ``keys[l]`` away. Most slots there are empty or hold the same majority class, which
+    loses nothing, as the marks tell: 0 if empty, 1 + majority class, or 1 + C where several regions
+    share a slot and form a chain. Whole codes are compared before regions are called neighbours: the
+    keys decide how fast an answer comes, never which.
+    """
 
-    @classmethod
-    def of(cls, regions: Regions) -> _Partition:
-        # Large regions first: part of them already makes tight bounds.
-        order = np.argsort(-regions.counts.sum(axis=1), kind="stable")
-        index = CodeIndex.of(pack(regions.codes[order]), regions.codes.shape[1])
-        counts = np.ascontiguousarray(regions.counts[order].T, dtype=np.float64)
-        return cls(index, counts, counts.max(axis=0), counts.argmax(axis=0))
+    def __init__(self, regions: Regions) -> None:
+        n_regions, n_hyperplanes = regions.codes.shape
+        n_slots = table_size(_SLOTS_PER_REGION * n_regions)
+        words = pack(regions.codes)
+        self._words = np.ascontiguousarray(words.T)  # (n_words, R)
+        self._bits = pack(np.eye(n_hyperplanes, dtype=bool)).T  # (n_words, L) each one's bit alone
+        self._keys = np.random.default_rng(0).integers(n_slots, size=(n_hyperplanes,))
+        self._slots = slots_of(words, self._keys)
+        self._counts = np.array(regions.counts.T, np.float64, order="C")  # (C, R)
+        self.largest = self._counts.max(axis=0)
+        self._marks = np.zeros(n_slots, np.min_scalar_type(1 + len(self._counts)))
+        self._own = (1 + self._counts.argmax(axis=0)).astype(self._marks.dtype)  # (R,) marks alone
+        self._common = np.bincount(self._own).argmax()
+        self._heads = np.empty(n_slots, np.int32)  # first region of each chain; read where marked only
+        self._index()
 
     def __len__(self) -> int:
-        return len(self.largest)
+        return len(self._slots)
 
-    @cached_property
-    def _clashes(self) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """Where to look for regions of another majority: only they lose anything when they merge.
+    def _index(self) -> None:
+        self._following = chain(self._slots, self._heads)
+        self._marks[self._slots] = self._own
+        self._marks[self._slots[self._following >= 0]] = 1 + len(self._counts)
 
-        One table of slots for each majority class, marked where a region of another one is.
+    def _neighbours(
+        self, hyperplanes: NDArray[np.intp], asks: NDArray[np.bool_], clashing: bool = True
+    ) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
+        """All (i, a, b): regions a that ask (R,) and b that only ``hyperplanes[i]`` separates.
+
+        If clashing, pairs of one majority, which lose nothing, may be left out. No pair is found twice.
         """
-        n_classes, n_slots = len(self.counts), len(self.index.heads)
-        if n_classes > _CLASSES_WITH_OWN_TABLE:
-            return self.index.slots, self.index.occupied
-        marked = np.zeros((n_classes, n_slots), bool)
-        for label in range(n_classes):
-            marked[label, self.index.slots[self.majority != label]] = True
-        return self.index.slots + n_slots * self.majority, marked.ravel()
+        asking = np.flatnonzero(asks)
+        reached = self._slots[asking] ^ self._keys[hyperplanes, None]
+        marks = self._marks[reached]
+        wanted = marks != 0
+        if clashing:
+            wanted &= marks != self._own[asking]
+        cells = np.flatnonzero(wanted)
+        i, a = np.divmod(cells, len(asking))
+        a, b = asking[a], self._heads[reached.ravel()[cells]].astype(np.intp)
+        found = []
+        while True:
+            same = self._words[0][a] ^ self._words[0][b] == self._bits[0][hyperplanes][i]
+            for words, bits in zip(self._words[1:], self._bits[1:], strict=True):
+                same &= words[a] ^ words[b] == bits[hyperplanes][i]
+            once = np.flatnonzero(same & ((a < b) | ~asks[b]))
+            found.append((i[once], a[once], b[once]))
+            b = self._following[b]
+            more = np.flatnonzero(~same & (b >= 0))
+            if len(more) == 0:
+                break
+            i, a, b = i[more], a[more], b[more]
+        i, a, b = (np.concatenate(part) for part in zip(*found, strict=True))
+        return i, a, b
 
-    def added_errors(self, hyperplanes: NDArray[np.intp], start: int, stop: int) -> NDArray[np.float64]:
-        """Errors that each deletion adds, counting the pairs whose first region is in [start, stop)."""
+    def added_errors(
+        self, hyperplanes: NDArray[np.intp], asks: NDArray[np.bool_] | None = None
+    ) -> NDArray[np.float64]:
+        """Errors that each deletion adds, counting the pairs with a region that asks (default: all)."""
+        if asks is None:
+            # Of two regions that clash at least one is not of the common class.
+            asks = self._own != self._common
         added = np.zeros(len(hyperplanes))
-        step = max(1, _CELLS_AT_ONCE // max(1, stop - start))
+        if not asks.any():
+            return added
+        step = _at_once(int(np.count_nonzero(asks)))
         for first in range(0, len(hyperplanes), step):
             some = hyperplanes[first : first + step]
-            i, a, b = self.index.neighbours(some, start, stop, *self._clashes)
-            merged = self.counts[0][a] + self.counts[0][b]
-            for count in self.counts[1:]:
+            i, a, b = self._neighbours(some, asks)
+            merged = self._counts[0][a] + self._counts[0][b]
+            for count in self._counts[1:]:
                 np.maximum(merged, count[a] + count[b], out=merged)
             lost = self.largest[a] + self.largest[b] - merged
             added[first : first + step] = np.bincount(i, lost, minlength=len(some))
         return added
 
-    def without(self, hyperplane: int) -> _Partition:
-        """Merge the regions that only this hyperplane separates."""
-        _, a, b = self.index.neighbours(np.array([hyperplane]), 0, len(self))
-        left = np.ones(len(self), bool)
-        left[b] = False
-        kept = np.flatnonzero(left)
-        counts, largest, majority = self.counts[:, kept], self.largest[kept], self.majority[kept]
-        merged = self.counts[:, a] + self.counts[:, b]
-        a = np.searchsorted(kept, a)
-        counts[:, a], largest[a], majority[a] = merged, merged.max(axis=0), merged.argmax(axis=0)
-        return _Partition(self.index.without(hyperplane, kept), counts, largest, majority)
+    def delete(self, hyperplane: int, left: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Merge the regions that only this hyperplane separates.
+
+        Returns for each hyperplane that is ``left`` how much its price rises at least, or falls.
+        """
+        word, bit = self._words[hyperplane // 64], self._bits[hyperplane // 64, hyperplane]
+        beyond = word & bit != 0
+        smaller_side = beyond if 2 * np.count_nonzero(beyond) < len(self) else ~beyond
+        _, a, b = self._neighbours(np.array([hyperplane]), smaller_side, clashing=False)
+        merged = self._counts.take(a, axis=1) + self._counts.take(b, axis=1)
+        largest = merged.max(axis=0)
+        lost = largest < self.largest[a] + self.largest[b]
+        touched = np.zeros(len(self), bool)
+        touched[a[lost]] = touched[b[lost]] = True
+        before = self.added_errors(left, touched)
+
+        self._counts[:, a], self.largest[a] = merged, largest
+        self._own[a] = 1 + merged.argmax(axis=0)
+        self._marks[self._slots] = 0
+        word &= ~bit
+        self._slots ^= np.where(beyond, self._keys[hyperplane], 0)
+        touched = self._drop(b, touched)
+        self._index()
+        return self.added_errors(left, touched) - before
+
+    def _drop(self, gone: NDArray[np.intp], touched: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Move the last regions into the places of those that are gone."""
+        n_regions = len(self) - len(gone)
+        stays = np.ones(len(self), bool)
+        stays[gone] = False
+        last, holes = n_regions + np.flatnonzero(stays[n_regions:]), gone[gone < n_regions]
+        for values in (*self._words, *self._counts, self.largest, self._own, self._slots, touched):
+            values[holes] = values[last]
+        self._words, self._counts = self._words[:, :n_regions], self._counts[:, :n_regions]
+        self.largest, self._own = self.largest[:n_regions], self._own[:n_regions]
+        # The number of slots is a power of two: keeping the low bits keeps the algebra of the keys.
+        n_slots = min(len(self._marks), table_size(_SLOTS_PER_REGION * n_regions))
+        self._slots = self._slots[:n_regions] & (n_slots - 1)
+        self._keys = self._keys & (n_slots - 1)
+        self._marks, self._heads = self._marks[:n_slots], self._heads[:n_slots]
+        return touched[:n_regions]
 
 
 def prune(
@@ -138,53 +205,45 @@ def prune(
         Called after each deletion with the number of hyperplanes left and the error rate.
     """
     total = float(regions.counts.sum())
-    partition = _Partition.of(regions)
+    partition = _Partition(regions)
     errors = total - partition.largest.sum()
     initial_error_rate = errors / total
 
-    bounds = np.full(regions.codes.shape[1], errors)
-    left = np.arange(len(bounds))
+    prices = np.zeros(regions.codes.shape[1])
+    left = np.arange(len(prices))
     deleted: list[int] = []
     error_rates: list[float] = []
     # Errors never fall, so no deletion is worth pricing once they have reached the threshold.
     while len(left) > 1 and errors / total < error_threshold:
-        cheapest = _cheapest(partition, left, bounds, errors)
-        if not bounds[cheapest] / total < error_threshold:
+        cheapest = _cheapest(partition, left, prices)
+        if not (errors + prices[cheapest]) / total < error_threshold:
             break
-        errors = bounds[cheapest]
+        errors += prices[cheapest]
         left = left[left != cheapest]
         deleted.append(cheapest)
         error_rates.append(errors / total)
         on_deletion(len(left), errors / total)
-        partition = partition.without(cheapest)
+        prices[left] += partition.delete(cheapest, left)
     return PruningPath(
         np.array(deleted, np.intp), np.array(error_rates), float(initial_error_rate), left
     )
 
 
-def _cheapest(
-    partition: _Partition, left: NDArray[np.intp], bounds: NDArray[np.float64], errors: float
-) -> int:
-    """The hyperplane with the fewest errors after its deletion, the lowest index in a tie.
+def _at_once(n_regions: int) -> int:
+    return max(_HYPERPLANES_AT_ONCE, _CELLS_AT_ONCE // n_regions)
 
-    Raises ``bounds`` (L,), lower bounds of those errors, in place; the winner's is exact afterwards.
+
+def _cheapest(partition: _Partition, left: NDArray[np.intp], prices: NDArray[np.float64]) -> int:
+    """The hyperplane whose deletion adds the fewest errors, the lowest index in a tie.
+
+    Raises ``prices`` (L,), lower bounds of those errors, in place; the winner's is exact afterwards.
     """
-    n_regions = len(partition)
-    best = left[np.argmin(bounds[left])]
-    bounds[best] = errors + partition.added_errors(np.array([best]), 0, n_regions)[0]
-
-    contenders = left[left != best]
-    added = np.zeros(len(contenders))
-    start = 0
-    for part in _PARTS if n_regions >= _REGIONS_WORTH_PARTS else (1.0,):
-        bound = bounds[contenders]
-        can_win = (bound < bounds[best]) | ((bound == bounds[best]) & (contenders < best))
-        contenders, added = contenders[can_win], added[can_win]
-        if len(contenders) == 0:
-            return int(best)
-        stop = int(part * n_regions)
-        added += partition.added_errors(contenders, start, stop)
-        bounds[contenders] = np.maximum(bounds[contenders], errors + added)
-        start = stop
-    finalists = np.sort(np.append(contenders, best))
-    return int(finalists[np.argmin(bounds[finalists])])
+    at_once = _at_once(len(partition))
+    unpriced = left
+    while True:
+        cheapest = left[np.argmin(prices[left])]
+        if cheapest not in unpriced:
+            return int(cheapest)
+        unpriced = unpriced[np.argsort(prices[unpriced], kind="stable")]
+        some, unpriced = unpriced[:at_once], np.sort(unpriced[at_once:])
+        prices[some] = partition.added_errors(some)

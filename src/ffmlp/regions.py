@@ -104,7 +104,8 @@ def sign_codes(hyperplanes: Hyperplanes, X: NDArray[np.floating]) -> Words:
 
 def distinct_codes(words: Words) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Row of the first of each distinct code, in the order of the codes, and each row's code number."""
-    order = np.argsort(words[:, 0], kind="stable") if words.shape[1] == 1 else np.lexsort(words.T)
+    # Sixteen bits at a time, because those NumPy sorts by radix.
+    order = np.lexsort(np.ascontiguousarray(words).view("<u2").T)
     ordered = words[order]
     new = np.ones(len(words), bool)
     new[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
@@ -120,7 +121,7 @@ def tabulate(
     n_classes: int,
     sample_weight: NDArray[np.float64] | None = None,
 ) -> Regions:
-    """Reduce samples, given by their packed codes, to the regions they occupy in O(n·log n) time."""
+    """Reduce samples, given by their packed codes, to the regions they occupy in O(n·L) time."""
     first, inverse = distinct_codes(words)
     cells = inverse * n_classes + y
     counts = np.bincount(cells, sample_weight, minlength=len(first) * n_classes)
@@ -129,69 +130,26 @@ def tabulate(
 
 @dataclass(frozen=True, eq=False)
 class CodeIndex:
-    """A hash table of distinct codes that can also be asked for codes with one bit flipped.
-
-    The slot of a code is the exclusive or of the keys of its set bits, so flipping bit l moves a code
-    by ``keys[l]``. Codes of one slot form a chain. Whole codes are compared on every look-up:
-    the keys decide how fast an answer comes, never which.
-    """
+    """A hash table of distinct codes. Whole codes are compared on every look-up."""
 
     words: Words  # (R, n_words)
-    slots: NDArray[np.int64]  # (R,)
-    bits: Words  # (L, n_words) each hyperplane's bit alone
     keys: NDArray[np.int64]  # (L,)
-    occupied: NDArray[np.bool_]  # (n_slots,) is there any code of this slot?
     heads: NDArray[np.int32]  # (n_slots,) first code of the slot's chain, or -1
-    following: NDArray[np.int32]  # (R,) next code in the chain, or -1
+    following: NDArray[np.intp]  # (R,) next code in the chain, or -1
 
     @classmethod
     def of(cls, words: Words, n_hyperplanes: int) -> CodeIndex:
         """Index distinct codes."""
-        n_slots = _n_slots(len(words))
-        bits = pack(np.eye(n_hyperplanes, dtype=bool))
+        n_slots = table_size(_SLOTS_PER_REGION * len(words))
         keys = np.random.default_rng(0).integers(n_slots, size=n_hyperplanes)
-        return cls._chained(words, _slots(words, keys), bits, keys, n_slots)
-
-    @classmethod
-    def _chained(
-        cls,
-        words: Words,
-        slots: NDArray[np.int64],
-        bits: Words,
-        keys: NDArray[np.int64],
-        n_slots: int,
-    ) -> CodeIndex:
-        occupied = np.zeros(n_slots, bool)
-        occupied[slots] = True
         heads = np.full(n_slots, -1, np.int32)
-        following = np.full(len(words), -1, np.int32)
-        waiting = np.arange(len(words), dtype=np.int32)
-        slot = slots
-        while len(waiting):
-            # Of all that want a slot one gets it and goes before the chain that was there.
-            behind = heads[slot]
-            heads[slot] = waiting
-            first = heads[slot] == waiting
-            following[waiting[first]] = behind[first]
-            waiting, slot = waiting[~first], slot[~first]
-        return cls(words, slots, bits, keys, occupied, heads, following)
-
-    def without(self, hyperplane: int, kept: NDArray[np.intp]) -> CodeIndex:
-        """The index of the ``kept`` codes after clearing one bit in all of them."""
-        words, bit = self.words[kept], self.bits[hyperplane]
-        word = hyperplane // 64
-        had = (words[:, word] & bit[word]) != 0
-        slots = self.slots[kept] ^ np.where(had, self.keys[hyperplane], 0)
-        n_slots = min(len(self.heads), _n_slots(len(slots)))
-        # The number of slots is a power of two: keeping the low bits keeps the algebra of the keys.
-        mask = n_slots - 1
-        return CodeIndex._chained(words & ~bit, slots & mask, self.bits, self.keys & mask, n_slots)
+        return cls(words, keys, heads, chain(slots_of(words, keys), heads))
 
     def find(self, words: Words) -> NDArray[np.intp]:
         """The number of each code, -1 where it is not in the index."""
         found = np.full(len(words), -1, np.intp)
         asking = np.arange(len(words))
-        candidate = self.heads[_slots(words, self.keys)]
+        candidate: NDArray[np.signedinteger] = self.heads[slots_of(words, self.keys)]
         while len(asking):
             there = candidate >= 0
             asking, candidate = asking[there], candidate[there]
@@ -199,40 +157,6 @@ class CodeIndex:
             found[asking[same]] = candidate[same]
             asking, candidate = asking[~same], self.following[candidate[~same]]
         return found
-
-    def neighbours(
-        self,
-        hyperplanes: NDArray[np.intp],
-        start: int,
-        stop: int,
-        places: NDArray[np.int64] | None = None,
-        wanted: NDArray[np.bool_] | None = None,
-    ) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
-        """All (i, a, b): codes a < b, a in [start, stop), that differ in ``hyperplanes[i]`` alone.
-
-        ``wanted`` (n_tables · n_slots,) narrows the search to slots that matter; ``places`` (R,) are
-        each code's slot in the table that holds for it.
-        """
-        places = self.slots if places is None else places
-        wanted = self.occupied if wanted is None else wanted
-        reached = places[start:stop] ^ self.keys[hyperplanes, None]
-        cells = np.flatnonzero(wanted[reached])
-        b = self.heads[reached.ravel()[cells] & (len(self.heads) - 1)]
-        i, a = np.divmod(cells, stop - start)
-        a += start
-        bits = self.bits[hyperplanes]
-        found: list[tuple[NDArray[np.intp], ...]] = []
-        while len(a):
-            same = _rows_equal(self.words[a] ^ self.words[b], bits[i])
-            once = same & (a < b)
-            found.append((i[once], a[once], b[once]))
-            b = self.following[b]
-            more = ~same & (b >= 0)
-            i, a, b = i[more], a[more], b[more]
-        if not found:
-            return i, a, a
-        i, a, b = (np.concatenate(part) for part in zip(*found, strict=True))
-        return i, a, b
 
 
 def _rows_equal(words: Words, others: Words) -> NDArray[np.bool_]:
@@ -242,11 +166,12 @@ def _rows_equal(words: Words, others: Words) -> NDArray[np.bool_]:
     return equal
 
 
-def _n_slots(n_codes: int) -> int:
-    return 1 << (_SLOTS_PER_REGION * max(n_codes, 1) - 1).bit_length()
+def table_size(n_slots: int) -> int:
+    """The next power of two."""
+    return 1 << (max(n_slots, 1) - 1).bit_length()
 
 
-def _slots(words: Words, keys: NDArray[np.int64]) -> NDArray[np.int64]:
+def slots_of(words: Words, keys: NDArray[np.int64]) -> NDArray[np.int64]:
     """The exclusive or of the keys of each code's set bits, eight bits at a time."""
     octets = np.ascontiguousarray(words).view(np.uint8)
     slots = np.zeros(len(words), np.int64)
@@ -256,6 +181,23 @@ def _slots(words: Words, keys: NDArray[np.int64]) -> NDArray[np.int64]:
             table = np.concatenate([table, table ^ key])
         slots ^= table[octets[:, start // 8]]
     return slots
+
+
+def chain(slots: NDArray[np.int64], heads: NDArray[np.int32]) -> NDArray[np.intp]:
+    """Chain the numbers of each slot: write the first into ``heads``, return who follows each, or -1."""
+    following = np.full(len(slots), -1, np.intp)
+    number = np.arange(len(slots), dtype=np.int32)
+    heads[slots] = number
+    # Of all that want a slot one gets it; the others go one by one before the chain that is there.
+    waiting = number[heads[slots] != number]
+    while len(waiting):
+        slot = slots[waiting]
+        behind = heads[slot]
+        heads[slot] = waiting
+        first = heads[slot] == waiting
+        following[waiting[first]] = behind[first]
+        waiting = waiting[~first]
+    return following
 
 
 def find_regions(
