@@ -223,7 +223,11 @@ def prune(
         deleted.append(cheapest)
         error_rates.append(errors / total)
         on_deletion(len(left), errors / total)
-        prices[left] += partition.delete(cheapest, left)
+        if _at_once(len(partition)) < len(left):
+            prices[left] += partition.delete(cheapest, left)
+        else:  # all are priced in the next round: old prices are of no use
+            partition.delete(cheapest, left[:0])
+            prices[left] = 0.0
     return PruningPath(
         np.array(deleted, np.intp), np.array(error_rates), float(initial_error_rate), left
     )
