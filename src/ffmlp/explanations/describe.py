@@ -72,8 +72,8 @@ def _meaning(clf: FFMLPClassifier, hyperplane: int, shares: Floats) -> str:
     features = ", ".join(
         f"{network.feature_names[j]} {shares[j]:.0%}" for j in order if shares[j] >= _SMALLEST_SHARE
     )
-    about = "about " if clf.hyperplanes_.one_sided else ""
-    what = f"{about}separates blob {first} of {near} from blob {second} of {far}"
+    roughly = "roughly " if clf.hyperplanes_.one_sided else ""
+    what = f"{roughly}separates blob {first} of {near} from blob {second} of {far}"
     return f"{what}; mostly {features}" if features else what
 
 
@@ -207,7 +207,8 @@ def _readout_lines(clf: FFMLPClassifier, max_items: int) -> list[str]:
     stages = clf.network_.stages
     assert isinstance(stages, ReadoutStages)
     spread = response_spreads(clf.blobs_, clf.hyperplanes_)
-    weights = stages.temperature * stages.readout * np.tile(spread, 2)
+    from_l_1 = stages.weights[0]
+    weights = stages.temperature * from_l_1 * np.resize(spread, from_l_1.shape[1])
     lines = ["Evidence, in log-odds for one standard deviation beyond a hyperplane; the strongest:"]
     for label, row in zip(clf.classes_, weights, strict=True):
         order = np.argsort(-np.abs(row), kind="stable")[: min(max_items, 5)]
