@@ -70,8 +70,8 @@ def size_and_accuracy(data: Dataset, setting: dict, split: int) -> tuple[int, fl
     train, test = data.split(split)
     kept = at_most(MAX_ROWS, train.y, split)
     setting = dict(setting)
-    if "max_neurons" in setting:  # two for each class and one hyperplane are the least
-        setting["max_neurons"] = max(setting["max_neurons"], 2 * len(np.unique(data.y)) + 2)
+    if "max_neurons" in setting:  # two for each class and one half-space are the least
+        setting["max_neurons"] = max(setting["max_neurons"], 2 * len(np.unique(data.y)) + 1)
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         clf = FFMLPClassifier(**setting, random_state=split).fit(train.X[kept], train.y[kept])

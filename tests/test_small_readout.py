@@ -21,7 +21,7 @@ def some_points(n_points=300, n_features=3, n_classes=3, seed=0):
     wanted = softmax(rng.normal(size=(n_points, n_classes)), axis=1)
     share = rng.random(n_points)
     Z = rng.normal(size=(n_points, n_features))
-    return small_readout._Points(Z, share / share.sum(), wanted, n_points)
+    return small_readout._Points(Z, share / share.sum(), wanted)
 
 
 def one_sided_planes(n_planes, n_features, seed=1):
@@ -194,6 +194,18 @@ def test_it_is_nearly_as_accurate_as_all_hyperplanes():
         X, T, y, t = train_test_split(*data, train_size=0.6, stratify=data[1], random_state=0)
         whole = FFMLPClassifier(design="readout").fit(X, y).score(T, t)
         assert small(50).fit(X, y).score(T, t) > whole - lost
+
+
+@pytest.mark.filterwarnings("error")
+def test_few_distinct_samples_are_told_apart_where_they_can_be():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    y = (X[:, 0] > 0).astype(int)
+    assert small(12).fit(X > 0, y).score(X > 0, y) == 1.0
+    X, y = np.repeat(X[:3], 20, axis=0), np.repeat([0, 1, 1], 20)
+    assert small(12).fit(X, y).score(X, y) == 1.0
+    X, y = np.repeat(X[[0, 20]], 30, axis=0), np.tile([0, 1], 30)  # each of both classes alike
+    np.testing.assert_allclose(small(12).fit(X, y).predict_proba(X), 0.5, atol=1e-6)
 
 
 def test_weights_are_repetitions():

@@ -29,8 +29,9 @@ from ffmlp.readout import Readout
 
 # Samples and points between them. Of more samples, evenly spaced ones are taken.
 N_POINTS = 6000
-# Evenly spaced samples that half-spaces are taken by, and the most neighbours that a sample has.
-_MAX_SAMPLES = 3000
+# Half-spaces are taken by this many of them, evenly spaced.
+_N_POINTS_TO_TAKE_BY = 3000
+# Points on the ways from one sample.
 _MAX_NEIGHBOURS = 100
 N_ROUNDS = 3
 _N_SWEEPS = 3
@@ -42,6 +43,9 @@ _RIDGE = 1e-4
 _RELUCTANCE = 1e-2
 # What is left of a response of unit length below this repeats others.
 _SMALLEST_SQUARE = 1e-3
+# Evidence starts from probabilities no smaller than this: between far samples they may be anything. No
+# point's curvature (at most 1/4) counts as less either: where all is certain, a step knows no measure.
+_SMALLEST_PROBABILITY = 1e-3
 # A half-space with fewer points is not moved by them.
 _FEWEST_POINTS = 5
 # Hyperplanes are moved along this many principal axes at most.
@@ -70,7 +74,6 @@ class _Points:
     Z: Floats
     share: Floats
     wanted: Floats
-    n_samples: int
 
     def loss(self, evidence: Floats) -> float:
         """The log-loss of evidence (n, C)."""
@@ -101,11 +104,12 @@ def fit_small_readout(
         return evidence
 
     points = _points(scores, y[rows], weight[rows], scaling, evidence_of)
-    some = slice(0, points.n_samples, -(-points.n_samples // _MAX_SAMPLES))
+    some = slice(None, None, -(-len(points.Z) // _N_POINTS_TO_TAKE_BY))
     h = points.Z[some] @ standard.weights.T + standard.biases
     kept, sides = taken_half_spaces(h, evidence_of(points.Z[some]), points.share[some], n_neurons)
     few = standard.select(kept).one_sided_by(sides)
-    weights, bias = _fitted(points, _responses(points, few), evidence_of(points.Z))
+    start = np.log(np.maximum(points.wanted, _SMALLEST_PROBABILITY))
+    weights, bias = _fitted(points, _responses(points, few), start)
     for _ in range(N_ROUNDS):
         few = _moved(points, few, weights, bias)
         responses = _responses(points, few)
@@ -132,7 +136,7 @@ def _points(
     wanted[: len(Z)] *= 0.5
     np.add.at(wanted, (which.ravel(), y), 0.5 * weight / mass[which.ravel()])
     share = np.concatenate([mass, mass[start]])
-    return _Points(np.vstack([Z, between]), share / share.sum(), wanted, len(Z))
+    return _Points(np.vstack([Z, between]), share / share.sum(), wanted)
 
 
 def _between_neighbours(Z: Floats) -> tuple[Floats, NDArray[np.intp]]:
@@ -174,8 +178,9 @@ def taken_half_spaces(
     left = varies.copy()
     taken: list[int] = []
     while len(taken) < n_taken and left.any():
-        gain = np.where(left, np.sum(products**2, axis=1) / np.where(left, squares, 1.0), -1.0)
-        best = int(np.argmax(np.round(gain / max(gain.max(), np.finfo(float).tiny), 9)))
+        gain = np.where(left, np.sum(products**2, axis=1) / np.where(left, squares, 1.0), 0.0)
+        relative = np.round(gain / max(gain.max(), np.finfo(np.float64).tiny), 9)
+        best = int(np.argmax(np.where(left, relative, -1.0)))
         taken.append(best)
         axis = responses[:, best] - axes @ (axes.T @ responses[:, best])
         axis /= np.linalg.norm(axis)
@@ -227,7 +232,8 @@ def _regressed(
         return float(share @ (np.logaddexp(z, others) - wanted * z) + 0.5 * ridge @ own**2)
 
     p = expit(F @ own - others)
-    gram = (F * (share * p * (1.0 - p))[:, None]).T @ F + np.diag(ridge)
+    curvature = np.maximum(p * (1.0 - p), _SMALLEST_PROBABILITY)
+    gram = (F * (share * curvature)[:, None]).T @ F + np.diag(ridge)
     return _improved(own, np.linalg.solve(gram, F.T @ (share * (wanted - p)) - ridge * own), loss)
 
 
@@ -272,7 +278,7 @@ def _step(
 ) -> Floats:
     """The weighted least squares step of a neuron with weights ``own`` (C,), from the points inside."""
     p, share = softmax(evidence, axis=1), points.share[inside]
-    spread = p @ own**2 - (p @ own) ** 2
+    spread = np.maximum(p @ own**2 - (p @ own) ** 2, _SMALLEST_PROBABILITY * np.ptp(own) ** 2)
     gram = (places * (share * spread)[:, None]).T @ places
     gram += np.eye(len(gram)) * (_RELUCTANCE * np.trace(gram) / len(gram) + 1e-12)
     step: Floats = np.linalg.solve(gram, places.T @ (share * ((points.wanted[inside] - p) @ own)))
