@@ -91,7 +91,7 @@ def draw(points: list[tuple], path: Path) -> None:
     ax.set(xscale="log", xlabel="neurons in l_1, l_2 and l_out", ylabel="mean test accuracy in %")
     ax.set_title("What size does to accuracy in each design")
     ax.grid(alpha=0.3)
-    ax.legend(title="design", frameon=False)
+    ax.legend(title="design", frameon=False, loc="lower right")
     figure.savefig(path, dpi=130)
 
 
