@@ -70,8 +70,8 @@ def size_and_accuracy(data: Dataset, setting: dict, split: int) -> tuple[int, fl
     train, test = data.split(split)
     kept = at_most(MAX_ROWS, train.y, split)
     setting = dict(setting)
-    if "max_neurons" in setting:  # two for each class and one hyperplane are the least
-        setting["max_neurons"] = max(setting["max_neurons"], 2 * len(np.unique(data.y)) + 2)
+    if "max_neurons" in setting:  # two for each class and one half-space are the least
+        setting["max_neurons"] = max(setting["max_neurons"], 2 * len(np.unique(data.y)) + 1)
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         clf = FFMLPClassifier(**setting, random_state=split).fit(train.X[kept], train.y[kept])
@@ -91,7 +91,7 @@ def draw(points: list[tuple], path: Path) -> None:
     ax.set(xscale="log", xlabel="neurons in l_1, l_2 and l_out", ylabel="mean test accuracy in %")
     ax.set_title("What size does to accuracy in each design")
     ax.grid(alpha=0.3)
-    ax.legend(title="design", frameon=False)
+    ax.legend(title="design", frameon=False, loc="lower right")
     figure.savefig(path, dpi=130)
 
 

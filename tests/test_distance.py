@@ -239,6 +239,7 @@ def test_where_no_other_class_can_be_reached_the_distance_is_infinite():
 DESIGNS = {
     "readout": FFMLPClassifier(design="readout", gaussianise=False),
     "readout, gaussianised": FFMLPClassifier(design="readout", gaussianise=True),
+    "small readout": FFMLPClassifier(design="readout", max_neurons=40),
     "blob": FFMLPClassifier(2, design="blob", gaussianise=False, random_state=0),
     "blob, gaussianised": FFMLPClassifier(2, design="blob", gaussianise=True, random_state=0),
     "region, gaussianised": FFMLPClassifier(

@@ -106,7 +106,7 @@ def test_pruning_takes_the_most_telling_hyperplane_first():
     y = (np.abs(X[:, 2] - 0.3) > 0.8).astype(int)  # a bend of one hyperplane tells the classes
     planes = random_planes(30, 4)
     planes.weights[17], planes.biases[17] = [0, 0, 1, 0], -0.3
-    path = prune_readout(planes, X, y, np.ones(300), 2, max_hyperplanes=1, error_threshold=None)
+    path = prune_readout(planes, X, y, np.ones(300), 2, error_threshold=0.2)
     assert path.kept.tolist() == [17]
     assert len(path.deleted) == 29
 
@@ -115,14 +115,13 @@ def test_pruning_path_agrees_with_least_squares_on_what_was_taken():
     X, y = overlapping(200)
     planes = random_planes(15, 3)
     h = planes.log_odds(X)
-    taken, scores, rates = readout_pruning._path(h, y, np.ones(200), 3, 4, None)
+    taken, rates = readout_pruning._path(h, y, np.ones(200), 3, 0.0)
+    assert sorted(taken) == list(range(15))
     for n_taken in (1, 2, 4):
         some = h[:, taken[:n_taken]]
         F = np.column_stack([np.abs(some), some, np.ones(200)])
         hat = F @ np.linalg.pinv(F)
         residual = np.eye(3)[y] - hat @ np.eye(3)[y]
-        expected = np.sum(residual**2) / (1 - (1 + 4 * n_taken) / 200) ** 2
-        assert scores[n_taken - 1] == pytest.approx(expected)
         left_out = residual / (1 - np.diag(hat))[:, None]
         wrong = (np.eye(3)[y] - left_out).argmax(axis=1) != y
         assert rates[n_taken - 1] == pytest.approx(np.mean(wrong))
@@ -139,11 +138,3 @@ def test_an_error_threshold_keeps_as_few_as_reach_it_or_all():
     never = FFMLPClassifier(design="readout", error_threshold=1e-9).fit(X, y)
     assert len(never.hyperplanes_) == len(full.hyperplanes_)
     assert never.pruning_path_.initial_error_rate == full.pruning_path_.initial_error_rate
-
-
-@pytest.mark.parametrize("max_neurons", [10, 11, 20, 50])
-def test_no_more_neurons_than_asked_for(max_neurons):
-    X, y = four_moons(600)
-    clf = FFMLPClassifier(max_neurons=max_neurons).fit(X, y)
-    assert sum(clf.network_.layer_sizes[1:]) <= max_neurons
-    assert clf.pruning_path_.kept.max() < 1000

@@ -27,9 +27,10 @@ from ffmlp.network import Network
 from ffmlp.optimal_pruning import prune_optimally
 from ffmlp.progress import Progress
 from ffmlp.pruning import PruningPath, prune
-from ffmlp.readout import best_temperature, fit_readout
+from ffmlp.readout import Readout, best_temperature, fit_readout
 from ffmlp.readout_pruning import prune_readout
 from ffmlp.regions import Regions, find_regions, sign_codes, tabulate
+from ffmlp.small_readout import fit_small_readout
 from ffmlp.stages import ACTIVATIONS, BlobStages, ReadoutStages, RegionStages, Stages
 
 # Small blobs in all, for up to `_ROWS_OF_SMALL_DATA` samples. Beyond, they grow with the cube root of n,
@@ -91,11 +92,9 @@ class Plan:
     penalty: float = 1000.0
     max_neurons: int | None = None
 
-    def max_hyperplanes(self, n_classes: int) -> int | None:
-        """How many hyperplanes the readout design may keep: two neurons each, beside two per class."""
-        if self.max_neurons is None:
-            return None
-        return max(1, (self.max_neurons - 2 * n_classes) // 2)
+    def max_half_spaces(self, n_classes: int) -> float:
+        """How many neurons l_1 of the readout design may have, beside two for each class."""
+        return np.inf if self.max_neurons is None else self.max_neurons - 2 * n_classes
 
 
 @dataclass(frozen=True, eq=False)
@@ -252,7 +251,7 @@ def _blob_design(
         stages = BlobStages(pairs.reshape(-1, 2), left, owners, len(samples.labels), 1.0)
         progress.say(f"{len(left)} blobs after pruning")
     with progress.step("classes"):
-        l_1 = ACTIVATIONS[stages.activations[0]](planes.both_sides(samples.X))
+        l_1 = ACTIVATIONS[stages.activations[0]](planes.sides(planes.log_odds(samples.X)))
         evidence = l_1 @ stages.weights[0].T
         temperature = best_temperature(evidence, owners, samples.y, samples.importance)
     return _Upper(planes, path, None, replace(stages, temperature=temperature))
@@ -265,24 +264,43 @@ def _readout_design(
     n_classes = len(samples.labels)
     data = samples.X, samples.y, samples.importance, n_classes
     path = None
-    if plan.error_threshold is not None or plan.max_neurons is not None:
+    if plan.error_threshold is not None:
         with progress.step("boundaries"):
-            path = prune_readout(
-                planes,
-                *data,
-                max_hyperplanes=plan.max_hyperplanes(n_classes),
-                error_threshold=plan.error_threshold,
-            )
+            path = prune_readout(planes, *data, plan.error_threshold)
             planes = planes.select(path.kept)
             progress.say(f"{len(planes)} hyperplanes left")
     with progress.step("regions"):
         readout = fit_readout(planes, *data)
         progress.say(f"ridge {readout.ridge:.2g}, leave-one-out error {readout.error_rate:.2%}")
-    with progress.step("classes"):
-        stages = ReadoutStages(readout.even, readout.odd, readout.bias, readout.temperature)
     if path is None or not len(path.deleted):
         path = PruningPath(np.zeros(0, np.intp), np.zeros(0), readout.error_rate, np.arange(len(planes)))
+    n_allowed = plan.max_half_spaces(n_classes)
+    if 2 * len(planes) > n_allowed:
+        return _small_readout_design(samples, planes, readout, path, int(n_allowed), progress)
+    with progress.step("classes"):
+        stages = ReadoutStages(readout.even, readout.odd, readout.bias, readout.temperature)
     return _Upper(planes, path, None, stages)
+
+
+def _small_readout_design(
+    samples: Samples,
+    planes: Hyperplanes,
+    readout: Readout,
+    path: PruningPath,
+    n_neurons: int,
+    progress: Progress,
+) -> _Upper:
+    """Few half-spaces that do what the readout of all hyperplanes does."""
+    with progress.step("regions"):
+        small = fit_small_readout(planes, readout, samples.X, samples.y, samples.importance, n_neurons)
+        progress.say(f"{len(small.kept)} half-spaces, training error {small.error_rate:.2%}")
+    with progress.step("classes"):
+        half = 0.5 * small.weights
+        stages = ReadoutStages(half, half, small.bias, 1.0, one_sided=True)
+    kept = path.kept[small.kept]
+    deleted = np.concatenate([path.deleted, np.setdiff1d(path.kept, kept)])
+    path = PruningPath(deleted, np.full(len(deleted), small.error_rate), np.nan, kept)
+    return _Upper(small.hyperplanes, path, None, stages)
 
 
 DESIGNS: dict[str, Callable[[Samples, Plan, Blobs, Hyperplanes, Progress], _Upper]] = {

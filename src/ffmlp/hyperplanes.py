@@ -51,12 +51,16 @@ class Hyperplanes:
         `NO_BLOB` where the hyperplane is a threshold of one feature.
     gaussianisation : Gaussianisation or None
         The map of the features that comes first: x stands for the scores of a sample then.
+    one_sided : bool
+        Whether layer l_1 has a neuron for the positive side of each hyperplane only. Such hyperplanes
+        have been moved from where their blobs put them: a response is no log-odds.
     """
 
     weights: NDArray[np.float64]
     biases: NDArray[np.float64]
     pairs: NDArray[np.intp]
     gaussianisation: Gaussianisation | None = None
+    one_sided: bool = False
 
     def __len__(self) -> int:
         return len(self.biases)
@@ -76,6 +80,21 @@ class Hyperplanes:
             pairs=np.concatenate([self.pairs, other.pairs]),
         )
 
+    def one_sided_by(self, sides: NDArray[np.intp]) -> Hyperplanes:
+        """The given side, 1 or -1, of each hyperplane as its positive one, and no other."""
+        return replace(
+            self,
+            weights=self.weights * sides[:, None],
+            biases=self.biases * sides,
+            pairs=np.where(sides[:, None] > 0, self.pairs, self.pairs[:, ::-1]),
+            one_sided=True,
+        )
+
+    def scaled(self, scaling: Scaling) -> Hyperplanes:
+        """The same hyperplanes for features as they are after ``scaling``."""
+        weights = self.weights * scaling.scale
+        return replace(self, weights=weights, biases=self.biases + self.weights @ scaling.mean)
+
     def unscaled(self, scaling: Scaling) -> Hyperplanes:
         """The same hyperplanes for features as they were before ``scaling``."""
         weights = self.weights / scaling.scale
@@ -90,6 +109,10 @@ class Hyperplanes:
         if self.gaussianisation is None:
             return feature, float(score)
         return feature, self.gaussianisation.value_of(feature, score)
+
+    def is_log_odds(self, hyperplane: int) -> bool:
+        """Whether a response is the log-odds of two blobs."""
+        return bool(self.pairs[hyperplane, 0] != NO_BLOB) and not self.one_sided
 
     def checked(self, X: ArrayLike) -> NDArray[np.floating]:
         """Samples as an array of the right number of features, or a ValueError."""
@@ -138,13 +161,12 @@ class Hyperplanes:
         return h
 
     def responses(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Layer l_1 of shape (n, 2L): neurons l and L + l are the two sides of hyperplane l."""
-        return np.maximum(self.both_sides(X), 0.0)
+        """Layer l_1 of shape (n, D_1): neurons l and L + l are the two sides of hyperplane l."""
+        return np.maximum(self.sides(self.log_odds(X)), 0.0)
 
-    def both_sides(self, X: ArrayLike) -> NDArray[np.float64]:
-        """What the neurons of l_1 take in, shape (n, 2L): h, then -h."""
-        h = self.log_odds(X)
-        return np.hstack([h, -h])
+    def sides(self, h: NDArray[np.float64]) -> NDArray[np.float64]:
+        """What the neurons of l_1 take in, shape (n, D_1): h, then -h unless there is one side only."""
+        return h if self.one_sided else np.hstack([h, -h])
 
 
 def pairs_of_different_classes(blobs: Blobs) -> NDArray[np.intp]:

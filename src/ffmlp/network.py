@@ -51,8 +51,9 @@ class Network:
     @property
     def layer_sizes(self) -> tuple[int, int, int, int]:
         """Neurons in each layer: (D_in, D_1, D_2, D_out)."""
-        n_hyperplanes, n_features = self.hyperplanes.weights.shape
-        return n_features, 2 * n_hyperplanes, len(self.stages.neuron_classes), len(self.labels)
+        n_features = self.hyperplanes.weights.shape[1]
+        n_half_spaces = len(self.hyperplanes) * (1 if self.hyperplanes.one_sided else 2)
+        return n_features, n_half_spaces, len(self.stages.neuron_classes), len(self.labels)
 
     @property
     def kinds(self) -> tuple[str, str, str, str]:
@@ -67,14 +68,12 @@ class Network:
     @property
     def weights(self) -> tuple[Floats, Floats, Floats]:
         """Weight matrices of the three stages, each of shape (neurons of the layer, inputs)."""
-        normals = self.hyperplanes.weights
-        return np.vstack([normals, -normals]), *self.stages.weights
+        return self.hyperplanes.sides(self.hyperplanes.weights.T).T, *self.stages.weights
 
     @property
     def biases(self) -> tuple[Floats, Floats, Floats]:
         """Bias vectors of the three stages."""
-        offsets = self.hyperplanes.biases
-        return np.concatenate([offsets, -offsets]), *self.stages.biases
+        return self.hyperplanes.sides(self.hyperplanes.biases[None])[0], *self.stages.biases
 
     def responses(self, X: ArrayLike) -> tuple[Floats, Floats, Floats]:
         """The output of every layer: l_1 (n, D_1), l_2 (n, D_2) and l_out (n, D_out).
@@ -132,7 +131,7 @@ class Network:
         for rows, block in self.hyperplanes.blocks(samples):
             h, n = _padded(block), len(block)
             with np.errstate(over="ignore", invalid="ignore"):
-                l_1 = first(np.hstack([h, -h]))
+                l_1 = first(self.hyperplanes.sides(h))
                 if not isinstance(self.stages, RegionStages):
                     l_1 = np.fmin(l_1, _LARGEST)
                 l_2 = second(l_1 @ w_2.T + b_2)
@@ -192,10 +191,12 @@ class Network:
         threshold = self.hyperplanes.threshold(hyperplane)
         if threshold is not None:
             feature, value = threshold
+            negative ^= self.hyperplanes.weights[hyperplane, feature] < 0
             return f"{self.feature_names[feature]} {'below' if negative else 'above'} {value:.4g}"
         near, far = self.hyperplanes.pairs[hyperplane][:: -1 if negative else 1]
         near_class, far_class = self.labels[self.blob_classes[[near, far]]]
-        return f"blob {near} ({near_class}) over blob {far} ({far_class})"
+        about = "about " if self.hyperplanes.one_sided else ""
+        return f"{about}blob {near} ({near_class}) over blob {far} ({far_class})"
 
 
 def _padded(h: Floats) -> Floats:

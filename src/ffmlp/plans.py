@@ -5,6 +5,8 @@ from __future__ import annotations
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ffmlp.designs import Plan, Samples
 from ffmlp.hyperplanes import DISCRIMINANTS
 from ffmlp.selection import MAX_SAMPLES_OF_FOLDS
@@ -56,7 +58,7 @@ def _designs(classifier: FFMLPClassifier, samples: Samples) -> tuple[str, ...]:
     # it is tried only where nothing is held back but a fold.
     few_samples = samples.weight.sum() <= MAX_SAMPLES_OF_FOLDS
     few_features = samples.X.shape[1] <= _MAX_FEATURES_OF_MIXTURES
-    if few_samples and few_features and classifier.max_neurons is None:
+    if few_samples and few_features and _fitting_components(classifier, samples):
         return ("readout", "blob")
     return ("readout",)
 
@@ -70,4 +72,17 @@ def _gaussianise(classifier: FFMLPClassifier, design: str) -> tuple[bool, ...]:
 def _components(classifier: FFMLPClassifier, samples: Samples, design: str) -> tuple[int | None, ...]:
     if design == "readout" or samples.members is not None:
         return (None,)
-    return _NUMBERS_OF_COMPONENTS[:2] if classifier.design == AUTO else _NUMBERS_OF_COMPONENTS
+    if classifier.design == AUTO:
+        return _fitting_components(classifier, samples)
+    return _NUMBERS_OF_COMPONENTS
+
+
+def _fitting_components(classifier: FFMLPClassifier, samples: Samples) -> tuple[int, ...]:
+    """Numbers of blobs per class that make a blob design of no more neurons than allowed."""
+    n_classes = len(samples.labels)
+    limit = np.inf if classifier.max_neurons is None else classifier.max_neurons
+    sizes = {
+        each: each**2 * n_classes * (n_classes - 1) + (each + 1) * n_classes
+        for each in _NUMBERS_OF_COMPONENTS[:2]
+    }
+    return tuple(each for each, n_neurons in sizes.items() if n_neurons <= limit)

@@ -39,7 +39,8 @@ class PruningPath:
     deleted : ndarray of shape (n_deleted,)
         Hyperplanes in the order of their deletion, numbered as before pruning.
     error_rates : ndarray of shape (n_deleted,)
-        Training error rate after each deletion; leave-one-out error rate in the readout design.
+        Training error rate after each deletion; leave-one-out error rate where ``error_threshold``
+        prunes the readout design.
     initial_error_rate : float
         The same with all hyperplanes; NaN where the readout design took some of them only.
     kept : ndarray of shape (L,)

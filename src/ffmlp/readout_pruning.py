@@ -1,4 +1,4 @@
-"""A small readout: the hyperplanes that explain the classes best, taken one by one.
+"""A pruned readout: the hyperplanes that explain the classes best, taken one by one.
 
 A hyperplane brings its bend ``|h|`` and its ``h`` into the least squares. The one that lowers the
 squared error most is taken next; what it explains is removed from the classes and from all other
@@ -22,8 +22,6 @@ MAX_TAKEN = 150
 # Squared length per sample below which what is left of a regressor of unit variance is rounding.
 _SMALLEST_VARIANCE = 1e-4
 _LARGEST_LEVERAGE = 0.999
-# What a hyperplane counts as: two weights, and as much for having been searched for among many.
-_PARAMETERS_OF_EACH = 4.0
 
 
 def prune_readout(
@@ -32,51 +30,34 @@ def prune_readout(
     y: NDArray[np.intp],
     weight: Floats,
     n_classes: int,
-    *,
-    max_hyperplanes: int | None,
-    error_threshold: float | None,
+    error_threshold: float,
 ) -> PruningPath:
     """Keep the fewest hyperplanes, in the order they are taken, whose LOO error rate is below a limit.
 
-    Without a threshold, as many as give the least generalised cross-validation error. Never more than
-    ``max_hyperplanes``. Takes O(n·L) time for each hyperplane that is taken. The path has the others
-    deleted all at once, so that every deletion has the final error rate; that of all hyperplanes is not
-    known.
+    Takes O(n·L) time for each hyperplane that is taken. The path has the others deleted all at once, so
+    that every deletion has the final error rate; that of all hyperplanes is not known.
     """
     rows = slice(None, None, -(-len(X) // MAX_SAMPLES))
-    limit = min(len(planes), MAX_TAKEN if max_hyperplanes is None else max_hyperplanes)
-    taken, scores, rates = _path(
-        planes.log_odds(X[rows]), y[rows], weight[rows], n_classes, limit, error_threshold
-    )
-    if error_threshold is None:
-        n_taken = int(np.argmin(scores)) + 1
-    elif rates[-1] < error_threshold or max_hyperplanes is not None:
-        n_taken = len(taken)
-    else:
+    taken, rates = _path(planes.log_odds(X[rows]), y[rows], weight[rows], n_classes, error_threshold)
+    if rates[-1] >= error_threshold:
         return PruningPath(np.zeros(0, np.intp), np.zeros(0), np.nan, np.arange(len(planes)))
-    kept = np.sort(taken[:n_taken])
+    kept = np.sort(taken)
     deleted = np.setdiff1d(np.arange(len(planes)), kept)
-    rate = rates[n_taken - 1]
-    return PruningPath(deleted, np.full(len(deleted), rate), np.nan, kept)
+    return PruningPath(deleted, np.full(len(deleted), rates[-1]), np.nan, kept)
 
 
 def _path(
-    h: Floats,
-    y: NDArray[np.intp],
-    weight: Floats,
-    n_classes: int,
-    limit: int,
-    error_threshold: float | None,
-) -> tuple[NDArray[np.intp], list[float], list[float]]:
-    """Hyperplanes in the order they are taken; generalised CV error and LOO error rate after each."""
+    h: Floats, y: NDArray[np.intp], weight: Floats, n_classes: int, error_threshold: float
+) -> tuple[NDArray[np.intp], list[float]]:
+    """Hyperplanes in the order they are taken; the leave-one-out error rate after each."""
     root = np.sqrt(weight / weight.mean())[:, None]
     targets = np.eye(n_classes)[y]
     residual = root * (targets - weight @ targets / weight.sum())
     bends, lines = (_standardised(columns, weight, root) for columns in (np.abs(h), h))
     leverage = np.full(len(y), 1.0 / weight.sum())
     taken: list[int] = []
-    scores, rates = [], []
-    while len(taken) < limit:
+    rates: list[float] = []
+    while len(taken) < min(h.shape[1], MAX_TAKEN) and (not rates or rates[-1] >= error_threshold):
         gain = _gains(bends, lines, residual)
         gain[taken] = -1.0
         best = int(np.argmax(np.round(gain / gain.max(), 9))) if gain.max() > 0 else int(np.argmax(gain))
@@ -88,12 +69,8 @@ def _path(
         leverage += np.sum((axes / root) ** 2, axis=1) * (len(y) / weight.sum())
         left_out = residual / root / (1.0 - np.minimum(leverage, _LARGEST_LEVERAGE))[:, None]
         wrong = (targets - left_out).argmax(axis=1) != y
-        freedom = max(1.0 - (1.0 + _PARAMETERS_OF_EACH * len(taken)) / weight.sum(), 1e-3)
-        scores.append(float(np.sum(residual**2)) / freedom**2)
         rates.append(float(weight @ wrong / weight.sum()))
-        if error_threshold is not None and rates[-1] < error_threshold:
-            break
-    return np.array(taken), scores, rates
+    return np.array(taken), rates
 
 
 def _standardised(columns: Floats, weight: Floats, root: Floats) -> Floats:

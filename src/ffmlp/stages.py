@@ -159,12 +159,15 @@ class ReadoutStages:
         Evidence for each class where every l_1 neuron is silent.
     temperature : float
         The weight of stage 3, from the evidence of a class to the class.
+    one_sided : bool
+        Whether l_1 has no neurons of -h. Then even and odd are equal.
     """
 
     even: Floats
     odd: Floats
     bias: Floats
     temperature: float
+    one_sided: bool = False
 
     activations = ("relu", "identity", "softmax")
     neurons = "evidence"
@@ -176,13 +179,14 @@ class ReadoutStages:
 
     @property
     def readout(self) -> Floats:
-        """The weights of stage 2, shape (C, 2L)."""
+        """The weights from h and -h to the evidence, shape (C, 2L)."""
         return np.hstack([(self.even + self.odd).T, (self.even - self.odd).T])
 
     @property
     def weights(self) -> tuple[Floats, Floats]:
         """The readout; the temperature on the diagonal."""
-        return self.readout, self.temperature * np.eye(len(self.bias))
+        there = self.readout[:, : len(self.even)] if self.one_sided else self.readout
+        return there, self.temperature * np.eye(len(self.bias))
 
     @property
     def biases(self) -> tuple[Floats, Floats]:

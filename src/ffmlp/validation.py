@@ -110,11 +110,11 @@ def components_of_each(n_components: int | Mapping[Any, int], labels: NDArray) -
 
 def check_size(max_neurons: int | None, n_classes: int) -> None:
     """Raise a ValueError if a network of so few neurons cannot tell the classes apart."""
-    smallest = 2 * n_classes + 2
+    smallest = 2 * n_classes + 1
     if max_neurons is not None and max_neurons < smallest:
         raise ValueError(
             f"max_neurons must be at least {smallest} for {n_classes} classes (two neurons for each and "
-            f"one hyperplane), got {max_neurons}."
+            f"one half-space), got {max_neurons}."
         )
 
 

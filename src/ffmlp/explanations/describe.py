@@ -10,7 +10,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from ffmlp.blobs import Floats
 from ffmlp.explanations.margins import feature_spreads, response_spreads
-from ffmlp.hyperplanes import NO_BLOB
 from ffmlp.stages import BlobStages, ReadoutStages, RegionStages
 
 if TYPE_CHECKING:
@@ -63,15 +62,18 @@ def hyperplane_meaning(clf: FFMLPClassifier, hyperplane: int) -> str:
 
 def _meaning(clf: FFMLPClassifier, hyperplane: int, shares: Floats) -> str:
     network = clf.network_
+    threshold = clf.hyperplanes_.threshold(hyperplane)
+    if threshold is not None:
+        feature, value = threshold
+        return f"is where {network.feature_names[feature]} reaches {value:.4g}"
     first, second = clf.hyperplanes_.pairs[hyperplane]
-    if first == NO_BLOB:
-        return f"is where {network.half_space(hyperplane).replace(' above ', ' reaches ')}"
     near, far = network.labels[network.blob_classes[[first, second]]]
     order = np.argsort(-shares, kind="stable")[:_MAX_FEATURES]
     features = ", ".join(
         f"{network.feature_names[j]} {shares[j]:.0%}" for j in order if shares[j] >= _SMALLEST_SHARE
     )
-    what = f"separates blob {first} of {near} from blob {second} of {far}"
+    roughly = "roughly " if clf.hyperplanes_.one_sided else ""
+    what = f"{roughly}separates blob {first} of {near} from blob {second} of {far}"
     return f"{what}; mostly {features}" if features else what
 
 
@@ -205,7 +207,8 @@ def _readout_lines(clf: FFMLPClassifier, max_items: int) -> list[str]:
     stages = clf.network_.stages
     assert isinstance(stages, ReadoutStages)
     spread = response_spreads(clf.blobs_, clf.hyperplanes_)
-    weights = stages.temperature * stages.readout * np.tile(spread, 2)
+    from_l_1 = stages.weights[0]
+    weights = stages.temperature * from_l_1 * np.resize(spread, from_l_1.shape[1])
     lines = ["Evidence, in log-odds for one standard deviation beyond a hyperplane; the strongest:"]
     for label, row in zip(clf.classes_, weights, strict=True):
         order = np.argsort(-np.abs(row), kind="stable")[: min(max_items, 5)]

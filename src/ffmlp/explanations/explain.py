@@ -16,7 +16,6 @@ from ffmlp.designs import class_probabilities, most_probable_classes
 from ffmlp.explanations.evidence import class_scores, contributions, score_slopes
 from ffmlp.explanations.explanation import Counterfactual, Driver, Explanation, Margin, Place
 from ffmlp.explanations.margins import crossings, nearest_blobs, response_spreads, units
-from ffmlp.hyperplanes import NO_BLOB
 from ffmlp.network import Network
 from ffmlp.regions import Regions, find_regions, sign_codes
 from ffmlp.robust.distance import Robustness
@@ -149,7 +148,7 @@ class Explanations:
             side=self.network.half_space(int(hyperplane) + (0 if response > 0 else len(planes))),
             response=float(abs(response)),
             deviations=float(abs(self.deviations[number, hyperplane])),
-            is_log_odds=bool(planes.pairs[hyperplane, 0] != NO_BLOB),
+            is_log_odds=planes.is_log_odds(hyperplane),
             contribution=float(self.contributions[number, hyperplane]),
             drivers=self._drivers(number, sign * parts[hyperplane]),
         )

@@ -166,7 +166,9 @@ def _network_output(graph: Graph, h: str, network: Network) -> str:
     """What `Network.forward` gives, from the responses h."""
     first, second, third = network.activations
     (w_2, w_3), (b_2, b_3) = network.stages.weights, network.stages.biases
-    if first == "relu":
+    if network.hyperplanes.one_sided:
+        l_2 = graph.apply("Gemm", _ACTIVATIONS[first](graph, h), w_2, b_2, transB=1)
+    elif first == "relu":
         l_2 = _bends(graph, h, w_2, b_2)
     else:
         l_1 = _ACTIVATIONS[first](graph, graph.apply("Concat", h, graph.apply("Neg", h), axis=1))

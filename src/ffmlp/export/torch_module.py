@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from ffmlp.gaussianise import Gaussianisation
+from ffmlp.hyperplanes import Hyperplanes
 from ffmlp.network import Network
 from ffmlp.stages import TrainedStages
 
@@ -43,17 +44,18 @@ class Gaussianise(nn.Module):
 
 
 class HalfSpaces(nn.Module):
-    """Layer l_1 before its activation: the L hyperplanes, then their opposites."""
+    """Layer l_1 before its activation: the L hyperplanes, then their opposites if there are any."""
 
-    def __init__(self, weights: NDArray, biases: NDArray, dtype: torch.dtype) -> None:
+    def __init__(self, planes: Hyperplanes, dtype: torch.dtype) -> None:
         super().__init__()
-        self.weight = nn.Parameter(torch.tensor(weights, dtype=dtype))
-        self.bias = nn.Parameter(torch.tensor(biases, dtype=dtype))
+        self.weight = nn.Parameter(torch.tensor(planes.weights, dtype=dtype))
+        self.bias = nn.Parameter(torch.tensor(planes.biases, dtype=dtype))
+        self.one_sided = planes.one_sided
 
     def forward(self, x: Tensor) -> Tensor:
-        """The responses h, then -h, shape (n, 2L)."""
+        """The responses h, then -h, shape (n, D_1)."""
         h = nn.functional.linear(x, self.weight, self.bias)
-        return torch.cat([h, -h], dim=1)
+        return h if self.one_sided else torch.cat([h, -h], dim=1)
 
 
 _ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {
@@ -78,7 +80,7 @@ def to_torch(network: Network, dtype: torch.dtype | None = None) -> nn.Sequentia
         module.add_module("gaussianise", Gaussianise(planes.gaussianisation, dtype))
     _, _, neurons, classes = network.kinds
     layers = {
-        "half_spaces": HalfSpaces(planes.weights, planes.biases, dtype),
+        "half_spaces": HalfSpaces(planes, dtype),
         neurons: _linear(stages.weights[0], stages.biases[0], dtype),
         classes: _linear(stages.weights[1], stages.biases[1], dtype),
     }

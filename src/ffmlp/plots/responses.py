@@ -61,8 +61,8 @@ class ResponsesDisplay(FigureDisplay):
     ) -> ResponsesDisplay:
         """Draw the responses of layer 1 (l_1), 2 (l_2) or 3 (l_out) over the range of X.
 
-        Neuron l of l_1 has its opposite L + l below it. ``neurons`` restricts the panels, which is wise
-        for large layers; ``samples`` outlines X in them.
+        Neuron l of l_1 has its opposite L + l below it, if there is one. ``neurons`` restricts the
+        panels, which is wise for large layers; ``samples`` outlines X in them.
         """
         if layer not in (1, 2, 3):
             raise ValueError(f"layer must be 1, 2 or 3, got {layer!r}.")
@@ -74,12 +74,13 @@ class ResponsesDisplay(FigureDisplay):
         response = network.responses(view.grid(grid_resolution))[layer - 1][:, chosen]
         opposite, place = np.zeros(len(chosen), np.intp), np.arange(len(chosen))
         if layer == 1:
-            opposite, hyperplane = np.divmod(chosen, size // 2)
+            opposite, hyperplane = np.divmod(chosen, len(network.hyperplanes))
             place = np.unique(hyperplane, return_inverse=True)[1]
         n_blocks = -(-(place.max() + 1) // _MAX_COLUMNS)
         n_columns = -(-(place.max() + 1) // n_blocks)  # blocks of equal length, as far as possible
         block, column = np.divmod(place, n_columns)
-        cells = np.column_stack([(2 if layer == 1 else 1) * block + opposite, column])
+        rows_of_each = 2 if layer == 1 and not network.hyperplanes.one_sided else 1
+        cells = np.column_stack([rows_of_each * block + opposite, column])
         if title is None:
             title = f"Responses of layer {SYMBOLS[layer]} ({network.kinds[layer]})"
         maps = response.T.reshape(len(chosen), grid_resolution, grid_resolution)
