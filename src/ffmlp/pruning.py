@@ -130,7 +130,7 @@ class _Partition:
             # Of two regions that clash at least one is not of the common class.
             asks = self._own != self._common
         added = np.zeros(len(hyperplanes))
-        if not asks.any():
+        if len(hyperplanes) == 0 or not asks.any():
             return added
         step = _at_once(int(np.count_nonzero(asks)))
         for first in range(0, len(hyperplanes), step):
@@ -244,6 +244,9 @@ def _cheapest(partition: _Partition, left: NDArray[np.intp], prices: NDArray[np.
     Raises ``prices`` (L,), lower bounds of those errors, in place; the winner's is exact afterwards.
     """
     at_once = _at_once(len(partition))
+    if at_once >= len(left):
+        prices[left] = partition.added_errors(left)
+        return int(left[np.argmin(prices[left])])
     unpriced = left
     while True:
         cheapest = left[np.argmin(prices[left])]

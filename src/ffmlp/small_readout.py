@@ -6,9 +6,9 @@ them. Half-spaces are taken one by one, the one that explains most of the eviden
 An l_1 neuron is one side of a hyperplane: opposite neurons would only add ``h``, and all h lie in the
 few dimensions of affine functions.
 
-Then each half-space is moved to where it serves best. As long as no point changes sides, the evidence
-is linear in a neuron's normal and offset, so the best ones solve a logistic regression, of which one
-weighted least squares step is done. The same steps fit the weights from l_1 to each class in turn.
+Then each half-space is moved, once, to where it serves better. As long as no point changes sides, the
+evidence is linear in a neuron's normal and offset, so the best ones solve a logistic regression, of which
+one weighted least squares step is done. The same steps fit the weights from l_1 to each class in turn.
 """
 
 from __future__ import annotations
@@ -33,7 +33,6 @@ N_POINTS = 6000
 _N_POINTS_TO_TAKE_BY = 3000
 # Points on the ways from one sample.
 _MAX_NEIGHBOURS = 100
-N_ROUNDS = 3
 _N_SWEEPS = 3
 # Parts of a least squares step that are tried until one helps.
 _STEPS = (1.0, 0.5, 0.25, 0.125)
@@ -110,10 +109,9 @@ def fit_small_readout(
     few = standard.select(kept).one_sided_by(sides)
     start = np.log(np.maximum(points.wanted, _SMALLEST_PROBABILITY))
     weights, bias = _fitted(points, _responses(points, few), start)
-    for _ in range(N_ROUNDS):
-        few = _moved(points, few, weights, bias)
-        responses = _responses(points, few)
-        weights, bias = _fitted(points, responses, responses @ weights + bias)
+    few = _moved(points, few, weights, bias)
+    responses = _responses(points, few)
+    weights, bias = _fitted(points, responses, responses @ weights + bias)
     few = few.unscaled(scaling)
     l_1 = np.maximum(few.log_odds(X), 0.0)
     wrong = (l_1 @ weights + bias).argmax(axis=1) != y
