@@ -44,6 +44,7 @@ MODELS = {
     "region, 2 blobs": ["--design", "region", "--n-components", "2"],
     "blob, 2 blobs": ["--design", "blob", "--n-components", "2"],
     "readout, 2 blobs": ["--design", "readout", "--n-components", "2"],
+    "readout, 50 neurons": ["--max-neurons", "50"],
     "readout (default)": [],
 }
 
@@ -85,7 +86,7 @@ def main() -> None:
         subprocess.run([sys.executable, "-c", WRITE, name, *sizes], check=True)
         data = str(folder / "new.csv")
         print(f"{options.rows} rows × {N_COLUMNS} columns, {os.cpu_count()} processors\n")
-        print("| | hyperplanes | work, s | of pandas | whole, s | processor, s | memory, MB |")
+        print("| | half-spaces | work, s | of pandas | whole, s | processor, s | memory, MB |")
         print("|---|---|---|---|---|---|---|")
         alone = measured(["-c", READ, data], options.repeats)
         print(line("pandas.read_csv alone", "", alone, alone))
@@ -105,16 +106,16 @@ def main() -> None:
             made = subprocess.run(
                 [sys.executable, *ffmlp, *fit, *choices], check=True, capture_output=True, text=True
             )
-            planes = str(json.loads(made.stdout)["layers"][1] // 2)
+            half_spaces = str(json.loads(made.stdout)["layers"][1])
             for proba in ([], ["--proba"]):
                 predict = ["predict", path, data, "-o", str(folder / "out.csv"), "--force", "--json"]
                 run = measured([*ffmlp, *predict, *proba], options.repeats)
-                print(line(" ".join([model, *proba]), planes, run, alone), flush=True)
+                print(line(" ".join([model, *proba]), half_spaces, run, alone), flush=True)
 
 
-def line(name: str, planes: str, run: Run, alone: Run) -> str:
+def line(name: str, half_spaces: str, run: Run, alone: Run) -> str:
     cells = (f"{run.work:.2f}", f"{run.work / alone.work:.1f}×", f"{run.whole:.2f}", f"{run.cpu:.2f}")
-    return f"| {name} | {planes} | {' | '.join(cells)} | {run.memory:.0f} |"
+    return f"| {name} | {half_spaces} | {' | '.join(cells)} | {run.memory:.0f} |"
 
 
 if __name__ == "__main__":

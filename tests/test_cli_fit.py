@@ -137,6 +137,13 @@ def test_seeds_make_runs_alike(here):
     np.testing.assert_array_equal(first, second)
 
 
+def test_a_small_network_can_be_asked_for(here, capsys):
+    named(load_iris).to_csv("data.csv", index=False)
+    arguments = ("--target", "species", "--max-neurons", "20", "--json", "-o", "small.model")
+    assert fit("data.csv", *arguments) == 0
+    assert sum(json.loads(capsys.readouterr().out)["layers"][1:]) <= 20
+
+
 def test_an_existing_file_is_refused_before_anything_is_read(here, capsys):
     (here / "there.model").write_text("mine")
     assert fit("gone.csv", "--target", "t", "-o", "there.model") == 2
@@ -165,6 +172,7 @@ TABLE = "x,y,id,label\n" + "".join(f"{row},{row % 7},{row},{'ab'[row > 30]}\n" f
         (TABLE, ["--target", "label", "--encoding", "mars"], "--encoding 'mars' is not known."),
         (TABLE, ["--target", "label", "--encoding", "rot13"], "--encoding 'rot13' is not known. Some"),
         (TABLE, ["--target", "label", "--n-components", "0", "--design", "blob"], "n_components"),
+        (TABLE, ["--target", "label", "--max-neurons", "3"], "max_neurons must be at least 5 for 2 cl"),
         (TABLE, ["--target", "label", "-o", "no/where.model"], "no/where.model: there is no folder no."),
         (TABLE, ["--target", "label", "-o", "u.csv"], "u.csv: so are other files named. Name the model"),
         (TABLE + "1,2,3,c\n", ["--target", "label"], "class 'c' has 1 row, but an evaluation needs 2"),

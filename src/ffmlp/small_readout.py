@@ -7,8 +7,9 @@ An l_1 neuron is one side of a hyperplane: opposite neurons would only add ``h``
 few dimensions of affine functions.
 
 Then each half-space is moved, once, to where it serves better. As long as no point changes sides, the
-evidence is linear in a neuron's normal and offset, so the best ones solve a logistic regression, of which
-one weighted least squares step is done. The same steps fit the weights from l_1 to each class in turn.
+evidence is linear in a neuron's normal and offset, so the best ones solve a logistic regression, of
+which one weighted least squares step is done. The same steps fit the weights from l_1 to each class in
+turn.
 """
 
 from __future__ import annotations

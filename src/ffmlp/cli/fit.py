@@ -52,6 +52,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     design.add_argument(
         "--n-components", type=_components, default="auto", metavar="N", help="blobs per class (auto)"
     )
+    design.add_argument(
+        "--max-neurons", type=int, metavar="N", help="a small network of at most N neurons (no limit)"
+    )
     design.add_argument("--seed", type=int, default=0)
     add_dialect(parser)
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
@@ -81,7 +84,10 @@ def run(options: argparse.Namespace) -> int:
         console.note(f"{name} is not used: {reason}.")
     if n_dropped:
         console.note(f"{counted(n_dropped, 'row')} without {options.target!r} left out.")
-    classifier = FFMLPClassifier(options.n_components, design=options.design, random_state=options.seed)
+    classifier = FFMLPClassifier(
+        options.n_components, design=options.design, max_neurons=options.max_neurons,
+        random_state=options.seed,
+    )  # fmt: skip
     model = pipeline(columns, classifier)
     evaluation = None
     with threadpool_limits(1 if X.size < _SMALL else None), warnings.catch_warnings(record=True) as told:
