@@ -275,3 +275,10 @@ def test_a_column_may_be_named_like_an_option(tmp_path, monkeypatch):
     lines = [f"{row},{'ab'[row > 30]}" for row in range(60)]
     (tmp_path / "t.csv").write_text("\n".join(["x,--the label", *lines]))
     assert main(["fit", "t.csv", "--target", "--the label", "-o", "m.model", "--quiet"]) == 0
+
+
+def test_a_small_network_is_drawn_as_it_is(iris, here):
+    fit = ["fit", str(iris / "iris.csv"), "--target", "species", "--max-neurons", "20", "--quiet"]
+    assert main([*fit, "-o", "small.model"]) == 0
+    assert main(["report", "small.model", str(iris / "iris.csv"), "-o", "r.html", "--quiet"]) == 0
+    assert "half-spaces" in (here / "r.html").read_text()

@@ -304,3 +304,18 @@ def test_loss_is_that_of_the_softmax():
     evidence = np.random.default_rng(5).normal(size=(300, 3))
     p = evidence - logsumexp(evidence, axis=1, keepdims=True)
     assert points.loss(evidence) == pytest.approx(-np.sum(points.share[:, None] * points.wanted * p))
+
+
+@pytest.mark.parametrize("parameters", [{"n_components": 3}, {"n_components": {0: 1, 1: 2, 2: 3}}, {}])
+def test_the_limit_holds_for_components_and_blobs_that_are_given(parameters):
+    X, y = IRIS
+    blobs = None if parameters else np.arange(len(X)) // 10
+    clf = FFMLPClassifier(max_neurons=20, random_state=0, **parameters).fit(X, y, blobs=blobs)
+    assert sum(clf.network_.layer_sizes[1:]) <= 20
+
+
+def test_one_half_space_is_there_even_if_nothing_varies():
+    X, y = np.ones((40, 3)), np.arange(40) % 2
+    clf = FFMLPClassifier(max_neurons=5, random_state=0).fit(X, y)
+    assert clf.network_.layer_sizes == (3, 1, 2, 2)
+    assert "probability 0.5" in str(clf.explain(X[:2])[0])

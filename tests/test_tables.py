@@ -261,3 +261,26 @@ def test_parts_are_the_blocks(tmp_path_factory, rows, header, n_rows, suffix):
     hypothesis.assume(set(table.columns) == set(kinds))
     parts = (part() for part in table.parts(n_rows, kinds))
     assert outcome(parts) == outcome(open_table(path).blocks(1000, kinds))
+
+
+@pytest.mark.parametrize("n_rows", [2, 1000])
+def test_a_delimiter_at_the_end_of_some_lines_is_told_where(file, n_rows):
+    path = file(b"a,b\n" + 5 * b"1,2\n" + b"3,4,\n" + 5 * b"5,6\n")
+    with pytest.raises(ValueError, match=r"line 7: this line has 3 cells, those before have 2\. A deli"):
+        list(open_table(path).blocks(n_rows, {"b": "number"}))
+
+
+def test_decimal_commas_and_spaces_after_tokens_are_told_where(file):
+    with pytest.raises(
+        ValueError, match=r"line 3, column 2 \('b'\): a number is needed, got 'NA '\. If"
+    ):
+        list(open_table(file(b"a,b\n1,2\n3,NA \n")).blocks(10, {"b": "number"}))
+    with pytest.raises(ValueError, match=r"got '1,5'\. Decimal commas need --decimal ','"):
+        list(open_table(file(b"a;b\n1;2\n3;1,5\n")).blocks(10, {"b": "number"}))
+
+
+def test_names_are_never_missing(file):
+    table = open_table(file(b"id,b\nNA,1\n?,NA\nnull,3\n"))
+    (block,) = table.blocks(10, {"id": "name", "b": "number"})
+    assert block["id"].tolist() == ["NA", "?", "null"]
+    np.testing.assert_array_equal(block["b"], [1, np.nan, 3])

@@ -107,15 +107,18 @@ class Network:
         return out
 
     def _read_out(self, stages: ReadoutStages, samples: NDArray) -> Iterator[tuple[slice, Floats]]:
-        """What l_out takes in, in half the work: L bends instead of 2L neurons."""
-        linear = np.flatnonzero(stages.odd.any(axis=1))
-        even, odd = stages.temperature * stages.even, stages.temperature * stages.odd[linear]
-        bias = stages.temperature * stages.bias
+        """What l_out takes in; of opposite neurons in half the work, L bends instead of 2L neurons."""
+        if stages.one_sided:
+            linear, even = np.zeros(0, np.intp), 2.0 * stages.temperature * stages.even
+        else:
+            linear = np.flatnonzero(stages.odd.any(axis=1))
+            even = stages.temperature * stages.even
+        odd, bias = stages.temperature * stages.odd[linear], stages.temperature * stages.bias
         bounded = self.hyperplanes.largest_response(samples) <= _LARGEST
         for rows, block in self.hyperplanes.blocks(samples):
             h = _padded(block)
             lines = h[:, linear]
-            bends = np.abs(h, out=h)
+            bends = np.maximum(h, 0.0, out=h) if stages.one_sided else np.abs(h, out=h)
             if not bounded:
                 np.nan_to_num(lines, copy=False, nan=0.0, posinf=_LARGEST, neginf=-_LARGEST)
                 np.fmin(bends, _LARGEST, out=bends)

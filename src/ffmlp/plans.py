@@ -58,7 +58,7 @@ def _designs(classifier: FFMLPClassifier, samples: Samples) -> tuple[str, ...]:
     # it is tried only where nothing is held back but a fold.
     few_samples = samples.weight.sum() <= MAX_SAMPLES_OF_FOLDS
     few_features = samples.X.shape[1] <= _MAX_FEATURES_OF_MIXTURES
-    if few_samples and few_features and _fitting_components(classifier, samples):
+    if few_samples and few_features and _components_that_fit(classifier, samples):
         return ("readout", "blob")
     return ("readout",)
 
@@ -73,16 +73,24 @@ def _components(classifier: FFMLPClassifier, samples: Samples, design: str) -> t
     if design == "readout" or samples.members is not None:
         return (None,)
     if classifier.design == AUTO:
-        return _fitting_components(classifier, samples)
+        return _components_that_fit(classifier, samples)
     return _NUMBERS_OF_COMPONENTS
 
 
-def _fitting_components(classifier: FFMLPClassifier, samples: Samples) -> tuple[int, ...]:
-    """Numbers of blobs per class that make a blob design of no more neurons than allowed."""
-    n_classes = len(samples.labels)
+def _components_that_fit(classifier: FFMLPClassifier, samples: Samples) -> tuple[Any, ...]:
+    """What the blob design may be tried with, as far as it has no more neurons than allowed."""
+    choices = _alternatives(classifier.n_components, _NUMBERS_OF_COMPONENTS[:2])
     limit = np.inf if classifier.max_neurons is None else classifier.max_neurons
-    sizes = {
-        each: each**2 * n_classes * (n_classes - 1) + (each + 1) * n_classes
-        for each in _NUMBERS_OF_COMPONENTS[:2]
-    }
-    return tuple(each for each, n_neurons in sizes.items() if n_neurons <= limit)
+    return tuple(choice for choice in choices if _size_of_blob_design(samples, choice) <= limit)
+
+
+def _size_of_blob_design(samples: Samples, components: Any) -> int:
+    """How many neurons it has in l_1, l_2 and l_out, if no class has fewer blobs than it should."""
+    if samples.members is not None:
+        _, first = np.unique(samples.members, return_index=True)
+        each = np.bincount(samples.y[first], minlength=len(samples.labels))
+    else:
+        each = components_of_each(components, samples.labels)
+    n_blobs = int(each.sum())
+    n_pairs = (n_blobs**2 - int(np.sum(each**2))) // 2
+    return 2 * n_pairs + n_blobs + len(each)

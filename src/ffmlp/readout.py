@@ -18,6 +18,7 @@ from scipy.optimize import minimize_scalar
 
 from ffmlp.blobs import Floats
 from ffmlp.hyperplanes import NO_BLOB, Hyperplanes
+from ffmlp.subsets import typical
 
 # Tried ridges: penalties on the squared weights of regressors of unit variance, per sample.
 RIDGES = 10.0 ** np.arange(-3.0, 2.1, 0.5)
@@ -69,8 +70,8 @@ def fit_readout(
     # Rotated regressors T have T'WT = diag(eigenvalues): every ridge is a scaling of their weights.
     moments = rotation.T @ regressors.products(weight[:, None] * (targets - shares))
 
-    left_out = slice(None, None, -(-len(X) // MAX_LEFT_OUT))
-    truth, mass = y[left_out], weight[left_out]
+    left_out, mass = typical(X, y, weight, MAX_LEFT_OUT)
+    truth = y[left_out]
     rotated = regressors.rows(left_out) @ rotation
     squares, errors, evidence = rotated**2, [], []
     for ridge in RIDGES * total:
@@ -146,7 +147,7 @@ class _Regressors:
     def rows_at_once(self) -> int:
         return max(1, _ENTRIES_AT_ONCE // len(self.mean))
 
-    def rows(self, rows: slice) -> Floats:
+    def rows(self, rows: slice | NDArray[np.intp]) -> Floats:
         if self.whole is not None:
             return self.whole[rows]
         h = self.planes.log_odds(self.X[rows])

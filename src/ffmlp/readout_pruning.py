@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from ffmlp.blobs import Floats
 from ffmlp.hyperplanes import Hyperplanes
 from ffmlp.pruning import PruningPath
+from ffmlp.subsets import typical
 
 # Of more samples, evenly spaced ones are enough to judge hyperplanes by.
 MAX_SAMPLES = 3000
@@ -37,8 +38,8 @@ def prune_readout(
     Takes O(n·L) time for each hyperplane that is taken. The path has the others deleted all at once, so
     that every deletion has the final error rate; that of all hyperplanes is not known.
     """
-    rows = slice(None, None, -(-len(X) // MAX_SAMPLES))
-    taken, rates = _path(planes.log_odds(X[rows]), y[rows], weight[rows], n_classes, error_threshold)
+    rows, mass = typical(X, y, weight, MAX_SAMPLES)
+    taken, rates = _path(planes.log_odds(X[rows]), y[rows], mass, n_classes, error_threshold)
     if rates[-1] >= error_threshold:
         return PruningPath(np.zeros(0, np.intp), np.zeros(0), np.nan, np.arange(len(planes)))
     kept = np.sort(taken)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ffmlp.designs import Plan, Samples, class_probabilities, design_network
 from ffmlp.progress import Progress
+from ffmlp.subsets import evenly
 
 N_FOLDS = 3
 # With more distinct samples than this, plans are made with some and judged by others, once: what is
@@ -34,7 +35,7 @@ class Selection:
     accuracies : ndarray of shape (n_plans,)
         Accuracy of each plan on these samples.
     best : int
-        The plan of least log-loss.
+        The plan that won: the first, unless that of least log-loss beats it by a standard error.
     """
 
     plans: tuple[Plan, ...]
@@ -81,7 +82,7 @@ def _components(n_components: tuple[int, ...] | None) -> str:
 def select(
     samples: Samples, plans: Sequence[Plan], rng: np.random.RandomState, progress: Progress
 ) -> Selection:
-    """The plan of least cross-validated log-loss; with one plan there is nothing to do."""
+    """The first plan, unless the one of least cross-validated log-loss is clearly better."""
     unknown = np.full(len(plans), np.nan)
     if len(plans) == 1:
         return Selection(tuple(plans), unknown, unknown, 0)
@@ -156,12 +157,8 @@ def splits(samples: Samples) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
         fold = distinct % N_FOLDS
         parts = [(fold != number, fold == number) for number in range(min(N_FOLDS, n_distinct))]
     else:
-        planned = _evenly(np.arange(n_distinct), N_PLANNED)
-        judged = _evenly(np.setdiff1d(np.arange(n_distinct), planned), N_JUDGED)
+        planned = evenly(n_distinct, N_PLANNED)
+        others = np.setdiff1d(np.arange(n_distinct), planned)
+        judged = others[evenly(len(others), N_JUDGED)]
         parts = [(np.isin(distinct, planned), np.isin(distinct, judged))]
     return [(np.flatnonzero(planned), np.flatnonzero(judged)) for planned, judged in parts]
-
-
-def _evenly(values: NDArray[np.intp], count: int) -> NDArray[np.intp]:
-    """At most ``count`` of the values, evenly spaced."""
-    return values[np.unique(np.arange(count) * len(values) // count)]

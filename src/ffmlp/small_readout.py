@@ -27,6 +27,7 @@ from ffmlp.blobs import Floats, Scaling
 from ffmlp.cells import principal_axes
 from ffmlp.hyperplanes import NO_BLOB, Hyperplanes
 from ffmlp.readout import Readout
+from ffmlp.subsets import evenly, typical
 
 # Samples and points between them. Of more samples, evenly spaced ones are taken.
 N_POINTS = 6000
@@ -93,9 +94,9 @@ def fit_small_readout(
     No chance is involved. Takes O(n·L) time for each half-space that is taken and O(n·N²) for each that
     is moved, with n limited to `N_POINTS`.
     """
-    rows = slice(None, None, -(-len(X) // N_POINTS))
+    rows, mass = typical(X, y, weight, N_POINTS)
     scores = X[rows] if planes.gaussianisation is None else planes.gaussianisation.apply(X[rows])
-    scaling = Scaling.of(scores, weight[rows])
+    scaling = Scaling.of(scores, mass)
     standard = planes.scaled(scaling)
 
     def evidence_of(Z: Floats) -> Floats:
@@ -103,10 +104,12 @@ def fit_small_readout(
         evidence: Floats = whole.temperature * (np.abs(h) @ whole.even + h @ whole.odd + whole.bias)
         return evidence
 
-    points = _points(scores, y[rows], weight[rows], scaling, evidence_of)
-    some = slice(None, None, -(-len(points.Z) // _N_POINTS_TO_TAKE_BY))
+    points = _points(scores, y[rows], mass, scaling, evidence_of)
+    some = evenly(len(points.Z), _N_POINTS_TO_TAKE_BY)
     h = points.Z[some] @ standard.weights.T + standard.biases
     kept, sides = taken_half_spaces(h, evidence_of(points.Z[some]), points.share[some], n_neurons)
+    if len(kept) == 0:  # nothing varies
+        kept, sides = np.zeros(1, np.intp), np.ones(1, np.intp)
     few = standard.select(kept).one_sided_by(sides)
     start = np.log(np.maximum(points.wanted, _SMALLEST_PROBABILITY))
     weights, bias = _fitted(points, _responses(points, few), start)

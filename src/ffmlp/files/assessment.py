@@ -12,6 +12,7 @@ from sklearn.metrics import confusion_matrix
 
 from ffmlp.files.tables import TEXT, Table
 from ffmlp.files.tabular import TableModel
+from ffmlp.subsets import evenly
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -114,7 +115,7 @@ class Importance:
         truth = rows.truth if len(known) else rows.predicted
         candidates = known if len(known) else np.arange(len(rows.X))
         n_rows = min(_MAX_ROWS_PERMUTED, _MAX_CELLS_PERMUTED // len(model.columns) + 1)
-        chosen = candidates[spread(len(candidates), n_rows)]
+        chosen = candidates[evenly(len(candidates), n_rows)]
         y = model.classifier.classes_[truth[chosen]]
         X = rows.X.iloc[chosen]
         found = permutation_importance(
@@ -139,7 +140,7 @@ class Movers:
     def of(cls, model: TableModel, rows: Rows) -> Movers:
         """By the explanations of evenly spaced rows."""
         clf = model.classifier
-        inputs = model.inputs(rows.X.iloc[spread(len(rows.X), _MAX_ROWS_EXPLAINED)])
+        inputs = model.inputs(rows.X.iloc[evenly(len(rows.X), _MAX_ROWS_EXPLAINED)])
         scores, planes = np.asarray(inputs, np.float64), clf.hyperplanes_
         if planes.gaussianisation is not None:
             scores = planes.gaussianisation.apply(scores)
@@ -150,8 +151,3 @@ class Movers:
     def order(self) -> NDArray[np.intp]:
         """The hyperplanes, those that move most first."""
         return np.argsort(-self.moves, kind="stable")
-
-
-def spread(n_rows: int, at_most: int) -> NDArray[np.intp]:
-    """At most so many rows, evenly spaced."""
-    return np.unique(np.arange(at_most) * n_rows // at_most)

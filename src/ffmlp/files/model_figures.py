@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ffmlp.files.assessment import Importance, Movers, Reliability, Rows, confusion, spread
+from ffmlp.files.assessment import Importance, Movers, Reliability, Rows, confusion
 from ffmlp.files.model_report import ACCURACY, CALIBRATION, DESIGN, IMPORTANCE
 from ffmlp.files.tables import pandas
 from ffmlp.files.tabular import TableModel
@@ -17,6 +17,7 @@ from ffmlp.network import Network
 from ffmlp.pages import Picture
 from ffmlp.plots import DecisionRegionsDisplay, NetworkDisplay
 from ffmlp.plots.view import matplotlib
+from ffmlp.subsets import evenly
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -75,10 +76,13 @@ def _saved(figure: Figure, folder: Path, title: str, caption: str, beside: str) 
 
 
 def network_figure(network: Network, movers: Movers) -> Figure:
-    """The network with the two neurons of each of the hyperplanes that move the decision most."""
+    """The network with the neurons of each of the hyperplanes that move the decision most."""
     layers = [np.arange(min(size, _MAX_NEURONS)) for size in network.layer_sizes]
-    planes = movers.order[: _MAX_NEURONS // 2]
-    layers[1] = np.column_stack([planes, planes + len(network.hyperplanes)]).ravel()
+    if network.hyperplanes.one_sided:
+        layers[1] = movers.order[:_MAX_NEURONS]
+    else:
+        planes = movers.order[: _MAX_NEURONS // 2]
+        layers[1] = np.column_stack([planes, planes + len(network.hyperplanes)]).ravel()
     weights = tuple(
         weight[np.ix_(layers[stage + 1], layers[stage])] for stage, weight in enumerate(network.weights)
     )
@@ -167,7 +171,7 @@ def decision_figure(model: TableModel, rows: Rows, pair: list[str]) -> Figure:
     usual = {name: X[name].median() for name in model.numbers}
     usual |= {name: next(iter(X[name].mode()), None) for name in model.categories}
     shown = _complete(rows, pair)
-    shown = shown[spread(len(shown), _MAX_SAMPLES)]
+    shown = shown[evenly(len(shown), _MAX_SAMPLES)]
     classes = rows.truth if rows.labelled.any() else rows.predicted
     y = model.classifier.classes_[classes[shown]]
     figure = _figure(7.6, 5.2)

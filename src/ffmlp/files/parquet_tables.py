@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ffmlp.files.tables import NUMBER, TEXT, check_names, known
+from ffmlp.files.tables import NUMBER, check_names, known
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,10 +40,10 @@ class ParquetTable:
         start = 0
         for block in self._blocks(n_rows, list(kinds)):
             for name, kind in kinds.items():
-                if kind == TEXT:
-                    block[name] = _texts(block[name])
-                elif kind == NUMBER:
+                if kind == NUMBER:
                     block[name] = self._numbers(block[name], start)
+                else:
+                    block[name] = _texts(block[name])
             start += len(block)
             yield block
 

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ffmlp.files.tables import COMPRESSIONS, TEXT, Table, pandas
+from ffmlp.files.tables import COMPRESSIONS, NAME, Table, pandas
 from ffmlp.files.tabular import TableModel
 from ffmlp.records import whole_file
 
@@ -61,7 +61,7 @@ def predictions(
     """
     from threadpoolctl import threadpool_limits
 
-    kinds = model.kinds if id_column is None else {**model.kinds, id_column: TEXT}
+    kinds = model.kinds if id_column is None else {**model.kinds, id_column: NAME}
     n_threads = min(_MAX_THREADS, os.cpu_count() or 1)
 
     def rendered(part: Callable[[], Any]) -> tuple[int, Any]:

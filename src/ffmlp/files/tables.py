@@ -17,7 +17,8 @@ from typing import IO, TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     import pandas as pd
 
-NUMBER, TEXT = "number", "text"
+# What the cells of a column are: in names, no text stands for a missing value.
+NUMBER, TEXT, NAME = "number", "text", "name"
 # "None" is not among them: it is the name of a class or category too often.
 MISSING = (
     "", "?", "NA", "N/A", "n/a", "#N/A", "#NA", "<NA>", "NaN", "nan", "NAN", "-NaN", "-nan",
@@ -57,7 +58,7 @@ class Dialect:
         ValueError
             If it is none of both.
         """
-        if cell.strip() in self.tokens:
+        if cell.lstrip(" ") in self.tokens:  # as pandas has it
             return float("nan")
         if "_" in cell or (self.decimal != "." and "." in cell):
             raise ValueError(f"{cell!r} is no number.")

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -19,7 +20,7 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 
 from ffmlp.files.decoding import undecodable
-from ffmlp.files.tables import COMPRESSIONS, NUMBER, TEXT, Dialect, check_names, known, pandas
+from ffmlp.files.tables import COMPRESSIONS, NAME, NUMBER, TEXT, Dialect, check_names, known, pandas
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -139,7 +140,7 @@ class TextTable:
     ) -> Iterator[pd.DataFrame]:
         with self._located(kinds), warnings.catch_warnings():
             warnings.simplefilter("error", pandas().errors.ParserWarning)  # cells would get lost
-            options = {**self._options, "chunksize": n_rows, "skipinitialspace": True}
+            options = {**self._options(kinds), "chunksize": n_rows, "skipinitialspace": True}
             for block in pandas().read_csv(file, header=header, dtype=dict(types), **options):
                 self._check_last(block)
                 yield block
@@ -156,7 +157,7 @@ class TextTable:
 
     def _of_lines(self, lines: bytes, kinds: Mapping[str, str]) -> pd.DataFrame:
         # Looking for spaces before cells takes pandas a fifth of its time.
-        options = {**self._options, "skipinitialspace": b" " in lines}
+        options = {**self._options(kinds), "skipinitialspace": b" " in lines}
         with self._located(kinds):
             parsed = pandas().read_csv(
                 io.BytesIO(lines), header=None, dtype=self._types(kinds), **options
@@ -168,20 +169,21 @@ class TextTable:
         # Columns that nobody asked for are read as well: pandas would not see lines that are too long.
         return {name: float if kinds.get(name) == NUMBER else str for name in self._named}
 
-    @property
-    def _options(self) -> dict[str, Any]:
+    def _options(self, kinds: Mapping[str, str]) -> dict[str, Any]:
         """What pandas has to know about a file."""
+        tokens: Any = list(self.dialect.tokens)
+        if NAME in kinds.values():
+            tokens = {name: tokens for name in self._named if kinds.get(name) != NAME}
         return {
             "sep": self.delimiter, "names": self._named, "index_col": False, "low_memory": False,
-            "keep_default_na": False, "na_values": list(self.dialect.tokens),
-            "decimal": self.dialect.decimal,
+            "keep_default_na": False, "na_values": tokens, "decimal": self.dialect.decimal,
         }  # fmt: skip
 
     def _of_kinds(self, parsed: pd.DataFrame, kinds: Mapping[str, str]) -> pd.DataFrame:
         for name, kind in kinds.items():
             if kind == NUMBER and np.isinf(parsed[name].to_numpy()).any():
                 self._complain(kinds, OverflowError())
-        texts = dict.fromkeys((name for name, kind in kinds.items() if kind == TEXT), object)
+        texts = dict.fromkeys((name for name, kind in kinds.items() if kind != NUMBER), object)
         return parsed[list(kinds)].astype(texts)
 
     def _check_last(self, block: pd.DataFrame) -> None:
@@ -218,6 +220,20 @@ class TextTable:
         for line, cells in self.lines():
             for column in numbers if error is not None else ():
                 self._check_number(line, column, cells[column])
+        if error is not None:
+            self._check_ends()
+
+    def _check_ends(self) -> None:
+        """A delimiter at the end of a line is an error where other lines have none."""
+        with self._text() as file:
+            records = _records(file, self.delimiter)
+            _, first = next(itertools.islice(records, 1, None), (0, []))
+            for line, cells in records:
+                if len(cells) != len(first):
+                    raise _LocatedError(
+                        f"{self.path}, line {line}: this line has {len(cells)} cells, those before have "
+                        f"{len(first)}. A delimiter at the end must be there in all of them, or in none."
+                    )
 
     def _check_length(self, line: int, cells: list[str]) -> None:
         n_columns = len(self.columns)
@@ -229,9 +245,11 @@ class TextTable:
 
     def _check_number(self, line: int, column: int, cell: str) -> None:
         if not self.dialect.is_number(cell):
+            advice = f"If that stands for a missing value, add --missing {cell!r}."
+            if replace(self.dialect, decimal=",").is_number(cell):
+                advice = "Decimal commas need --decimal ','."
             raise _LocatedError(
-                f"{self.place_in_line(line, column)}: a number is needed, got {cell!r}. If that stands "
-                f"for a missing value, add --missing {cell!r}."
+                f"{self.place_in_line(line, column)}: a number is needed, got {cell!r}. {advice}"
             )
         if np.isinf(self.dialect.number(cell)):
             raise _LocatedError(
