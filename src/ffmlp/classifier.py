@@ -291,7 +291,7 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
         return class_probabilities(self.network_, self.regions_, samples)
 
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Confidence: the class frequencies, or with two classes the second's lead over the first.
+        """Confidence: the probabilities, or with two classes the second's lead over the first.
 
         Parameters
         ----------

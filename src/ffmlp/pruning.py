@@ -37,10 +37,11 @@ class PruningPath:
     Attributes
     ----------
     deleted : ndarray of shape (n_deleted,)
-        Hyperplanes in the order of their deletion, numbered as before pruning.
+        Hyperplanes in the order of their deletion, numbered as before pruning. The readout design
+        deletes all at once, in ascending order.
     error_rates : ndarray of shape (n_deleted,)
-        Training error rate after each deletion; leave-one-out error rate where ``error_threshold``
-        prunes the readout design.
+        Training error rate after each deletion. In the readout design, that after all of them:
+        leave-one-out error rate where ``error_threshold`` prunes, training error of a small readout.
     initial_error_rate : float
         The same with all hyperplanes; NaN where the readout design took some of them only.
     kept : ndarray of shape (L,)
@@ -79,7 +80,7 @@ class _Partition:
         self.largest = self._counts.max(axis=0)
         self._marks = np.zeros(n_slots, np.min_scalar_type(1 + len(self._counts)))
         self._own = (1 + self._counts.argmax(axis=0)).astype(self._marks.dtype)  # (R,) marks alone
-        self._common = np.bincount(self._own).argmax()
+        self._common = np.bincount(self._own).argmax()  # it need not stay the most common one
         self._heads = np.empty(n_slots, np.int32)  # first region of each chain; read where marked only
         self._index()
 

@@ -89,10 +89,10 @@ def fit_small_readout(
     weight: Floats,
     n_neurons: int,
 ) -> SmallReadout:
-    """A readout of ``n_neurons`` half-spaces that does what the whole readout of the planes does.
+    """A readout of at most ``n_neurons`` half-spaces that does what that of all planes does.
 
     No chance is involved. Takes O(n·L) time for each half-space that is taken and O(n·N²) for each that
-    is moved, with n limited to `N_POINTS`.
+    is moved, with n limited to `N_POINTS`, and a prediction of all samples for the error rate.
     """
     rows, mass = typical(X, y, weight, N_POINTS)
     scores = X[rows] if planes.gaussianisation is None else planes.gaussianisation.apply(X[rows])
