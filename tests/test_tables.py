@@ -271,9 +271,7 @@ def test_a_delimiter_at_the_end_of_some_lines_is_told_where(file, n_rows):
 
 
 def test_decimal_commas_and_spaces_after_tokens_are_told_where(file):
-    with pytest.raises(
-        ValueError, match=r"line 3, column 2 \('b'\): a number is needed, got 'NA '\."
-    ):
+    with pytest.raises(ValueError, match=r"line 3, column 2 \('b'\): a number is needed, got 'NA '\."):
         list(open_table(file(b"a,b\n1,2\n3,NA \n")).blocks(10, {"b": "number"}))
     with pytest.raises(ValueError, match=r"got '1,5'\. Decimal commas need --decimal ','"):
         list(open_table(file(b"a;b\n1;2\n3;1,5\n")).blocks(10, {"b": "number"}))
