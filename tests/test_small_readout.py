@@ -290,6 +290,7 @@ def test_files_and_texts(tmp_path):
 
 
 def test_each_half_space_has_a_panel():
+    pytest.importorskip("matplotlib")
     plots = pytest.importorskip("ffmlp.plots")
     X, y = four_moons(200)
     network = small(20).fit(X, y).network_
