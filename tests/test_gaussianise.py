@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from problems import overlapping
 
-from ffmlp.gaussianise import Gaussianisation, _Grid, quantiles
+from ffmlp.gaussianise import Gaussianisation, Grid, quantiles
 
 hypothesis = pytest.importorskip("hypothesis")
 st = hypothesis.strategies
@@ -86,14 +86,14 @@ def test_a_grid_finds_the_knots_that_a_search_finds(knots, others):
     beside = [np.nextafter(knots, -np.inf), knots, np.nextafter(knots, np.inf)]
     values = np.concatenate([*beside, knots[:-1] + 0.5 * np.diff(np.clip(knots, -1e307, 1e307)), others])
     expected = np.searchsorted(knots, values, side="right")
-    grid = _Grid.of(knots)
+    grid = Grid.of(knots)
     hypothesis.assume(grid.pays)
     np.testing.assert_array_equal(grid.count(values), expected)
 
 
 @pytest.mark.parametrize("knots", [[1.0], [-1e308, 0.0, 1e308], [0.0, 5e-324]])
 def test_knots_without_a_grid(knots):
-    assert not _Grid.of(np.array(knots)).pays
+    assert not Grid.of(np.array(knots)).pays
 
 
 @pytest.mark.parametrize("spread", [0.0, 1.0, 4.0])  # the largest has too many knots in a cell

@@ -29,11 +29,11 @@ _MOST_STEPS = 3
 
 
 @dataclass(frozen=True, eq=False)
-class _Grid:
+class Grid:
     """Equal cells from the first to the last knot of a feature.
 
     Before the values of cell i come ``before[i]`` knots for sure, and at most ``n_steps`` more. A cell
-    too many on either side makes up for rounding.
+    too many on either side makes up for rounding. Knots too far apart or too near share one cell.
     """
 
     knots: Floats
@@ -42,29 +42,32 @@ class _Grid:
     n_steps: int
 
     @classmethod
-    def of(cls, knots: Floats) -> _Grid:
+    def of(cls, knots: Floats, cells_per_knot: int = _CELLS_PER_KNOT) -> Grid:
         """The grid of knots, ascending."""
-        n_cells = _CELLS_PER_KNOT * len(knots)
+        n_cells = cells_per_knot * len(knots)
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             from_first = knots - knots[0]
             edges = from_first[-1] / n_cells * np.arange(-1, n_cells + 2)
             counts = np.searchsorted(from_first, edges, side="right")
             cells_per_unit = float(n_cells / from_first[-1])
+        reachable = np.append(knots, np.inf)
+        if not 0.0 < cells_per_unit < np.inf:
+            return cls(reachable, np.zeros(1, np.intp), 0.0, len(knots))
         n_steps = int((counts[3:] - counts[:-3]).max())
-        return cls(np.append(knots, np.inf), counts[:n_cells], cells_per_unit, n_steps)
+        return cls(reachable, counts[:n_cells], cells_per_unit, n_steps)
 
     @property
     def pays(self) -> bool:
-        """Whether few steps are left; one knot, or ones too far apart or too near, make no grid."""
-        return 0.0 < self.cells_per_unit < np.inf and self.n_steps <= _MOST_STEPS
+        """Whether it leaves few steps."""
+        return self.cells_per_unit > 0.0 and self.n_steps <= _MOST_STEPS
 
     def count(self, values: NDArray[np.floating]) -> NDArray[np.intp]:
         """How many knots each value has reached."""
         with np.errstate(over="ignore"):
             cell = (values - self.knots[0]) * self.cells_per_unit
-        index = self.before[np.clip(cell, 0, len(self.before) - 1).astype(np.intp)]
+        index = self.before.take(np.clip(cell, 0, len(self.before) - 1, out=cell).astype(np.intp))
         for _ in range(self.n_steps):
-            index += values >= self.knots[index]
+            index += values >= self.knots.take(index)
         return index
 
 
@@ -102,9 +105,9 @@ class Gaussianisation:
             else:
                 column = np.ascontiguousarray(X[:, feature], np.float64)
                 reached = self._grids[feature].count(column)
-                last = np.maximum(reached - 1, 0)
-                rise = self._slopes_of(feature)[reached] * (column - knots[last])
-                scores[:, feature] = rise + values[last]
+                slopes, starts, start_scores = self._pieces[feature]
+                rise = slopes.take(reached) * (column - starts.take(reached))
+                scores[:, feature] = rise + start_scores.take(reached)
         return scores
 
     def padded(self) -> tuple[Floats, Floats, Floats]:
@@ -150,8 +153,16 @@ class Gaussianisation:
         return steepest
 
     @cached_property
-    def _grids(self) -> list[_Grid]:
-        return [_Grid.of(knots) for knots in self.knots]
+    def _grids(self) -> list[Grid]:
+        return [Grid.of(knots) for knots in self.knots]
+
+    @cached_property
+    def _pieces(self) -> list[tuple[Floats, Floats, Floats]]:
+        """Slope, start and score at the start of the pieces before, between and after knots."""
+        return [
+            (self._slopes_of(feature), np.append(knots[0], knots), np.append(scores[0], scores))
+            for feature, (knots, scores) in enumerate(zip(self.knots, self.scores, strict=True))
+        ]
 
     def __getstate__(self) -> dict[str, tuple[Floats, ...]]:
         return {"knots": self.knots, "scores": self.scores}  # what is cached is made again

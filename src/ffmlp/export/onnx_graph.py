@@ -1,7 +1,9 @@
 """A fitted classifier as an ONNX graph that answers as it does (extra ``onnx``).
 
-All of it works in float64 inside, as the classifier does. The region design finds a sample's region by
-its code, as a look-up, and only rows in unseen regions are compared with all regions.
+All of it works in float64 inside, as the classifier does, on some rows at a time: the responses of
+many rows to many hyperplanes would fill the memory and take longer to move than to compute. The region
+design finds a sample's region by its code, as a look-up, and only rows in unseen regions are compared
+with all regions.
 """
 
 from __future__ import annotations
@@ -12,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from onnx import ModelProto, NodeProto, TensorProto, checker, helper, numpy_helper
+from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, checker, helper, numpy_helper
 
 from ffmlp.blobs import Floats
-from ffmlp.gaussianise import Gaussianisation
+from ffmlp.gaussianise import Gaussianisation, Grid
 from ffmlp.network import Network
 from ffmlp.regions import Regions
 
@@ -28,15 +30,28 @@ ML_DOMAIN = "ai.onnx.ml"
 TYPES = {"float32": TensorProto.FLOAT, "float64": TensorProto.DOUBLE}
 # Bits of a code that one float32 sum holds exactly.
 _BITS_PER_KEY = 24
+# As fast as with more, and a small file.
+_CELLS_PER_KNOT = 16
+# Rows at a time: few enough for their responses to stay in the cache, enough to share among threads.
+_ROWS_PER_BLOCK = 1024
 
 
 class Graph:
     """Nodes and constants in the making; every result has a name that starts with the prefix."""
 
-    def __init__(self, prefix: str = "ffmlp") -> None:
+    def __init__(self, prefix: str = "ffmlp", constants: list[TensorProto] | None = None) -> None:
         self.nodes: list[NodeProto] = []
-        self.constants: list[TensorProto] = []
+        self.constants = [] if constants is None else constants
         self._prefix = prefix
+
+    def inner(self) -> Graph:
+        """An empty graph for the body of a node, whose constants are those of this one."""
+        return Graph(f"{self._prefix}_inner", self.constants)
+
+    @property
+    def input(self) -> str:
+        """The name of what the body of a node takes in."""
+        return f"{self._prefix}_input"
 
     def constant(self, values: NDArray) -> str:
         """Add an array and give its name."""
@@ -59,6 +74,16 @@ class Graph:
         )
         self.nodes.append(node)
         return output
+
+    def scan(self, x: str, body: Graph, taken: ValueInfoProto, *given: ValueInfoProto) -> list[str]:
+        """Add a node that applies a body to each part of x; the results of all parts, stacked."""
+        results = [f"{self._prefix}_{len(self.nodes)}_{number}" for number in range(len(given))]
+        inner = helper.make_graph(body.nodes, f"{results[0]}_body", [taken], given)
+        name = f"{results[0]}_Scan"
+        self.nodes.append(
+            helper.make_node("Scan", [x], results, name=name, body=inner, num_scan_inputs=1)
+        )
+        return results
 
 
 def to_onnx(clf: FFMLPClassifier, input_type: str = "float32") -> ModelProto:
@@ -108,37 +133,88 @@ def add_classifier(
     graph: Graph, clf: FFMLPClassifier, x: str, label: str, probabilities: str, kind: int
 ) -> None:
     """Add what turns samples into labels and probabilities (of type ``kind``), all given by name."""
-    network, regions, labels = clf.network_, clf.regions_, label_constants(clf.classes_)
+    n_rows, blocks = _blocks(graph, x, clf.n_features_in_)
+    body = graph.inner()
+    chosen, share = _classified(body, clf, body.apply("Cast", body.input, to=TensorProto.DOUBLE))
+    share = body.apply("Cast", share, to=kind)
+    of_blocks = graph.scan(
+        blocks,
+        body,
+        helper.make_tensor_value_info(body.input, kind, [None, clf.n_features_in_]),
+        helper.make_tensor_value_info(chosen, TensorProto.INT64, [None]),
+        helper.make_tensor_value_info(share, kind, [None, len(clf.classes_)]),
+    )
+    start, shapes = np.array([0]), (np.array([-1]), np.array([-1, len(clf.classes_)]))
+    chosen, share = (
+        graph.apply("Reshape", result, shape) for result, shape in zip(of_blocks, shapes, strict=True)
+    )
+    graph.apply("Slice", share, start, n_rows, start, result=probabilities)
+    chosen = graph.apply("Slice", chosen, start, n_rows, start)
+    graph.apply("Gather", label_constants(clf.classes_), chosen, result=label)
+
+
+def _blocks(graph: Graph, x: str, n_features: int) -> tuple[str, str]:
+    """How many rows there are; and the rows (blocks, rows, N), in blocks of one size.
+
+    As few rows of zeros as that takes are added, and one where there is none.
+    """
+    one, most = np.array([1]), np.array([_ROWS_PER_BLOCK])
+    n_rows = graph.apply("Gather", graph.apply("Shape", x), np.array([0]))
+    needed = graph.apply("Max", n_rows, one)
+    n_blocks = _ceiling(graph, needed, graph.constant(most))
+    size = _ceiling(graph, needed, n_blocks)
+    added = graph.apply("Sub", graph.apply("Mul", n_blocks, size), n_rows)
+    zeros = np.array([0])
+    padded = graph.apply("Pad", x, graph.apply("Concat", zeros, zeros, added, zeros, axis=0))
+    shape = graph.apply("Concat", n_blocks, size, np.array([n_features]), axis=0)
+    return n_rows, graph.apply("Reshape", padded, shape)
+
+
+def _ceiling(graph: Graph, dividend: str, divisor: str) -> str:
+    """The quotient of positive integers, rounded up."""
+    most = graph.apply("Sub", graph.apply("Add", dividend, divisor), np.array([1]))
+    return graph.apply("Div", most, divisor)
+
+
+def _classified(graph: Graph, clf: FFMLPClassifier, x: str) -> tuple[str, str]:
+    """The class of each row, as an index, and its probabilities."""
+    network, regions = clf.network_, clf.regions_
     planes = network.hyperplanes
-    scores = graph.apply("Cast", x, to=TensorProto.DOUBLE)
-    if planes.gaussianisation is not None:
-        scores = _gaussianised(graph, scores, planes.gaussianisation)
+    scores = x if planes.gaussianisation is None else _gaussianised(graph, x, planes.gaussianisation)
     h = graph.apply("Gemm", scores, planes.weights, planes.biases, transB=1)
     if regions is None:
         share = _network_output(graph, h, network)
-        graph.apply("Gather", labels, graph.apply("ArgMax", share, axis=1, keepdims=0), result=label)
-    else:
-        region = _region(graph, h, regions)
-        share = graph.apply("Gather", regions.frequencies, region)
-        graph.apply("Gather", labels[regions.classes], region, result=label)
-    graph.apply("Cast", share, result=probabilities, to=kind)
+        return graph.apply("ArgMax", share, axis=1, keepdims=0), share
+    region = _region(graph, h, regions)
+    chosen = graph.apply("Gather", regions.classes.astype(np.int64), region)
+    return chosen, graph.apply("Gather", regions.frequencies, region)
 
 
 def _gaussianised(graph: Graph, x: str, gaussianisation: Gaussianisation) -> str:
-    """The scores of samples: the last knot at or below each value is found by bisection."""
+    """The scores of samples: a grid, then bisection finds the last knot at or below each value."""
     tables = gaussianisation.padded()
+    grids = [Grid.of(own, _CELLS_PER_KNOT) for own in gaussianisation.knots]
     n_features, n_knots = tables[0].shape
-    first = tables[0][:, 0]
-    last = np.array([own[-1] for own in gaussianisation.knots])
-    inside = graph.apply("Min", graph.apply("Max", x, first), last)
-    # The tables are flat: knot k of feature j is entry j * width + k.
-    width = 1 << max(1, (n_knots - 1).bit_length())
+    n_more = (1 << max(grid.n_steps for grid in grids).bit_length()) - 1
+    # The tables are flat: knot k of feature j is entry j * width + k, and so are its cells.
+    width, n_cells = n_knots + n_more, 1 + max(len(grid.before) for grid in grids)
+    feature = np.arange(n_features, dtype=np.int32)
+    cells = [np.pad(grid.before, (0, n_cells - len(grid.before)), mode="edge") for grid in grids]
+    reached = np.maximum(np.array(cells) - 1, 0) + width * feature[:, None]
     knots, scores, slopes = (
-        graph.constant(np.pad(table, ((0, 0), (0, width - n_knots)), constant_values=filling).ravel())
+        graph.constant(np.pad(table, ((0, 0), (0, n_more)), constant_values=filling).ravel())
         for table, filling in zip(tables, (np.inf, 0.0, 0.0), strict=True)
     )
-    knot = graph.constant(np.arange(n_features, dtype=np.int32) * width)
-    for step in (width >> power for power in range(1, width.bit_length())):
+    first = graph.constant(tables[0][:, 0])
+    last = np.array([own[-1] for own in gaussianisation.knots])
+    inside = graph.apply("Min", graph.apply("Max", x, first), last)
+    per_unit = np.array([grid.cells_per_unit for grid in grids])
+    cell = graph.apply("Mul", graph.apply("Sub", inside, first), per_unit)
+    # What is not a number has no cell; it becomes a negative one.
+    cell = graph.apply("Max", graph.apply("Cast", cell, to=TensorProto.INT32), np.array(0, np.int32))
+    cell = graph.apply("Add", cell, n_cells * feature)
+    knot = graph.apply("Gather", reached.astype(np.int32).ravel(), cell)
+    for step in (n_more + 1 >> power for power in range(1, (n_more + 1).bit_length())):
         further = graph.apply("Add", knot, np.array(step, np.int32))
         below = graph.apply("LessOrEqual", graph.apply("Gather", knots, further), inside)
         knot = graph.apply("Where", below, further, knot)
