@@ -30,6 +30,7 @@ from ffmlp.pruning import PruningPath, prune
 from ffmlp.readout import Readout, best_temperature, fit_readout
 from ffmlp.readout_pruning import prune_readout
 from ffmlp.regions import Regions, find_regions, sign_codes, tabulate
+from ffmlp.single_precision import readout_classes
 from ffmlp.small_readout import fit_small_readout
 from ffmlp.stages import ACTIVATIONS, BlobStages, ReadoutStages, RegionStages, Stages
 
@@ -120,6 +121,8 @@ def most_probable_classes(
     network: Network, regions: Regions | None, X: NDArray[np.floating]
 ) -> NDArray[np.intp]:
     """The argmax (n,) of `class_probabilities`; with regions, in memory that C does not enter."""
+    if isinstance(network.stages, ReadoutStages):
+        return readout_classes(network, network.stages, X)
     if regions is None:
         return network.forward(X).argmax(axis=1)
     return regions.classes[find_regions(network.hyperplanes, regions, X)]

@@ -21,12 +21,12 @@ from ffmlp.gaussianise import Gaussianisation, quantiles
 # Stands for a blob in the pair of a hyperplane that is a threshold of one feature.
 NO_BLOB = -1
 
-# A BLAS product may round differently with the shape of its operands. Responses are therefore
-# computed for exactly this many rows at once (the last block is padded), so that a sample's
-# response does not depend on the samples it is computed with.
-ROWS_PER_PRODUCT = 256
-# Mapping a feature has a price for each call, so more rows are mapped at once.
-_ROWS_PER_MAP = 32 * ROWS_PER_PRODUCT
+# Responses that are computed at once stay in the cache (0.3 MB), but few rows are not worth the call:
+# threads would wait for each other's calls more than they compute.
+_RESPONSES_PER_PRODUCT = 40_000
+_FEWEST_ROWS, _MOST_ROWS = 256, 1024
+# What has a price for each call, such as mapping a feature, is done for more rows at once.
+ROWS_PER_MAP = 8 * _MOST_ROWS
 
 # Pairs whose pooled covariances are held in memory at once, as a number of matrix entries (32 MB).
 _ENTRIES_AT_ONCE = 1 << 22
@@ -123,34 +123,51 @@ class Hyperplanes:
             )
         return samples
 
-    def blocks(self, X: NDArray[np.floating]) -> Iterator[tuple[slice, NDArray[np.float64]]]:
+    @property
+    def rows_per_product(self) -> int:
+        """How many rows responses are computed for at once, a power of two.
+
+        A BLAS product may round differently with the shape of its operands. It is therefore computed
+        for exactly this many rows (the last block is padded), so that a sample's response does not
+        depend on the samples it is computed with.
+        """
+        n_rows = _RESPONSES_PER_PRODUCT // max(1, len(self))
+        return min(max(1 << n_rows.bit_length() - 1, _FEWEST_ROWS), _MOST_ROWS)
+
+    def blocks(
+        self, X: NDArray[np.floating], dtype: type[np.floating] = np.float64
+    ) -> Iterator[tuple[slice, NDArray]]:
         """Yield ``(rows, h)`` with ``h = X[rows] @ weights.T + biases``, in constant memory.
 
-        Every h is an array of its own.
+        Each h is in the place of the one before it.
         """
-        buffer = np.zeros((ROWS_PER_PRODUCT, self.weights.shape[1]))
-        transposed = np.ascontiguousarray(self.weights.T)
+        n_rows, n_features = self.rows_per_product, self.weights.shape[1]
+        # Biases are the weights of a feature that is always 1, which saves a pass over h.
+        buffer = np.ones((n_rows, n_features + 1), dtype)
+        transposed = np.ascontiguousarray(np.vstack([self.weights.T, self.biases]), dtype)
+        h = np.empty((n_rows, len(self)), dtype)
         scores = self.gaussianisation
-        for start in range(0, len(X), ROWS_PER_PRODUCT):
-            if start % _ROWS_PER_MAP == 0:
-                samples = X[start : start + _ROWS_PER_MAP]
+        for start in range(0, len(X), n_rows):
+            if start % ROWS_PER_MAP == 0:
+                samples = X[start : start + ROWS_PER_MAP]
                 mapped = samples if scores is None else scores.apply(samples)
-            block = mapped[start % _ROWS_PER_MAP :][:ROWS_PER_PRODUCT]
-            buffer[: len(block)] = block
+            block = mapped[start % ROWS_PER_MAP :][:n_rows]
+            buffer[: len(block), :n_features] = block
             # Features beyond 1e300 may overflow; there is no sensible response to warn about then.
             with np.errstate(over="ignore", invalid="ignore"):
-                h = buffer @ transposed
-                h += self.biases
+                np.matmul(buffer, transposed, out=h)
             yield slice(start, start + len(block)), h[: len(block)]
 
-    def largest_response(self, X: NDArray[np.floating]) -> float:
-        """A bound on the ``|h|`` of samples; infinite if they may overflow."""
-        scores = self.gaussianisation
-        sizes = (X,) if scores is None else scores.scores
-        size = max((float(np.abs(part).max(initial=0.0)) for part in sizes), default=0.0)
+    def extent(self, X: NDArray[np.floating]) -> NDArray[np.float64]:
+        """A bound (N,) on the absolute values that the features of samples have before stage 1."""
+        if self.gaussianisation is None:
+            return np.abs(X).max(axis=0, initial=0.0).astype(np.float64)
+        return np.array([np.abs(scores).max() for scores in self.gaussianisation.scores])
+
+    def reach(self, X: NDArray[np.floating]) -> NDArray[np.float64]:
+        """A bound (L,) on the ``|h|`` of samples; infinite if they may overflow."""
         with np.errstate(over="ignore"):
-            reach = np.abs(self.weights).sum(axis=1) * size + np.abs(self.biases)
-        return float(reach.max(initial=0.0))
+            return np.abs(self.weights) @ self.extent(X) + np.abs(self.biases)
 
     def log_odds(self, X: ArrayLike) -> NDArray[np.float64]:
         """Signed responses ``h`` of shape (n, L): log-odds of a pair's first blob over its second."""

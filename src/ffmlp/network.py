@@ -10,15 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
 
-from ffmlp.hyperplanes import ROWS_PER_PRODUCT, Hyperplanes
+from ffmlp.hyperplanes import ROWS_PER_MAP, Hyperplanes
 from ffmlp.stages import ACTIVATIONS, ReadoutStages, RegionStages, Stages
 
 Floats = NDArray[np.float64]
 
 # A soft reading takes responses up to this: sums of larger ones would overflow, and no sample is so far.
 _LARGEST = 1e150
-# A softmax has a price for each call, so more rows are read at once.
-_ROWS_PER_SOFTMAX = 32 * ROWS_PER_PRODUCT
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,27 +94,33 @@ class Network:
         samples = self.hyperplanes.checked(X)
         out = np.empty((len(samples), len(self.labels)))
         if isinstance(self.stages, ReadoutStages):
-            for rows, evidence in self._read_out(self.stages, samples):
+            for rows, evidence in self.evidence(self.stages, samples):
                 out[rows] = evidence
-            for start in range(0, len(out), _ROWS_PER_SOFTMAX):
-                rows = slice(start, start + _ROWS_PER_SOFTMAX)
+            for start in range(0, len(out), ROWS_PER_MAP):
+                rows = slice(start, start + ROWS_PER_MAP)
                 out[rows] = softmax(out[rows], axis=1)
         else:
             for rows, (_, _, response) in self._blocks(samples):
                 out[rows] = response
         return out
 
-    def _read_out(self, stages: ReadoutStages, samples: NDArray) -> Iterator[tuple[slice, Floats]]:
-        """What l_out takes in; of opposite neurons in half the work, L bends instead of 2L neurons."""
+    def evidence(
+        self, stages: ReadoutStages, samples: NDArray, dtype: type[np.floating] = np.float64
+    ) -> Iterator[tuple[slice, NDArray]]:
+        """Yield ``(rows, evidence)``: what l_out takes in from a readout, computed in the given type.
+
+        Opposite neurons take half the work: there are L bends instead of 2L neurons.
+        """
         if stages.one_sided:
             linear, even = np.zeros(0, np.intp), 2.0 * stages.temperature * stages.even
         else:
             linear = np.flatnonzero(stages.odd.any(axis=1))
             even = stages.temperature * stages.even
         odd, bias = stages.temperature * stages.odd[linear], stages.temperature * stages.bias
-        bounded = self.hyperplanes.largest_response(samples) <= _LARGEST
-        for rows, block in self.hyperplanes.blocks(samples):
-            h = _padded(block)
+        even, odd, bias = even.astype(dtype), odd.astype(dtype), bias.astype(dtype)
+        bounded = self.hyperplanes.reach(samples).max(initial=0.0) <= _LARGEST
+        for rows, block in self.hyperplanes.blocks(samples, dtype):
+            h = self._padded(block)
             lines = h[:, linear]
             bends = np.maximum(h, 0.0, out=h) if stages.one_sided else np.abs(h, out=h)
             if not bounded:
@@ -132,7 +136,7 @@ class Network:
         (w_2, w_3), (b_2, b_3) = self.stages.weights, self.stages.biases
         first, second, third = (ACTIVATIONS[name] for name in self.activations)
         for rows, block in self.hyperplanes.blocks(samples):
-            h, n = _padded(block), len(block)
+            h, n = self._padded(block), len(block)
             with np.errstate(over="ignore", invalid="ignore"):
                 l_1 = first(self.hyperplanes.sides(h))
                 if not isinstance(self.stages, RegionStages):
@@ -140,6 +144,11 @@ class Network:
                 l_2 = second(l_1 @ w_2.T + b_2)
                 out = third(l_2 @ w_3.T + b_3)
             yield rows, (l_1[:n], l_2[:n], out[:n])
+
+    def _padded(self, h: Floats) -> Floats:
+        """As many rows as every product has: a sample's response does not depend on other samples."""
+        missing = self.hyperplanes.rows_per_product - len(h)
+        return np.pad(h, ((0, missing), (0, 0))) if missing else h
 
     def to_torch(self, dtype: Any = None) -> Any:
         """The network as a PyTorch module that gives what `forward` gives and can be trained.
@@ -200,9 +209,3 @@ class Network:
         near_class, far_class = self.labels[self.blob_classes[[near, far]]]
         about = "about " if self.hyperplanes.one_sided else ""
         return f"{about}blob {near} ({near_class}) over blob {far} ({far_class})"
-
-
-def _padded(h: Floats) -> Floats:
-    """As many rows as every product has: a sample's response does not depend on the other samples."""
-    missing = ROWS_PER_PRODUCT - len(h)
-    return np.pad(h, ((0, missing), (0, 0))) if missing else h

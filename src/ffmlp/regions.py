@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ffmlp.hyperplanes import ROWS_PER_PRODUCT, Hyperplanes
+from ffmlp.hyperplanes import Hyperplanes
 
 Words = NDArray[np.uint64]
 
@@ -20,6 +20,8 @@ Words = NDArray[np.uint64]
 _SLOTS_PER_REGION = 16
 # Rows whose region is looked up at once.
 _ROWS_AT_ONCE = 1 << 16
+# Products of one shape round alike, so the last rows are padded.
+_ROWS_PER_PRODUCT = 256
 # Entries of the (sample, region) table of one dense search (32 MB).
 _ENTRIES_AT_ONCE = 1 << 22
 # Up to this many regions, all of them are searched for the one that a sample violates least.
@@ -217,7 +219,7 @@ def find_regions(
         unseen = np.flatnonzero(region < 0)
         for first in range(0, len(unseen), step):
             some = unseen[first : first + step]
-            h = np.vstack([h for _, h in hyperplanes.blocks(block[some])])
+            h = np.vstack([h.copy() for _, h in hyperplanes.blocks(block[some])])
             region[some] = least_violated(h, regions)
         found[rows] = region
     return found
@@ -243,11 +245,10 @@ def _least_violated_of_all(h: NDArray[np.float64], regions: Regions) -> NDArray[
     The violation of a region is Σ relu(h) − h·code, so the least violated one has the largest h·code.
     """
     region = np.zeros(len(h), np.intp)
-    padded = np.zeros((ROWS_PER_PRODUCT, h.shape[1]))
-    step = max(1, _ENTRIES_AT_ONCE // max(ROWS_PER_PRODUCT, h.shape[1]))
-    for row in range(0, len(h), ROWS_PER_PRODUCT):
-        block = h[row : row + ROWS_PER_PRODUCT]
-        # Products of one shape round alike, whatever the number of rows.
+    padded = np.zeros((_ROWS_PER_PRODUCT, h.shape[1]))
+    step = max(1, _ENTRIES_AT_ONCE // max(_ROWS_PER_PRODUCT, h.shape[1]))
+    for row in range(0, len(h), _ROWS_PER_PRODUCT):
+        block = h[row : row + _ROWS_PER_PRODUCT]
         padded[: len(block)] = block
         best = np.full(len(block), -np.inf)
         for start in range(0, len(regions), step):

@@ -98,9 +98,11 @@ def _in_order(
 
 def _predicted(model: TableModel, block: Any, id_column: str | None, proba: bool) -> Predictions:
     ids = None if id_column is None else block[id_column].to_numpy(object)
-    probability = model.probabilities(block[model.columns])
-    classes = probability.argmax(axis=1)
-    return Predictions(ids, classes, model.estimator.classes_, probability if proba else None)
+    features, labels = block[model.columns], model.estimator.classes_
+    if not proba:
+        return Predictions(ids, model.classes(features), labels, None)
+    probability = model.probabilities(features)
+    return Predictions(ids, probability.argmax(axis=1), labels, probability)
 
 
 def header(model: TableModel, id_column: str | None, *, proba: bool) -> list[str]:

@@ -22,6 +22,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 from ffmlp.classifier import FFMLPClassifier
+from ffmlp.designs import class_probabilities, most_probable_classes
 from ffmlp.files.columns import Columns
 from ffmlp.files.tables import NUMBER, TEXT, Dialect
 from ffmlp.persistence import load_with_metadata, save
@@ -104,10 +105,25 @@ class TableModel:
 
     def probabilities(self, features: pd.DataFrame) -> NDArray[np.float64]:
         """The probability of each class, for rows of features."""
-        if self._only_imputes and not np.isnan(features.to_numpy()).any():
-            return self.classifier.predict_proba(features)
+        values = self._as_they_are(features)
+        if values is not None:
+            return class_probabilities(self.classifier.network_, self.classifier.regions_, values)
         probability: NDArray[np.float64] = self.estimator.predict_proba(features)
         return probability
+
+    def classes(self, features: pd.DataFrame) -> NDArray[np.intp]:
+        """The most probable class of each row of features, as an index into the labels."""
+        values = self._as_they_are(features)
+        if values is not None:
+            return most_probable_classes(self.classifier.network_, self.classifier.regions_, values)
+        return self.probabilities(features).argmax(axis=1)
+
+    def _as_they_are(self, features: pd.DataFrame) -> NDArray[np.float64] | None:
+        """The features, if the classifier takes them as they are in the table."""
+        if not self._only_imputes:
+            return None
+        values = features.to_numpy()
+        return None if np.isnan(values).any() else values
 
     @cached_property
     def _only_imputes(self) -> bool:

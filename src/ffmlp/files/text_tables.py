@@ -156,8 +156,8 @@ class TextTable:
         )
 
     def _of_lines(self, lines: bytes, kinds: Mapping[str, str]) -> pd.DataFrame:
-        # Looking for spaces before cells takes pandas a fifth of its time.
-        options = {**self._options(kinds), "skipinitialspace": b" " in lines}
+        # Looking for spaces before cells takes pandas a fifth of its time, and so does a large buffer.
+        options = {**self._options(kinds), "skipinitialspace": b" " in lines, "low_memory": True}
         with self._located(kinds):
             parsed = pandas().read_csv(
                 io.BytesIO(lines), header=None, dtype=self._types(kinds), **options
@@ -184,7 +184,8 @@ class TextTable:
             if kind == NUMBER and np.isinf(parsed[name].to_numpy()).any():
                 self._complain(kinds, OverflowError())
         texts = dict.fromkeys((name for name, kind in kinds.items() if kind != NUMBER), object)
-        return parsed[list(kinds)].astype(texts)
+        chosen = parsed[list(kinds)]
+        return chosen.astype(texts) if texts else chosen
 
     def _check_last(self, block: pd.DataFrame) -> None:
         """Lines that are too short end with missing cells."""
@@ -287,8 +288,19 @@ def _blocks_of_lines(file: IO[bytes], n_rows: int) -> Iterator[bytes]:
     start = file.tell()
     n_bytes = min(n_rows * len(file.readline(_LONGEST_LINE)), _MOST_BYTES)
     file.seek(start)
-    while block := file.read(n_bytes):
-        yield block + file.readline(_LONGEST_LINE)
+    while block := _whole_lines(file, n_bytes):
+        yield block
+
+
+def _whole_lines(file: IO[bytes], n_bytes: int) -> bytes:
+    """The next bytes, to the end of the line that they end in."""
+    if not isinstance(file, io.BufferedReader):  # it is compressed: going back would begin anew
+        return file.read(n_bytes) + file.readline(_LONGEST_LINE)
+    # In one piece, because putting two together takes as long as reading them.
+    start = file.tell()
+    end = file.seek(start + n_bytes) + len(file.readline(_LONGEST_LINE))
+    file.seek(start)
+    return file.read(end - start)
 
 
 @contextmanager

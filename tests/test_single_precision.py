@@ -1,0 +1,103 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from problems import IRIS, overlapping
+
+from ffmlp import FFMLPClassifier, single_precision
+from ffmlp.hyperplanes import Hyperplanes
+from ffmlp.network import Network
+from ffmlp.single_precision import _classes, _largest_error, readout_classes
+from ffmlp.stages import ReadoutStages
+
+powers = st.integers(-36, 36)
+ordinary = st.integers(-3, 3)
+
+
+def a_readout(rng, n_hyperplanes, n_features, n_classes, scale=1.0, tie=0.0):
+    """A network of random weights; the evidence for classes differs by ``tie`` of itself."""
+    planes = Hyperplanes(
+        rng.normal(size=(n_hyperplanes, n_features)) * scale,
+        rng.normal(size=n_hyperplanes),
+        np.zeros((n_hyperplanes, 2), np.intp),
+    )
+    even, odd = (
+        rng.normal(size=(n_hyperplanes, 1)) + tie * rng.normal(size=(n_hyperplanes, n_classes))
+        for _ in range(2)
+    )
+    odd[rng.random(n_hyperplanes) < 0.5] = 0.0
+    stages = ReadoutStages(even, odd, np.zeros(n_classes), float(rng.gamma(1.0)))
+    names = tuple(map(str, range(n_features)))
+    return Network(planes, stages, np.arange(n_classes), np.zeros(1, np.intp), names)
+
+
+def evidence(network, X, dtype):
+    return np.vstack([block for _, block in network.evidence(network.stages, X, dtype)])
+
+
+@given(st.integers(0, 10**6), st.integers(1, 300), st.integers(1, 30), st.integers(2, 6), powers, powers)
+def test_the_error_is_no_larger_than_its_bound(seed, n_hyperplanes, n_features, n_classes, size, scale):
+    rng = np.random.default_rng(seed)
+    network = a_readout(rng, n_hyperplanes, n_features, n_classes, 10.0**scale, tie=1.0)
+    X = rng.normal(size=(50, n_features)) * 10.0**size
+    bound = _largest_error(network.hyperplanes, network.stages, X)
+    if bound < np.inf:
+        difference = evidence(network, X, np.float32) - evidence(network, X, np.float64)
+        assert np.abs(difference).max() <= bound
+
+
+@given(st.integers(0, 10**6), st.sampled_from([0.0, 1e-9, 1e-7, 1e-5, 1e-3, 1.0]), powers, ordinary)
+def test_classes_are_those_of_double_precision(seed, tie, size, scale):
+    rng = np.random.default_rng(seed)
+    network = a_readout(rng, 100, 5, 3, 10.0**scale, tie)
+    X = rng.normal(size=(1500, 5)) * 10.0**size
+    X[::7] = X[0]
+    expected = network.forward(X).argmax(axis=1)
+    np.testing.assert_array_equal(readout_classes(network, network.stages, X), expected)
+
+
+@pytest.mark.parametrize("far", [1e31, 1e300])
+def test_samples_beyond_single_precision(far):
+    rng = np.random.default_rng(0)
+    network = a_readout(rng, 100, 5, 3, tie=1.0)
+    X = rng.normal(size=(1500, 5))
+    X[3] *= far
+    assert _largest_error(network.hyperplanes, network.stages, X) == np.inf
+    assert len(_classes(network, network.stages, X)[1]) == len(X)
+    expected = network.forward(X).argmax(axis=1)
+    np.testing.assert_array_equal(readout_classes(network, network.stages, X), expected)
+
+
+@pytest.mark.parametrize("gaussianise", [False, True])
+@pytest.mark.parametrize("max_neurons", [None, 30])
+def test_most_samples_need_single_precision_only(gaussianise, max_neurons):
+    X, y = overlapping(2000)
+    clf = FFMLPClassifier(
+        design="readout", gaussianise=gaussianise, max_neurons=max_neurons, random_state=0
+    ).fit(X, y)
+    network = clf.network_
+    assert len(X) > network.hyperplanes.rows_per_product
+    classes, unsure = _classes(network, network.stages, X)
+    assert len(unsure) < 0.05 * len(X)
+    assert (classes == clf.predict_proba(X).argmax(axis=1)).sum() >= len(X) - len(unsure)
+    np.testing.assert_array_equal(clf.predict(X), clf.classes_[clf.predict_proba(X).argmax(axis=1)])
+
+
+def test_where_single_precision_does_not_pay_the_rest_is_not_tried(monkeypatch):
+    X, y = IRIS
+    clf = FFMLPClassifier(design="readout", gaussianise=False, random_state=0).fit(X, y)
+    tried = []
+    monkeypatch.setattr(single_precision, "_ROWS_AT_ONCE", 1000)
+    monkeypatch.setattr(
+        single_precision,
+        "_classes",
+        lambda network, stages, block: tried.append(len(block)) or _classes(network, stages, block),
+    )
+    near = np.tile(X, (20, 1))
+    np.testing.assert_array_equal(clf.predict(near), clf.predict(X)[np.arange(3000) % 150])
+    assert tried == [1000, 1000, 1000]
+    tried.clear()
+    far = near.copy()
+    far[0] = 1e30
+    clf.predict(far)
+    assert tried == [1000]
