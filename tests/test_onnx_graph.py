@@ -39,6 +39,27 @@ def everywhere(n_features, n_samples=1000, seed=0):
     return np.vstack([rng.normal(size=(n_samples, n_features)) * size, np.zeros((1, n_features))])
 
 
+@pytest.mark.parametrize("n_rows", [1, 2, 1023, 1024, 1025, 2049])
+def test_rows_in_blocks(n_rows):
+    clf = FFMLPClassifier(random_state=0).fit(X, Y)
+    samples = everywhere(4, n_rows)[:n_rows]
+    labels, probabilities = answers(clf.to_onnx("float64"), {"X": samples})
+    np.testing.assert_array_equal(labels, clf.predict(samples))
+    np.testing.assert_allclose(probabilities, clf.predict_proba(samples), atol=1e-12)
+
+
+@pytest.mark.parametrize("gaussianise", [False, True])
+@pytest.mark.parametrize("design", ["blob", "readout"])
+def test_a_row_with_a_missing_number_has_no_probabilities_and_spoils_no_other(design, gaussianise):
+    clf = FFMLPClassifier(design=design, gaussianise=gaussianise, random_state=0).fit(X, Y)
+    samples = X.copy()
+    samples[7, 2] = np.nan
+    _, probabilities = answers(clf.to_onnx("float64"), {"X": samples})
+    assert np.isnan(probabilities[7]).all()
+    others = np.delete(np.arange(len(X)), 7)
+    np.testing.assert_allclose(probabilities[others], clf.predict_proba(X[others]), atol=1e-12)
+
+
 @pytest.mark.parametrize("input_type", ["float32", "float64"])
 @pytest.mark.parametrize("gaussianise", [False, True])
 @pytest.mark.parametrize("design", DESIGNS)
