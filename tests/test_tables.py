@@ -282,3 +282,11 @@ def test_names_are_never_missing(file):
     (block,) = table.blocks(10, {"id": "name", "b": "number"})
     assert block["id"].tolist() == ["NA", "?", "null"]
     np.testing.assert_array_equal(block["b"], [1, np.nan, 3])
+
+
+def test_spaces_around_a_category_do_not_count(file):
+    content = b'a,b\n1, red\n2,red  \n3,"red "\n4,NA \n5,blue\n'
+    _, rows = columns_and_rows(file(content))
+    assert rows["b"][:3] == ["red", "red", "red"]
+    assert np.isnan(rows["b"][3])
+    assert rows["b"][4] == "blue"

@@ -185,7 +185,22 @@ class TextTable:
                 self._complain(kinds, OverflowError())
         texts = dict.fromkeys((name for name, kind in kinds.items() if kind != NUMBER), object)
         chosen = parsed[list(kinds)]
-        return chosen.astype(texts) if texts else chosen
+        if texts:
+            chosen = chosen.astype(texts)
+        for name in texts:
+            if kinds[name] == TEXT:
+                chosen[name] = self._trimmed(chosen[name])
+        return chosen
+
+    def _trimmed(self, cells: pd.Series) -> pd.Series:
+        """Without the spaces behind a text; those before it are left out by pandas."""
+        trimmed: dict[Any, Any] = {
+            text: text.rstrip(" ") for text in cells.dropna().unique() if text.endswith(" ")
+        }
+        if not trimmed:
+            return cells
+        trimmed |= {text: np.nan for text, rest in trimmed.items() if rest in self.dialect.tokens}
+        return cells.map(lambda text: trimmed.get(text, text))
 
     def _check_last(self, block: pd.DataFrame) -> None:
         """Lines that are too short end with missing cells."""
