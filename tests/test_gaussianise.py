@@ -103,3 +103,12 @@ def test_many_values_are_mapped_like_few(spread):
     scores = Gaussianisation.of(X[:4000], np.ones(4000))
     few = np.vstack([scores.apply(X[start : start + 100]) for start in range(0, 5000, 100)])
     np.testing.assert_array_equal(scores.apply(X), few)
+
+
+def test_a_rounded_score_of_zero_is_zero():
+    scores = Gaussianisation.of(np.array([[0.0], [0.0], [1.0]]), np.ones(3))
+    of_zero = scores.apply(np.zeros((1, 1)))
+    slightly_more = np.nextafter(of_zero, np.inf)
+    assert slightly_more > of_zero
+    np.testing.assert_array_equal(scores.values(slightly_more), [[0.0]])
+    assert scores.value_of(0, float(slightly_more[0, 0])) == 0.0

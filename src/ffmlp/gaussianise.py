@@ -20,6 +20,8 @@ N_KNOTS = 100
 REACH = 3.0
 # Values nearer to 0 than this are 0: the slope between two knots must be a finite number.
 _TINY = 1e-280
+# A value that is this share of the largest one is 0.
+_NOTHING = 1e-12
 # The range between the quartiles of a Gaussian, in standard deviations.
 _GAUSSIAN_QUARTILES = 1.349
 # A grid of cells finds the knots of many values faster than a search, unless a cell has many knots.
@@ -174,12 +176,18 @@ class Gaussianisation:
 
     def values(self, scores: Floats) -> Floats:
         """The values (n, N) of features that have the given scores."""
-        pairs = zip(scores.T, self.scores, self.knots, strict=True)
-        return np.column_stack([np.interp(column, values, knots) for column, values, knots in pairs])
+        columns = [self._values_of(feature, column) for feature, column in enumerate(scores.T)]
+        return np.column_stack(columns)
 
     def value_of(self, feature: int, score: float) -> float:
         """The value of a feature that has the given score."""
-        return float(np.interp(score, self.scores[feature], self.knots[feature]))
+        return float(self._values_of(feature, np.array(score)))
+
+    def _values_of(self, feature: int, scores: Floats) -> Floats:
+        knots = self.knots[feature]
+        values = np.interp(scores, self.scores[feature], knots)
+        # A score is rounded; what was 0 should not come back as a little.
+        return np.where(np.abs(values) < _NOTHING * np.abs(knots).max(), 0.0, values)
 
 
 def quantiles(values: Floats, weight: Floats, levels: Floats) -> Floats:
