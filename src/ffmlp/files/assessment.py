@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -116,11 +116,14 @@ class Importance:
         candidates = known if len(known) else np.arange(len(rows.X))
         n_rows = min(_MAX_ROWS_PERMUTED, _MAX_CELLS_PERMUTED // len(model.columns) + 1)
         chosen = candidates[evenly(len(candidates), n_rows)]
-        y = model.classifier.classes_[truth[chosen]]
-        X = rows.X.iloc[chosen]
+
+        def accuracy(_: Any, X: pd.DataFrame, classes: NDArray[np.intp]) -> float:
+            return float(np.mean(model.classes(X) == classes))
+
         found = permutation_importance(
-            model.estimator, X, y, n_repeats=_N_PERMUTATIONS, random_state=0, scoring="accuracy"
-        )
+            model.estimator, rows.X.iloc[chosen], truth[chosen],
+            n_repeats=_N_PERMUTATIONS, random_state=0, scoring=accuracy,
+        )  # fmt: skip
         order = np.argsort(-found.importances_mean, kind="stable")
         names = [model.columns[column] for column in order]
         return cls(names, found.importances_mean[order], found.importances_std[order])
