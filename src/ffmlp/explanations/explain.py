@@ -129,9 +129,9 @@ class Explanations:
         return planes.weights * (z - self._crossings)
 
     def _drivers(self, number: int, parts: Floats) -> tuple[Driver, ...]:
-        names, x = self.network.feature_names, self.samples[number]
-        order = np.argsort(-np.abs(parts), kind="stable")
-        return tuple(Driver(names[j], float(x[j]), float(parts[j])) for j in order if parts[j])
+        names, values, sizes = self.network.feature_names, self.samples[number].tolist(), parts.tolist()
+        order = np.argsort(-np.abs(parts), kind="stable").tolist()
+        return tuple(Driver(names[j], values[j], sizes[j]) for j in order if sizes[j])
 
     def _features(self, number: int) -> tuple[Driver, ...]:
         """The lead as a sum over features: slopes of the lead times what features add to responses."""
