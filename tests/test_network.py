@@ -166,3 +166,9 @@ def test_network_checks_its_input():
         network.forward(np.zeros((2, 3)))
     with pytest.raises(ValueError, match="NaN"):
         network.forward(np.full((2, 4), np.nan))
+
+
+def test_only_a_readout_has_evidence(designed):
+    clf, X, _ = designed
+    with pytest.raises(ValueError, match="a network of regions has no evidence"):
+        clf.network_.evidence(X)

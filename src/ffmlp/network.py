@@ -92,25 +92,30 @@ class Network:
         regions, all zero in a region that no neuron covers.
         """
         samples = self.hyperplanes.checked(X)
-        out = np.empty((len(samples), len(self.labels)))
         if isinstance(self.stages, ReadoutStages):
-            for rows, evidence in self.evidence(self.stages, samples):
-                out[rows] = evidence
+            out = self.evidence(samples)
             for start in range(0, len(out), ROWS_PER_MAP):
                 rows = slice(start, start + ROWS_PER_MAP)
                 out[rows] = softmax(out[rows], axis=1)
-        else:
-            for rows, (_, _, response) in self._blocks(samples):
-                out[rows] = response
+            return out
+        out = np.empty((len(samples), len(self.labels)))
+        for rows, (_, _, response) in self._blocks(samples):
+            out[rows] = response
         return out
 
-    def evidence(
-        self, stages: ReadoutStages, samples: NDArray, dtype: type[np.floating] = np.float64
-    ) -> Iterator[tuple[slice, NDArray]]:
-        """Yield ``(rows, evidence)``: what l_out takes in from a readout, computed in the given type.
+    def evidence(self, X: ArrayLike, dtype: type[np.floating] = np.float64) -> NDArray:
+        """What l_out takes in from a readout, shape (n, D_out), computed in the given type.
 
         Opposite neurons take half the work: there are L bends instead of 2L neurons.
+
+        Raises
+        ------
+        ValueError
+            If the network is of another design, which has no evidence.
         """
+        stages, samples = self.stages, self.hyperplanes.checked(X)
+        if not isinstance(stages, ReadoutStages):
+            raise ValueError(f"a network of {stages.neurons} has no evidence; one of a readout has.")
         if stages.one_sided:
             linear, even = np.zeros(0, np.intp), 2.0 * stages.temperature * stages.even
         else:
@@ -119,6 +124,7 @@ class Network:
         odd, bias = stages.temperature * stages.odd[linear], stages.temperature * stages.bias
         even, odd, bias = even.astype(dtype), odd.astype(dtype), bias.astype(dtype)
         bounded = self.hyperplanes.reach(samples).max(initial=0.0) <= _LARGEST
+        out = np.empty((len(samples), len(bias)), dtype)
         for rows, block in self.hyperplanes.blocks(samples, dtype):
             h = self._padded(block)
             lines = h[:, linear]
@@ -130,7 +136,8 @@ class Network:
                 evidence = lines @ odd
                 evidence += bends @ even
                 evidence += bias
-            yield rows, evidence[: len(block)]
+            out[rows] = evidence[: len(block)]
+        return out
 
     def _blocks(self, samples: NDArray) -> Iterator[tuple[slice, tuple[Floats, Floats, Floats]]]:
         (w_2, w_3), (b_2, b_3) = self.stages.weights, self.stages.biases

@@ -44,10 +44,9 @@ def _classes(
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Classes by single precision, and the rows where double precision may have another one."""
     error = _largest_error(network.hyperplanes, stages, X)
-    evidence = np.zeros((len(X), len(network.labels)), np.float32)
-    if error < _LARGEST:
-        for rows, block in network.evidence(stages, X, np.float32):
-            evidence[rows] = block
+    if not error < _LARGEST:
+        return np.zeros(len(X), np.intp), np.arange(len(X))
+    evidence = network.evidence(X, np.float32)
     classes = evidence.argmax(axis=1)
     second, first = np.partition(evidence, -2, axis=1)[:, -2:].T
     # Each of the two may be wrong by the error, and a softmax must not make them equal.
