@@ -217,6 +217,15 @@ def test_prediction_does_not_depend_on_the_other_rows():
     np.testing.assert_array_equal(clf.predict_proba(X[::-1])[::-1], whole)
 
 
+@pytest.mark.parametrize("design", ["region", "blob", "readout"])
+def test_probabilities_do_not_depend_on_the_place_of_a_sample(design):
+    X, y = overlapping(1200, 6)
+    clf = FFMLPClassifier(9, design=design, error_threshold=None, random_state=0).fit(X, y)
+    assert len(clf.hyperplanes_) > 192  # where some kernels round the last columns differently
+    probabilities = clf.predict_proba(np.tile(X[5] + 0.1, (1500, 1)))
+    np.testing.assert_array_equal(probabilities, np.broadcast_to(probabilities[0], probabilities.shape))
+
+
 def test_memory_of_predict_grows_neither_with_classes_nor_with_regions():
     rng = np.random.default_rng(0)
     y = np.arange(1000) % 50

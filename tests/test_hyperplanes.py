@@ -185,3 +185,15 @@ def test_heteroscedastic_response_is_a_log_odds_at_the_boundary():
 
     assert log_odds(0.0) == pytest.approx(0, abs=1e-3)
     assert (log_odds(1e-4) - log_odds(-1e-4)) / 2e-4 == pytest.approx(1, abs=1e-2)
+
+
+@pytest.mark.parametrize("n_hyperplanes", [1, 7, 193, 300, 695])
+def test_a_response_does_not_depend_on_the_place_of_a_sample(n_hyperplanes):
+    rng = np.random.default_rng(0)
+    planes = Hyperplanes(
+        rng.normal(size=(n_hyperplanes, 20)),
+        rng.normal(size=n_hyperplanes),
+        np.zeros((n_hyperplanes, 2), np.intp),
+    )
+    h = planes.log_odds(np.tile(rng.normal(size=20), (1500, 1)))
+    np.testing.assert_array_equal(h, np.broadcast_to(h[0], h.shape))

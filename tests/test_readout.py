@@ -138,3 +138,13 @@ def test_an_error_threshold_keeps_as_few_as_reach_it_or_all():
     never = FFMLPClassifier(design="readout", error_threshold=1e-9).fit(X, y)
     assert len(never.hyperplanes_) == len(full.hyperplanes_)
     assert never.pruning_path_.initial_error_rate == full.pruning_path_.initial_error_rate
+
+
+def test_a_response_that_varies_by_rounding_only_has_no_weight():
+    rng = np.random.default_rng(3)
+    X = rng.integers(0, 2, (700, 2)).astype(float)
+    y = rng.permutation(np.logical_xor(X[:, 0], X[:, 1]) ^ (rng.random(700) < 0.2)).astype(int)
+    clf = FFMLPClassifier(design="readout", gaussianise=False, random_state=0).fit(X, y)
+    spread = clf.hyperplanes_.log_odds(X).std(axis=0)
+    assert (spread < 1e-9).any()  # blobs of two classes in one place
+    assert np.abs(clf.network_.stages.even).max() < 1e3

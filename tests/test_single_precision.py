@@ -84,6 +84,7 @@ def test_where_single_precision_does_not_pay_the_rest_is_not_tried(monkeypatch):
     clf = FFMLPClassifier(design="readout", gaussianise=False, random_state=0).fit(X, y)
     tried = []
     monkeypatch.setattr(single_precision, "_ROWS_AT_ONCE", 1000)
+    monkeypatch.setattr(single_precision, "_ROWS_TRIED", 500)
     monkeypatch.setattr(
         single_precision,
         "_classes",
@@ -91,9 +92,24 @@ def test_where_single_precision_does_not_pay_the_rest_is_not_tried(monkeypatch):
     )
     near = np.tile(X, (20, 1))
     np.testing.assert_array_equal(clf.predict(near), clf.predict(X)[np.arange(3000) % 150])
-    assert tried == [1000, 1000, 1000]
+    assert tried == [500, 1000, 1000, 500]
     tried.clear()
     far = near.copy()
     far[0] = 1e30
     clf.predict(far)
-    assert tried == [1000]
+    assert tried == [500]
+
+
+def test_weights_that_are_too_small_for_single_precision():
+    n_hyperplanes, smallest = 1000, 2.0**-149
+    even = np.zeros((n_hyperplanes, 2))
+    even[:, 0] = 0.49 * smallest
+    even[: n_hyperplanes // 2, 1] = 0.51 * smallest
+    planes = Hyperplanes(
+        np.ones((n_hyperplanes, 1)), np.zeros(n_hyperplanes), np.zeros((n_hyperplanes, 2), np.intp)
+    )
+    stages = ReadoutStages(even, np.zeros_like(even), np.zeros(2), 1.0)
+    network = Network(planes, stages, np.arange(2), np.zeros(1, np.intp), ("x",))
+    X = np.full((300, 1), 9e29)
+    assert not network.forward(X).argmax(axis=1).any()
+    assert not readout_classes(network, stages, X).any()

@@ -25,6 +25,8 @@ NO_BLOB = -1
 # threads would wait for each other's calls more than they compute.
 _RESPONSES_PER_PRODUCT = 40_000
 _FEWEST_ROWS, _MOST_ROWS = 256, 1024
+# Columns of a product that BLAS kernels round alike in all rows; fewer than so many are no matter.
+_COLUMNS_PER_TILE, _FEWEST_COLUMNS = 8, 128
 # What has a price for each call, such as mapping a feature, is done for more rows at once.
 ROWS_PER_MAP = 8 * _MOST_ROWS
 
@@ -128,24 +130,29 @@ class Hyperplanes:
         """How many rows responses are computed for at once, a power of two.
 
         A BLAS product may round differently with the shape of its operands. It is therefore computed
-        for exactly this many rows (the last block is padded), so that a sample's response does not
-        depend on the samples it is computed with.
+        for exactly this many rows (the last block is padded) and `in_whole_tiles`, so that a sample's
+        response does not depend on the samples it is computed with.
         """
         n_rows = _RESPONSES_PER_PRODUCT // max(1, len(self))
         return min(max(1 << n_rows.bit_length() - 1, _FEWEST_ROWS), _MOST_ROWS)
 
-    def blocks(
-        self, X: NDArray[np.floating], dtype: type[np.floating] = np.float64
-    ) -> Iterator[tuple[slice, NDArray]]:
+    def blocks(self, X: NDArray[np.floating]) -> Iterator[tuple[slice, NDArray[np.float64]]]:
         """Yield ``(rows, h)`` with ``h = X[rows] @ weights.T + biases``, in constant memory.
 
         Each h is in the place of the one before it.
         """
+        for rows, h in self.tiles(X):
+            yield rows, h[: rows.stop - rows.start, : len(self)]
+
+    def tiles(
+        self, X: NDArray[np.floating], dtype: type[np.floating] = np.float64
+    ) -> Iterator[tuple[slice, NDArray]]:
+        """Yield ``(rows, h)`` as `blocks` does, with the rows and columns that fill up the product."""
         n_rows, n_features = self.rows_per_product, self.weights.shape[1]
         # Biases are the weights of a feature that is always 1, which saves a pass over h.
         buffer = np.ones((n_rows, n_features + 1), dtype)
-        transposed = np.ascontiguousarray(np.vstack([self.weights.T, self.biases]), dtype)
-        h = np.empty((n_rows, len(self)), dtype)
+        transposed = in_whole_tiles(np.vstack([self.weights.T, self.biases]).astype(dtype))
+        h = np.empty((n_rows, transposed.shape[1]), dtype)
         scores = self.gaussianisation
         for start in range(0, len(X), n_rows):
             if start % ROWS_PER_MAP == 0:
@@ -156,7 +163,7 @@ class Hyperplanes:
             # Features beyond 1e300 may overflow; there is no sensible response to warn about then.
             with np.errstate(over="ignore", invalid="ignore"):
                 np.matmul(buffer, transposed, out=h)
-            yield slice(start, start + len(block)), h[: len(block)]
+            yield slice(start, start + len(block)), h
 
     def extent(self, X: NDArray[np.floating]) -> NDArray[np.float64]:
         """A bound (N,) on the absolute values that the features of samples have before stage 1."""
@@ -184,6 +191,16 @@ class Hyperplanes:
     def sides(self, h: NDArray[np.float64]) -> NDArray[np.float64]:
         """What the neurons of l_1 take in, shape (n, D_1): h, then -h unless there is one side only."""
         return h if self.one_sided else np.hstack([h, -h])
+
+
+def in_whole_tiles(factor: NDArray) -> NDArray:
+    """The second factor of a product, with columns of zeros up to a multiple of a BLAS kernel's tile.
+
+    In the columns that are left beside many tiles, some kernels round a few rows unlike the others.
+    """
+    n_columns = factor.shape[1]
+    missing = -n_columns % _COLUMNS_PER_TILE if n_columns > _FEWEST_COLUMNS else 0
+    return np.ascontiguousarray(np.pad(factor, ((0, 0), (0, missing))))
 
 
 def pairs_of_different_classes(blobs: Blobs) -> NDArray[np.intp]:

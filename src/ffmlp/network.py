@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
 
-from ffmlp.hyperplanes import ROWS_PER_MAP, Hyperplanes
+from ffmlp.hyperplanes import ROWS_PER_MAP, Hyperplanes, in_whole_tiles
 from ffmlp.stages import ACTIVATIONS, ReadoutStages, RegionStages, Stages
 
 Floats = NDArray[np.float64]
@@ -122,11 +122,12 @@ class Network:
             linear = np.flatnonzero(stages.odd.any(axis=1))
             even = stages.temperature * stages.even
         odd, bias = stages.temperature * stages.odd[linear], stages.temperature * stages.bias
-        even, odd, bias = even.astype(dtype), odd.astype(dtype), bias.astype(dtype)
+        # As many rows as h has columns.
+        even = in_whole_tiles(even.T).T
+        even, odd, bias = (in_whole_tiles(part.astype(dtype)) for part in (even, odd, bias[None]))
         bounded = self.hyperplanes.reach(samples).max(initial=0.0) <= _LARGEST
-        out = np.empty((len(samples), len(bias)), dtype)
-        for rows, block in self.hyperplanes.blocks(samples, dtype):
-            h = self._padded(block)
+        out = np.empty((len(samples), len(self.labels)), dtype)
+        for rows, h in self.hyperplanes.tiles(samples, dtype):
             lines = h[:, linear]
             bends = np.maximum(h, 0.0, out=h) if stages.one_sided else np.abs(h, out=h)
             if not bounded:
@@ -136,26 +137,22 @@ class Network:
                 evidence = lines @ odd
                 evidence += bends @ even
                 evidence += bias
-            out[rows] = evidence[: len(block)]
+            out[rows] = evidence[: rows.stop - rows.start, : len(self.labels)]
         return out
 
     def _blocks(self, samples: NDArray) -> Iterator[tuple[slice, tuple[Floats, Floats, Floats]]]:
         (w_2, w_3), (b_2, b_3) = self.stages.weights, self.stages.biases
+        to_2, to_3 = in_whole_tiles(w_2.T), in_whole_tiles(w_3.T)
         first, second, third = (ACTIVATIONS[name] for name in self.activations)
-        for rows, block in self.hyperplanes.blocks(samples):
-            h, n = self._padded(block), len(block)
+        for rows, tile in self.hyperplanes.tiles(samples):
+            h, n = tile[:, : len(self.hyperplanes)], rows.stop - rows.start
             with np.errstate(over="ignore", invalid="ignore"):
                 l_1 = first(self.hyperplanes.sides(h))
                 if not isinstance(self.stages, RegionStages):
                     l_1 = np.fmin(l_1, _LARGEST)
-                l_2 = second(l_1 @ w_2.T + b_2)
-                out = third(l_2 @ w_3.T + b_3)
+                l_2 = second((l_1 @ to_2)[:, : len(b_2)] + b_2)
+                out = third((l_2 @ to_3)[:, : len(b_3)] + b_3)
             yield rows, (l_1[:n], l_2[:n], out[:n])
-
-    def _padded(self, h: Floats) -> Floats:
-        """As many rows as every product has: a sample's response does not depend on other samples."""
-        missing = self.hyperplanes.rows_per_product - len(h)
-        return np.pad(h, ((0, missing), (0, 0))) if missing else h
 
     def to_torch(self, dtype: Any = None) -> Any:
         """The network as a PyTorch module that gives what `forward` gives and can be trained.

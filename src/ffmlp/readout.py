@@ -26,6 +26,9 @@ RIDGES = 10.0 ** np.arange(-3.0, 2.1, 0.5)
 MAX_LEFT_OUT = 1000
 # Rows of regressors held in memory at once, as a number of entries (128 MB).
 _ENTRIES_AT_ONCE = 1 << 24
+# A regressor that varies by less than this, in log-odds or standard deviations, or by less than a share
+# of its largest terms, does so by rounding: its weight would be the larger for it.
+_LEAST_SPREAD, _LEAST_SHARE = 1e-9, 1e-14
 # A sample with a larger leverage is predicted by itself: leaving it out is not trusted to tell more.
 _LARGEST_LEVERAGE = 0.999
 
@@ -168,7 +171,9 @@ class _Regressors:
         mean = np.sum([share[rows] @ block for rows, block in self.blocks()], axis=0)
         squares = [share[rows] @ np.square(block - mean) for rows, block in self.blocks()]
         scale = np.sqrt(np.sum(squares, axis=0))
-        scale = np.where(scale > 1e-12 * np.abs(mean), scale, 1.0)
+        reach = self.planes.reach(self.X)
+        rounding = _LEAST_SHARE * np.concatenate([reach, reach[self.linear]])
+        scale = np.where(scale > np.maximum(_LEAST_SPREAD, rounding), scale, 1.0)
         if self.whole is not None:
             self.whole[:] -= mean
             self.whole[:] /= scale

@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ffmlp.hyperplanes import Hyperplanes
+from ffmlp.hyperplanes import Hyperplanes, in_whole_tiles
 
 Words = NDArray[np.uint64]
 
@@ -253,7 +253,7 @@ def _least_violated_of_all(h: NDArray[np.float64], regions: Regions) -> NDArray[
         best = np.full(len(block), -np.inf)
         for start in range(0, len(regions), step):
             codes = regions.codes[start : start + step].astype(np.float64)
-            agreement = (padded @ codes.T)[: len(block)]
+            agreement = (padded @ in_whole_tiles(codes.T))[: len(block), : len(codes)]
             largest = np.argmax(agreement, axis=1)
             value = np.take_along_axis(agreement, largest[:, None], axis=1)[:, 0]
             better = value > best

@@ -6,6 +6,8 @@ samples whose two most probable classes are nearer to each other than that need 
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -14,11 +16,11 @@ from ffmlp.network import Network
 from ffmlp.stages import ReadoutStages
 
 # Numbers beyond this may overflow.
-_LARGEST = 1e30
+_LARGEST_SINGLE = 1e30
 # A softmax keeps evidence apart that differs by more than this.
 _SMALLEST = 1e-12
-# Errors are bounded for some samples at a time, because a far one makes them larger.
-_ROWS_AT_ONCE = 1 << 16
+# Errors are bounded for some samples at a time, because a far one makes them larger; a few come first.
+_ROWS_AT_ONCE, _ROWS_TRIED = 1 << 16, 1 << 12
 # Where more samples than this share need double precision, the rest of them has it at once.
 _MOST_UNSURE = 0.25
 
@@ -28,14 +30,13 @@ def readout_classes(network: Network, stages: ReadoutStages, X: NDArray) -> NDAr
     if len(X) <= network.hyperplanes.rows_per_product:
         return network.forward(X).argmax(axis=1)
     classes, worthwhile = np.empty(len(X), np.intp), True
-    for start in range(0, len(X), _ROWS_AT_ONCE):
-        block = X[start : start + _ROWS_AT_ONCE]
-        some, unsure = classes[start : start + _ROWS_AT_ONCE], np.arange(len(block))
+    for start, stop in pairwise([0, *range(_ROWS_TRIED, len(X), _ROWS_AT_ONCE), len(X)]):
+        block, unsure = X[start:stop], np.arange(stop - start)
         if worthwhile:
-            some[:], unsure = _classes(network, stages, block)
+            classes[start:stop], unsure = _classes(network, stages, block)
             worthwhile = len(unsure) <= _MOST_UNSURE * len(block)
         if len(unsure):
-            some[unsure] = network.forward(block[unsure]).argmax(axis=1)
+            classes[start + unsure] = network.forward(block[unsure]).argmax(axis=1)
     return classes
 
 
@@ -44,7 +45,7 @@ def _classes(
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Classes by single precision, and the rows where double precision may have another one."""
     error = _largest_error(network.hyperplanes, stages, X)
-    if not error < _LARGEST:
+    if not error < _LARGEST_SINGLE:
         return np.zeros(len(X), np.intp), np.arange(len(X))
     evidence = network.evidence(X, np.float32)
     classes = evidence.argmax(axis=1)
@@ -56,10 +57,11 @@ def _classes(
 def _largest_error(planes: Hyperplanes, stages: ReadoutStages, X: NDArray) -> float:
     """How far evidence in single precision is from that in double precision, at most.
 
-    A term of the evidence, a product of a weight, another weight and a feature, is rounded m times on
-    its way into the sum: that makes at most γ = mu / (1 - mu) of it, with u the rounding of one number.
-    The sum of the absolute terms is bounded by the reach of the hyperplanes. What is too small for
-    single precision is wrong by its smallest number instead. Infinite where numbers may overflow.
+    A term e·w·x of the evidence is rounded m times on its way into the sum: with e, w and x themselves,
+    each product and each partial sum of h and of the evidence. That makes at most γ = mu / (1 - mu) of
+    it, with u the rounding of one number. The sum of the absolute terms is bounded by the reach of the
+    hyperplanes. What is too small for single precision is wrong by its smallest normal number instead.
+    Infinite where numbers may overflow.
     """
     single = np.finfo(np.float32)
     extent, reach = planes.extent(X), planes.reach(X)
@@ -68,8 +70,9 @@ def _largest_error(planes: Hyperplanes, stages: ReadoutStages, X: NDArray) -> fl
         size = float((reach @ weight + stages.temperature * np.abs(stages.bias)).max())
         largest = [np.abs(part).max(initial=0.0) for part in (extent, reach, planes.weights, weight)]
         n_roundings = sum(planes.weights.shape) + 8
-        too_small = n_roundings * weight.sum() * float(single.tiny) * np.prod(1.0 + np.array(largest))
-    if not max(size, *largest) < _LARGEST or n_roundings * single.eps > 0.1:
+        amplified = n_roundings * weight.sum() * np.prod(1.0 + np.array(largest))
+        too_small = float(single.tiny) * (amplified + reach.sum())
+    if not max(size, *largest) < _LARGEST_SINGLE or n_roundings * single.eps > 0.1:
         return np.inf
     share = n_roundings * float(single.eps) / 2
     return share / (1.0 - share) * 1.01 * size + too_small + _SMALLEST
