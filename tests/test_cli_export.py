@@ -69,6 +69,20 @@ def test_onnx_answers_as_the_model_by_the_names_of_its_columns(model, tmp_path):
     assert labels.dtype == np.int64
 
 
+def test_columns_may_have_names_like_those_inside_of_the_graph(tmp_path):
+    pytest.importorskip("onnx")
+    runtime = pytest.importorskip("onnxruntime")
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(100, 2)), columns=["ffmlp_0", "ffmlp__inner_input"])
+    frame.assign(y=np.where(frame["ffmlp_0"] > 0, "a", "b")).to_csv(tmp_path / "t.csv", index=False)
+    data, model, path = (str(tmp_path / name) for name in ("t.csv", "m.model", "m.onnx"))
+    assert main(["fit", data, "--target", "y", "-o", model, "--quiet"]) == 0
+    assert main(["export", model, "--to", "onnx", "-o", path]) == 0
+    inputs = {name: frame[[name]].to_numpy() for name in frame}
+    labels = runtime.InferenceSession(path).run(["label"], inputs)[0]
+    np.testing.assert_array_equal(labels, TableModel.load(tmp_path / "m.model").estimator.predict(frame))
+
+
 def test_torch_answers_as_the_network(model, tmp_path, capsys):
     torch = pytest.importorskip("torch")
     path = tmp_path / "m.pt2"

@@ -1,18 +1,22 @@
 """Multilayer perceptrons that are designed in one feedforward pass instead of trained."""
 
-from ffmlp.blobs import Blobs
-from ffmlp.classifier import FFMLPClassifier
-from ffmlp.explanations.describe import export_text, hyperplane_meaning
-from ffmlp.explanations.explain import Explanations
-from ffmlp.explanations.explanation import Explanation
-from ffmlp.explanations.importance import FeatureImportance, feature_importance
-from ffmlp.export import from_torch
-from ffmlp.hyperplanes import Hyperplanes, two_class_lda
-from ffmlp.network import Network
-from ffmlp.persistence import load, save
-from ffmlp.pruning import PruningPath
-from ffmlp.regions import Regions
-from ffmlp.robust.distance import Robustness, robustness
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ffmlp.blobs import Blobs
+    from ffmlp.classifier import FFMLPClassifier
+    from ffmlp.explanations.describe import export_text, hyperplane_meaning
+    from ffmlp.explanations.explain import Explanations
+    from ffmlp.explanations.explanation import Explanation
+    from ffmlp.explanations.importance import FeatureImportance, feature_importance
+    from ffmlp.export import from_torch
+    from ffmlp.hyperplanes import Hyperplanes, two_class_lda
+    from ffmlp.network import Network
+    from ffmlp.persistence import load, save
+    from ffmlp.pruning import PruningPath
+    from ffmlp.regions import Regions
+    from ffmlp.robust.distance import Robustness, robustness
 
 __version__ = "0.1.0"
 
@@ -36,3 +40,36 @@ __all__ = [
     "save",
     "two_class_lda",
 ]
+
+# Imported when first used: scikit-learn takes a second to import, and ``ffmlp --help`` does not need it.
+_HOMES = {
+    "Blobs": "blobs",
+    "Explanation": "explanations.explanation",
+    "Explanations": "explanations.explain",
+    "FFMLPClassifier": "classifier",
+    "FeatureImportance": "explanations.importance",
+    "Hyperplanes": "hyperplanes",
+    "Network": "network",
+    "PruningPath": "pruning",
+    "Regions": "regions",
+    "Robustness": "robust.distance",
+    "export_text": "explanations.describe",
+    "feature_importance": "explanations.importance",
+    "from_torch": "export",
+    "hyperplane_meaning": "explanations.describe",
+    "load": "persistence",
+    "robustness": "robust.distance",
+    "save": "persistence",
+    "two_class_lda": "hyperplanes",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(f"ffmlp.{_HOMES[name]}"), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

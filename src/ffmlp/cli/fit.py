@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ffmlp.classifier import FFMLPClassifier
 from ffmlp.cli.console import Console, add_dialect, add_output, check_output, counted, dialect, need
 from ffmlp.files.columns import Columns, infer, known
 from ffmlp.files.tables import TEXT, Table, open_table, pandas
@@ -74,6 +73,7 @@ def run(options: argparse.Namespace) -> int:
     need("fit", "pandas", "tqdm", "skops")
     from threadpoolctl import threadpool_limits
 
+    from ffmlp.classifier import FFMLPClassifier
     from ffmlp.files.tabular import evaluate, pipeline
 
     console = Console.of(options)

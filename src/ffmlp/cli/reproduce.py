@@ -9,8 +9,6 @@ from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
-from sklearn.exceptions import ConvergenceWarning
-
 from ffmlp.reproduction.paper import ROWS, ROWS_BY_KEY
 
 HELP = "run the paper's experiments again and set its numbers beside ours"
@@ -39,6 +37,7 @@ def run(options: argparse.Namespace) -> int:
         if find_spec(extra) is None:
             raise ImportError(f"reproduce needs {extra}: pip install 'ffmlp[reproduce]'")
     import torch  # noqa: F401  (so that the limit of threads is its limit, too)
+    from sklearn.exceptions import ConvergenceWarning
     from threadpoolctl import threadpool_limits
     from tqdm import tqdm
 

@@ -69,8 +69,9 @@ def to_onnx(clf: FFMLPClassifier, input_type: str = "float32") -> Any:
 def register_skl2onnx_converter() -> None:
     """Let skl2onnx convert pipelines that have an FFMLPClassifier in them (extra ``onnx``).
 
-    Call it once; ``skl2onnx.to_onnx(pipeline, X)`` then works. What comes before the classifier is
-    computed in the type of the input, the classifier in float64.
+    Call it once; ``skl2onnx.to_onnx(pipeline, X)`` then works for float32 samples X, and for float64
+    with ``options={"zipmap": False}``. What comes before the classifier is computed in the type of the
+    input, the classifier in float64.
     """
     _needing("onnx", "onnx and skl2onnx", "ffmlp.export.onnx_graph").register_skl2onnx_converter()
 

@@ -335,5 +335,5 @@ def register_skl2onnx_converter() -> None:
         "FFMLPClassifier",
         calculate_linear_classifier_output_shapes,
         convert,
-        options={"zipmap": [True, False, "columns"], "nocl": [True, False]},
+        options={"zipmap": [True, False, "columns"]},
     )

@@ -33,7 +33,7 @@ def to_onnx(model: TableModel) -> ModelProto:
     """
     if not isinstance(model.estimator, Pipeline):
         return model.classifier.to_onnx("float64")
-    graph, prepared = Graph(), _prepared(model)
+    graph, prepared = Graph(_free_start("ffmlp", model.columns)), _prepared(model)
     parts = []
     if model.numbers:
         medians = prepared.named_transformers_["numbers"].statistics_
@@ -59,6 +59,12 @@ def _prepared(model: TableModel) -> ColumnTransformer:
 
 def _free(name: str, taken: list[str]) -> str:
     return name if name not in taken else _free(f"{name}_", taken)
+
+
+def _free_start(start: str, taken: list[str]) -> str:
+    """What no name begins with."""
+    begun = any(name.startswith(start) for name in taken)
+    return _free_start(f"{start}_", taken) if begun else start
 
 
 def _encoded(graph: Graph, encoder: Pipeline, names: tuple[str, ...], column: int, name: str) -> str:
