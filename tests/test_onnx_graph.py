@@ -209,3 +209,13 @@ def test_skl2onnx_converts_columns_of_different_kinds():
     np.testing.assert_allclose(
         [[row[label] for label in range(3)] for row in maps], pipeline.predict_proba(frame), atol=1e-4
     )
+
+
+def test_skl2onnx_can_give_the_numbers_of_classes():
+    skl2onnx = pytest.importorskip("skl2onnx")
+    register_skl2onnx_converter()
+    clf = FFMLPClassifier(random_state=0).fit(X, NAMES[Y])
+    samples = X.astype(np.float32)
+    options = {id(clf): {"nocl": True, "zipmap": False}}
+    labels, _ = answers(skl2onnx.to_onnx(clf, samples[:1], options=options), {"X": samples})
+    np.testing.assert_array_equal(NAMES[labels], clf.predict(samples))

@@ -93,7 +93,7 @@ def to_onnx(clf: FFMLPClassifier, input_type: str = "float32") -> ModelProto:
     kind = TYPES[input_type]
     graph = Graph()
     labels = label_constants(clf.classes_)
-    add_classifier(graph, clf, "X", "label", "probabilities", kind)
+    add_classifier(graph, clf, labels, "X", "label", "probabilities", kind)
     label_type = TensorProto.STRING if labels.dtype.kind == "O" else TensorProto.INT64
     model = helper.make_model(
         helper.make_graph(
@@ -130,9 +130,18 @@ def label_constants(labels: NDArray) -> NDArray:
 
 
 def add_classifier(
-    graph: Graph, clf: FFMLPClassifier, x: str, label: str, probabilities: str, kind: int
+    graph: Graph,
+    clf: FFMLPClassifier,
+    labels: NDArray,
+    x: str,
+    label: str,
+    probabilities: str,
+    kind: int,
 ) -> None:
-    """Add what turns samples into labels and probabilities (of type ``kind``), all given by name."""
+    """Add what turns samples into labels and probabilities (of type ``kind``), all given by name.
+
+    ``labels`` are what the classes are called.
+    """
     n_rows, blocks = _blocks(graph, x, clf.n_features_in_)
     body = graph.inner()
     chosen, share = _classified(body, clf, body.apply("Cast", body.input, to=TensorProto.DOUBLE))
@@ -150,7 +159,7 @@ def add_classifier(
     )
     graph.apply("Slice", share, start, n_rows, start, result=probabilities)
     chosen = graph.apply("Slice", chosen, start, n_rows, start)
-    graph.apply("Gather", label_constants(clf.classes_), chosen, result=label)
+    graph.apply("Gather", labels, chosen, result=label)
 
 
 def _blocks(graph: Graph, x: str, n_features: int) -> tuple[str, str]:
@@ -317,10 +326,12 @@ def register_skl2onnx_converter() -> None:
     def convert(scope: Any, operator: Any, container: Any) -> None:
         label, probabilities = (output.full_name for output in operator.outputs)
         double = "Double" in type(operator.inputs[0].type).__name__
-        graph = Graph(scope.get_unique_operator_name("ffmlp"))
+        clf, graph = operator.raw_operator, Graph(scope.get_unique_operator_name("ffmlp"))
+        numbered = container.get_options(clf, {"nocl": False})["nocl"]
         add_classifier(
             graph,
-            operator.raw_operator,
+            clf,
+            np.arange(len(clf.classes_)) if numbered else label_constants(clf.classes_),
             operator.inputs[0].full_name,
             label,
             probabilities,
@@ -335,5 +346,5 @@ def register_skl2onnx_converter() -> None:
         "FFMLPClassifier",
         calculate_linear_classifier_output_shapes,
         convert,
-        options={"zipmap": [True, False, "columns"]},
+        options={"zipmap": [True, False, "columns"], "nocl": [True, False]},
     )

@@ -46,8 +46,9 @@ def to_onnx(model: TableModel) -> ModelProto:
             parts.append(_encoded(graph, encoder, model.categories, column, name))
     x = graph.apply("Concat", *parts, axis=1)
     label, probabilities = (_free(name, model.columns) for name in ("label", "probabilities"))
-    add_classifier(graph, model.classifier, x, label, probabilities, TensorProto.DOUBLE)
-    return _model(graph, model, label, probabilities)
+    labels = label_constants(model.classifier.classes_)
+    add_classifier(graph, model.classifier, labels, x, label, probabilities, TensorProto.DOUBLE)
+    return _model(graph, model, labels, label, probabilities)
 
 
 def _prepared(model: TableModel) -> ColumnTransformer:
@@ -103,8 +104,9 @@ def _codes(
     return encoded[:, start : start + widths[column]]
 
 
-def _model(graph: Graph, model: TableModel, label: str, probabilities: str) -> ModelProto:
-    labels = label_constants(model.classifier.classes_)
+def _model(
+    graph: Graph, model: TableModel, labels: NDArray, label: str, probabilities: str
+) -> ModelProto:
     types = dict.fromkeys(model.numbers, TensorProto.DOUBLE)
     types |= dict.fromkeys(model.categories, TensorProto.STRING)
     label_type = TensorProto.STRING if labels.dtype.kind == "O" else TensorProto.INT64
