@@ -329,3 +329,16 @@ def test_complete_rows_of_numbers_need_no_preparation(here):
             probability = model.probabilities(features)
         assert prepare.call_count == n_prepared
         np.testing.assert_array_equal(probability, model.estimator.predict_proba(features))
+
+
+@pytest.mark.parametrize("rows", ["1", "7", "1000"])
+def test_unknown_categories_are_told(trained, here, capsys, rows):
+    frame = trained[1].head(20).assign(size=["huge"] * 3 + ["large"] * 10 + ["tiny"] + ["small"] * 6)
+    frame.loc[frame.index[-1], "size"] = np.nan
+    frame.to_csv("new.csv", index=False)
+    arguments = ["new.csv", "-o", "o.csv", "--block-rows", rows, "--json"]
+    assert predict(trained, *arguments) == 0
+    captured = capsys.readouterr()
+    told = "new.csv, column size: 4 cells have a category unknown to the model, such as 'huge'."
+    assert captured.err == f"note: {told}\n"
+    assert json.loads(captured.out)["notes"] == [told]

@@ -92,7 +92,7 @@ def test_report_without_the_truth_says_so(iris, here):
     text = (here / "r.html").read_text(encoding="utf-8")
     shown = [title for title in SECTIONS if title not in (SECTIONS[3], SECTIONS[4])]
     assert re.findall(r"<h2>(.*?)</h2>", text) == ["Contents", *shown]
-    assert "It has no column &#x27;species&#x27;" in text
+    assert "It has no &#x27;species&#x27; that the model knows" in text
     (here / "empty.csv").write_text("sepal length,sepal width,petal length,petal width,size\n")
     assert main(["report", str(iris / "iris.model"), "empty.csv", "-o", "s.html"]) == 2
     assert not (here / "s.html").exists()
@@ -204,6 +204,22 @@ def test_explain_and_report_tell_what_was_taken_for_cells(here, capsys):
     assert "<pre>age was missing; the median 149.5 was taken.\ntown was" in page
 
 
+def test_a_counterfactual_changes_numbers_only(here, capsys):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"x": rng.normal(size=100), "colour": rng.choice(["red", "blue"], 100)})
+    frame["y"] = np.where((frame["x"] > 0) & (frame["colour"] == "red"), "a", "b")
+    frame.to_csv("t.csv", index=False)
+    row = str(1 + int(np.flatnonzero(frame["y"] == "a")[0]))
+    assert main(["fit", "t.csv", "--target", "y", "-o", "t.model", "--quiet"]) == 0
+    assert main(["explain", "t.model", "t.csv", "--row", row, "--counterfactual", "--json"]) == 0
+    changes = json.loads(capsys.readouterr().out)["rows"][0]["counterfactual"]["changes"]
+    assert [name for name, *_ in changes] == ["x"]
+    frame[["colour", "y"]].to_csv("t.csv", index=False)
+    assert main(["fit", "t.csv", "--target", "y", "-o", "t.model", "--quiet", "--force"]) == 0
+    assert main(["explain", "t.model", "t.csv", "--row", "1", "--counterfactual"]) == 2
+    assert "--counterfactual changes numbers, and the model has none" in capsys.readouterr().err
+
+
 def test_inspect_tells_what_a_model_is(iris, capsys):
     path = iris / "iris.model"
     assert main(["inspect", str(path)]) == 0
@@ -282,3 +298,14 @@ def test_a_small_network_is_drawn_as_it_is(iris, here):
     assert main([*fit, "-o", "small.model"]) == 0
     assert main(["report", "small.model", str(iris / "iris.csv"), "-o", "r.html", "--quiet"]) == 0
     assert "half-spaces" in (here / "r.html").read_text()
+
+
+def test_names_with_a_dollar_are_drawn_as_they_are(here):
+    pytest.importorskip("matplotlib")
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"cost_$_per_$": rng.normal(size=60)})
+    frame["price"] = rng.choice(["$", "$$", "$$$"], 60)
+    frame["y"] = np.where(frame["cost_$_per_$"] > 0, "<$50K", "$50K-$100K")
+    frame.to_csv("t.csv", index=False)
+    assert main(["fit", "t.csv", "--target", "y", "-o", "t.model", "--quiet"]) == 0
+    assert main(["report", "t.model", "t.csv", "-o", "t.html", "--quiet"]) == 0

@@ -30,7 +30,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="rows to explain; the first one after the header is 1",
     )  # fmt: skip
     parser.add_argument(
-        "--counterfactual", action="store_true", help="look for a small change to another class"
+        "--counterfactual",
+        action="store_true",
+        help="look for a small change of numbers to another class",
     )
     add_dialect(parser)
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
@@ -47,10 +49,15 @@ def run(options: argparse.Namespace) -> int:
     table = open_table(options.data, dialect(options, model.dialect))
     for note in column_notes(table, model, model.id_column):
         console.note(note)
+    if options.counterfactual and not model.numbers:
+        raise ValueError("--counterfactual changes numbers, and the model has none: leave it out.")
     found = _rows(table, model, options.row)
+    inputs = model.inputs(found)
+    # Numbers come first. A part of a category more and one of another less would be no row.
+    encoded = list(inputs)[len(model.numbers) :] if model.categories else []
     # The largest of the changes needs no further package; the Euclidean one does.
     explanations = model.classifier.explain(
-        model.inputs(found), counterfactual=options.counterfactual, norm="inf"
+        inputs, counterfactual=options.counterfactual, norm="inf", frozen=encoded
     )
     values = []
     for number, row in enumerate(options.row):

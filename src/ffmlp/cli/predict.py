@@ -64,11 +64,14 @@ def run(options: argparse.Namespace) -> int:
         predictions, model, table, id_column, proba=options.proba, n_rows=options.block_rows
     )
     with console.bar(None, "row", "predicting") as bar:
-        n_rows = write_predictions(options.output, names, blocks, bar.update)
+        written = write_predictions(options.output, names, blocks, bar.update)
     seconds = perf_counter() - start
-    console.say(f"{options.output}: {counted(n_rows, 'row')} in {seconds:.2f} s")
+    for unknown in written.unknown:
+        notes.append(f"{table.path}, column {unknown}")
+        console.note(notes[-1])
+    console.say(f"{options.output}: {counted(written.n_rows, 'row')} in {seconds:.2f} s")
     console.result(
-        {"output": str(options.output), "rows": n_rows, "columns": names, "notes": notes,
+        {"output": str(options.output), "rows": written.n_rows, "columns": names, "notes": notes,
          "seconds": seconds}
     )  # fmt: skip
     return 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +36,13 @@ def draw(
     model: TableModel, rows: Rows, movers: Movers, importance: Importance, folder: Path
 ) -> list[Picture]:
     """Draw all figures of a report into a folder."""
+    with import_module("matplotlib").rc_context({"text.parse_math": False}):  # names may have a $
+        return _drawn(model, rows, movers, importance, folder)
+
+
+def _drawn(
+    model: TableModel, rows: Rows, movers: Movers, importance: Importance, folder: Path
+) -> list[Picture]:
     clf = model.classifier
     pictures = [
         _saved(network_figure(clf.network_, movers), folder, "The network",

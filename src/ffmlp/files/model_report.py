@@ -70,7 +70,7 @@ def _data(model: TableModel, rows: Rows, importance: Importance, path: Path) -> 
     described += [_category(name, rows.X[name]) for name in model.categories if name in shown]
     text = f"{len(rows.X)} rows of {path.name}" + ("." if rows.whole else ", the first of more.")
     if not rows.labelled.any():
-        text += f" It has no column {model.target!r}, so that nothing here is compared with the truth."
+        text += f" It has no {model.target!r} that the model knows: nothing is compared with the truth."
     unused = model.facts.get("unused", {})
     notes = [f"Not used: {name}: {why}." for name, why in list(unused.items())[:_MAX_COLUMNS]]
     left = len(model.columns) - len(described)
@@ -129,8 +129,9 @@ def _design(model: TableModel) -> Table:
     chosen = "There was nothing to choose."
     if n_plans > 1:
         chosen = (
-            f"{n_plans} plans were tried on rows that were held back from them; → is the one of least "
-            "log-loss, which was then carried out with all rows."
+            f"{n_plans} plans were tried on rows that were held back from them; → is the one that was "
+            "carried out with all rows: the first, unless that of least log-loss is better by more than "
+            "a standard error."
         )
     text = (
         f"A network of {layers}: the {selection.plan.design} design, with "

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ffmlp.files.substitutes import UnknownCategory, summed, unknown_categories
 from ffmlp.files.tables import COMPRESSIONS, NAME, Table, pandas
 from ffmlp.files.tabular import TableModel
 from ffmlp.records import whole_file
@@ -46,6 +47,23 @@ class Predictions:
 Rendering = Callable[[Predictions], Any]
 
 
+@dataclass(frozen=True, eq=False)
+class Rendered:
+    """A block of rows that is ready to be written."""
+
+    n_rows: int
+    content: Any
+    unknown: tuple[UnknownCategory, ...]
+
+
+@dataclass(frozen=True)
+class Written:
+    """How many rows have been written, and the categories in them that the model does not know."""
+
+    n_rows: int
+    unknown: list[UnknownCategory]
+
+
 def predictions(
     model: TableModel,
     table: Table,
@@ -54,25 +72,29 @@ def predictions(
     *,
     proba: bool,
     n_rows: int,
-) -> Iterator[tuple[int, Any]]:
+) -> Iterator[Rendered]:
     """Parse, predict and render blocks of rows, several at a time.
 
-    Yields how many rows a block has and what was rendered, in the order of the file.
+    Yields how many rows a block has, what was rendered and which categories in it the model does not
+    know, in the order of the file.
     """
     from threadpoolctl import threadpool_limits
 
     kinds = model.kinds if id_column is None else {**model.kinds, id_column: NAME}
     n_threads = min(_MAX_THREADS, os.cpu_count() or 1)
 
-    def rendered(part: Callable[[], Any]) -> tuple[int, Any]:
+    def rendered(part: Callable[[], Any]) -> Rendered:
         block = part()
-        return len(block), render(_predicted(model, block, id_column, proba)) if len(block) else None
+        if not len(block):
+            return Rendered(0, None, ())
+        unknown = unknown_categories(model, block)
+        return Rendered(len(block), render(_predicted(model, block, id_column, proba)), unknown)
 
     empty = True
     # Each block has its own thread; threads inside of products would only fight with them.
     with threadpool_limits(1), ThreadPoolExecutor(n_threads) as pool:
         for block in _in_order(pool, rendered, table.parts(n_rows, kinds), n_threads):
-            if block[0]:
+            if block.n_rows:
                 empty = False
                 yield block
     if empty:
@@ -117,17 +139,19 @@ def header(model: TableModel, id_column: str | None, *, proba: bool) -> list[str
 def write_predictions(
     path: Path,
     names: list[str],
-    blocks: Callable[[Rendering], Iterable[tuple[int, Any]]],
+    blocks: Callable[[Rendering], Iterable[Rendered]],
     on_block: Callable[[int], object],
-) -> int:
-    """Write what ``blocks`` renders to a file, whole or not at all; how many rows it has."""
+) -> Written:
+    """Write what ``blocks`` renders to a file, whole or not at all."""
     n_rows = 0
+    unknown: list[UnknownCategory] = []
     with whole_file(path) as temporary, _file_kind(path)(temporary, path, names) as (render, write):
-        for n_rows_of_block, rendered in blocks(render):
-            write(rendered)
-            n_rows += n_rows_of_block
-            on_block(n_rows_of_block)
-    return n_rows
+        for block in blocks(render):
+            write(block.content)
+            n_rows += block.n_rows
+            unknown += block.unknown
+            on_block(block.n_rows)
+    return Written(n_rows, summed(unknown))
 
 
 # How to render blocks, and how to write what was rendered.

@@ -141,5 +141,6 @@ class NetworkDisplay(AxesDisplay):
         size = self.network.layer_sizes[layer]
         if len(neurons) < size:
             ax.text(layer, heights[-1], f"⋮  {size - len(neurons)} more", ha="center", va="center")
-        ax.text(layer, 1.06, f"{SYMBOLS[layer]}: {self.network.kinds[layer]}", ha="center", va="center")
+        title = f"{SYMBOLS[layer]}: {self.network.kinds[layer]}"
+        ax.text(layer, 1.06, title, ha="center", va="center", parse_math=True)
         ax.text(layer, -0.06, f"{size} neurons" if size != 1 else "1 neuron", ha="center", va="center")
