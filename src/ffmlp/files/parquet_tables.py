@@ -43,7 +43,7 @@ class ParquetTable:
     def inferred(self, n_rows: int, texts: Sequence[str]) -> Iterator[pd.DataFrame]:
         """Blocks of rows whose columns have the type that their cells suggest, or text if told so."""
         for batch in self._batches(n_rows, self.columns):
-            yield pandas().DataFrame(
+            yield _frame(
                 {
                     name: _texts(_plain(batch[name]), self.dialect)
                     if name in texts
@@ -86,14 +86,14 @@ class ParquetTable:
             raise ValueError(f"{self.path} cannot be read as Parquet: {error}") from error
 
     def _of_kinds(self, batch: Any, start: int, kinds: Mapping[str, str]) -> pd.DataFrame:
-        cells: dict[str, NDArray] = {}
+        cells: dict[str, Any] = {}
         for name, kind in kinds.items():
             column = _plain(batch[name])
             if kind == NUMBER:
                 cells[name] = self._numbers(name, column, start)
             else:
                 cells[name] = _written(column) if kind == NAME else _texts(column, self.dialect)
-        return pandas().DataFrame(cells)
+        return _frame(cells)
 
     def _numbers(self, name: str, column: Any, start: int) -> NDArray[np.float64]:
         """The numbers of a column, or an error that says which one is none, or not finite."""
@@ -104,12 +104,23 @@ class ParquetTable:
             row, text = next(
                 (row, text) for row, text in texts if text == text and not self.dialect.is_number(text)
             )
-            raise ValueError(f"{self.place(row, name)}: a number is needed, got {text!r}.") from None
+            raise ValueError(
+                f"{self.place(row, name)}: a number is needed, got {text!r}. If that stands for a "
+                f"missing value, add --missing {text!r}."
+            ) from None
         infinite = np.flatnonzero(np.isinf(numbers))
         if len(infinite):
             place = self.place(start + int(infinite[0]), name)
             raise ValueError(f"{place}: numbers must be finite, got {numbers[infinite[0]]}.")
         return numbers
+
+
+def _frame(cells: Mapping[str, Any]) -> pd.DataFrame:
+    """A frame of arrays; left to itself, pandas would make columns of another type from texts."""
+    series = pandas().Series
+    return pandas().DataFrame(
+        {name: series(values, dtype=values.dtype) for name, values in cells.items()}
+    )
 
 
 def _plain(column: Any) -> Any:
@@ -173,10 +184,11 @@ def _written(column: Any) -> NDArray[np.object_]:
         return np.where(np.isnan(numbers), np.nan, numbers.astype(str).astype(object))
     if _types().is_integer(column.type):
         column = column.cast("string")
-    values = _objects(column.to_pandas())
-    texts = values if _is_text(column.type) else _objects([_text(value) for value in values])
-    texts[column.is_null().to_numpy(zero_copy_only=False)] = np.nan
-    return texts
+    if _types().is_string(column.type) or _types().is_large_string(column.type):
+        texts = column.to_numpy(zero_copy_only=False)
+    else:
+        texts = _objects([_text(value) for value in column.to_pandas().to_numpy(object)])
+    return np.where(column.is_null().to_numpy(zero_copy_only=False), np.nan, texts)
 
 
 def _text(value: Any) -> str:
@@ -189,7 +201,6 @@ def _text(value: Any) -> str:
 
 
 def _objects(values: Sequence[Any]) -> NDArray[np.object_]:
-    """An array of the values, also if these are lists."""
     return np.fromiter(values, object, len(values))
 
 
@@ -207,10 +218,6 @@ def _missing_numbers(dialect: Dialect) -> list[float]:
 def _is_numeric(kind: Any) -> bool:
     types = _types()
     return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind))
-
-
-def _is_text(kind: Any) -> bool:
-    return bool(_types().is_string(kind) or _types().is_large_string(kind))
 
 
 def _types() -> Any:
