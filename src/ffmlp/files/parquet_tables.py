@@ -1,20 +1,28 @@
-"""Parquet files as tables (needs pyarrow)."""
+"""Parquet files as tables (needs pyarrow).
+
+A cell means what it would mean in a CSV file that pandas had written, whatever else is in its block.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ffmlp.files.tables import NUMBER, check_names, known
+from ffmlp.files.tables import NAME, NUMBER, Dialect, check_names, pandas
 
 if TYPE_CHECKING:
     import pandas as pd
+
+# What pandas calls the index of a frame that has no name: labels of rows, no data.
+_INDEX_WITHOUT_NAME = re.compile(r"__index_level_\d+__")
 
 
 @dataclass(frozen=True)
@@ -22,35 +30,39 @@ class ParquetTable:
     """A Parquet file."""
 
     path: Path
+    dialect: Dialect
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
-        """The names of the columns."""
-        names = tuple(self._file().schema_arrow.names)
+        """The names of the columns; an index of pandas is one of them if it has a name."""
+        stored = self._file().schema_arrow.names
+        names = tuple(name for name in stored if not _INDEX_WITHOUT_NAME.fullmatch(name))
         check_names(self.path, names, "")
         return names
 
     def inferred(self, n_rows: int, texts: Sequence[str]) -> Iterator[pd.DataFrame]:
-        """Blocks of rows whose columns have the type that they are stored with, or text if told so."""
-        for block in self._blocks(n_rows, self.columns):
-            yield block.assign(**{name: _texts(block[name]) for name in texts})
+        """Blocks of rows whose columns have the type that their cells suggest, or text if told so."""
+        for batch in self._batches(n_rows, self.columns):
+            yield _frame(
+                {
+                    name: _texts(_plain(batch[name]), self.dialect)
+                    if name in texts
+                    else _inferred(_plain(batch[name]), self.dialect)
+                    for name in self.columns
+                }
+            )
 
     def blocks(self, n_rows: int, kinds: Mapping[str, str]) -> Iterator[pd.DataFrame]:
         """Blocks of rows with the columns of the given kinds: floats, or text with NaN for missing."""
-        start = 0
-        for block in self._blocks(n_rows, list(kinds)):
-            for name, kind in kinds.items():
-                if kind == NUMBER:
-                    block[name] = self._numbers(block[name], start)
-                else:
-                    block[name] = _texts(block[name])
-            start += len(block)
-            yield block
+        for part in self.parts(n_rows, kinds):
+            yield part()
 
     def parts(self, n_rows: int, kinds: Mapping[str, str]) -> Iterator[Callable[[], pd.DataFrame]]:
         """Functions that give the blocks, and may be called in any thread."""
-        for block in self.blocks(n_rows, kinds):
-            yield partial(known, block)
+        start = 0
+        for batch in self._batches(n_rows, list(kinds)):
+            yield partial(self._of_kinds, batch, start, kinds)
+            start += len(batch)
 
     def place(self, row: int, column: str) -> str:
         """File, row and column of a cell."""
@@ -66,41 +78,147 @@ class ParquetTable:
         except (OSError, ValueError) as error:  # pyarrow's own errors are ValueErrors
             raise ValueError(f"{self.path} cannot be read as Parquet: {error}") from error
 
-    def _blocks(self, n_rows: int, columns: Sequence[str]) -> Iterator[pd.DataFrame]:
+    def _batches(self, n_rows: int, columns: Sequence[str]) -> Iterator[Any]:
         file = self._file()
         try:
-            for batch in file.iter_batches(n_rows, columns=list(columns)):
-                block = batch.to_pandas()[list(columns)]
-                for field in batch.schema:
-                    if "binary" in str(field.type):  # how some programs store text
-                        block[field.name] = block[field.name].map(_decoded, na_action="ignore")
-                yield block
-        except OSError as error:
+            yield from file.iter_batches(n_rows, columns=list(columns))
+        except (OSError, ValueError) as error:
             raise ValueError(f"{self.path} cannot be read as Parquet: {error}") from error
 
-    def _numbers(self, column: pd.Series, start: int) -> pd.Series:
+    def _of_kinds(self, batch: Any, start: int, kinds: Mapping[str, str]) -> pd.DataFrame:
+        cells: dict[str, Any] = {}
+        for name, kind in kinds.items():
+            column = _plain(batch[name])
+            if kind == NUMBER:
+                cells[name] = self._numbers(name, column, start)
+            else:
+                cells[name] = _written(column) if kind == NAME else _texts(column, self.dialect)
+        return _frame(cells)
+
+    def _numbers(self, name: str, column: Any, start: int) -> NDArray[np.float64]:
+        """The numbers of a column, or an error that says which one is none, or not finite."""
         try:
-            numbers = column.astype(float)
-        except (TypeError, ValueError):
-            for row, value in enumerate(column, start=start):
-                try:
-                    float(value)
-                except (TypeError, ValueError):
-                    if value is not None and value == value:
-                        place = self.place(row, str(column.name))
-                        raise ValueError(f"{place}: a number is needed, got {value!r}.") from None
-            numbers = column.map(lambda value: float("nan") if value is None else float(value))
-        infinite = np.flatnonzero(np.isinf(numbers.to_numpy()))
+            numbers = _numbers(column, self.dialect)
+        except ValueError:
+            texts = enumerate(_texts(column, self.dialect), start=start)
+            row, text = next(
+                (row, text) for row, text in texts if text == text and not self.dialect.is_number(text)
+            )
+            raise ValueError(
+                f"{self.place(row, name)}: a number is needed, got {text!r}. If that stands for a "
+                f"missing value, add --missing {text!r}."
+            ) from None
+        infinite = np.flatnonzero(np.isinf(numbers))
         if len(infinite):
-            place = self.place(start + int(infinite[0]), str(column.name))
-            raise ValueError(f"{place}: numbers must be finite, got {numbers.iat[infinite[0]]}.")
+            place = self.place(start + int(infinite[0]), name)
+            raise ValueError(f"{place}: numbers must be finite, got {numbers[infinite[0]]}.")
         return numbers
 
 
-def _decoded(content: bytes) -> str:
-    return content.decode("utf-8", "backslashreplace")
+def _frame(cells: Mapping[str, Any]) -> pd.DataFrame:
+    """A frame of arrays; left to itself, pandas would make columns of another type from texts."""
+    series = pandas().Series
+    return pandas().DataFrame(
+        {name: series(values, dtype=values.dtype) for name, values in cells.items()}
+    )
 
 
-def _texts(column: pd.Series) -> pd.Series:
-    """The values as text; missing ones stay missing."""
-    return column.astype(str).astype(object).mask(column.isna(), float("nan"))
+def _plain(column: Any) -> Any:
+    """The values themselves where a column has numbers for them, as the categories of pandas."""
+    return column.dictionary_decode() if _types().is_dictionary(column.type) else column
+
+
+def _inferred(column: Any, dialect: Dialect) -> Any:
+    """Dates as such, numbers as numbers, also if they are stored as text, and all else as text."""
+    if _types().is_timestamp(column.type):
+        return column.to_pandas().array
+    if _types().is_boolean(column.type):
+        return _texts(column, dialect)
+    try:
+        numbers = _numbers(column, dialect)
+    except ValueError:
+        return _texts(column, dialect)
+    whole = _types().is_integer(column.type) and not np.isnan(numbers).any()
+    return column.to_numpy(zero_copy_only=False) if whole else numbers
+
+
+def _numbers(column: Any, dialect: Dialect) -> NDArray[np.float64]:
+    """Numbers, NaN for missing ones.
+
+    Raises
+    ------
+    ValueError
+        If a text is neither.
+    """
+    if _is_numeric(column.type) or _types().is_boolean(column.type):
+        numbers = column.to_numpy(zero_copy_only=False).astype(float)
+    else:
+        texts = _texts(column, dialect)
+        values = {text: dialect.number(text) for text in _distinct(texts)}
+        numbers = np.array([values.get(text, np.nan) for text in texts], float)
+    numbers[np.isin(numbers, _missing_numbers(dialect))] = np.nan
+    return numbers
+
+
+def _texts(column: Any, dialect: Dialect) -> NDArray[np.object_]:
+    """Texts without the spaces around them, NaN for missing ones."""
+    written = _written(column)
+    whole = [int(number) for number in _missing_numbers(dialect) if number.is_integer()]
+    tokens = {*dialect.tokens, *map(str, whole), *(f"{number}.0" for number in whole)}  # as pandas does
+    changed: dict[str, Any] = {}
+    for text in _distinct(written):
+        trimmed = text.strip(" ")
+        if trimmed in tokens:
+            changed[text] = np.nan
+        elif trimmed != text:
+            changed[text] = trimmed
+    if not changed:
+        return written
+    return _objects([changed.get(text, text) for text in written])
+
+
+def _written(column: Any) -> NDArray[np.object_]:
+    """What pandas would write to a CSV file, NaN for nulls."""
+    if _types().is_floating(column.type):
+        numbers = column.to_numpy(zero_copy_only=False)
+        return np.where(np.isnan(numbers), np.nan, numbers.astype(str).astype(object))
+    if _types().is_integer(column.type):
+        column = column.cast("string")
+    if _types().is_string(column.type) or _types().is_large_string(column.type):
+        texts = column.to_numpy(zero_copy_only=False)
+    else:
+        texts = _objects([_text(value) for value in column.to_pandas().to_numpy(object)])
+    return np.where(column.is_null().to_numpy(zero_copy_only=False), np.nan, texts)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bytes):  # how some programs store text
+        return value.decode("utf-8", "backslashreplace")
+    # A day is written without a time, as in a column of days: what else is there is not known here.
+    if isinstance(value, pandas().Timestamp) and value.tzinfo is None and value == value.normalize():
+        return str(value.date())
+    return str(value)
+
+
+def _objects(values: Sequence[Any]) -> NDArray[np.object_]:
+    return np.fromiter(values, object, len(values))
+
+
+def _distinct(texts: NDArray[np.object_]) -> list[str]:
+    distinct: list[str] = pandas().Series(texts, dtype=object).dropna().unique().tolist()
+    return distinct
+
+
+def _missing_numbers(dialect: Dialect) -> list[float]:
+    """The numbers that stand for a missing value."""
+    others = replace(dialect, missing=())
+    return [others.number(token) for token in dialect.missing if others.is_number(token)]
+
+
+def _is_numeric(kind: Any) -> bool:
+    types = _types()
+    return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind))
+
+
+def _types() -> Any:
+    return import_module("pyarrow").types

@@ -111,7 +111,7 @@ def open_table(path: Path, dialect: Dialect = Dialect()) -> Table:  # noqa: B008
         from ffmlp.files.parquet_tables import ParquetTable
 
         _check_file(path)
-        return ParquetTable(path)
+        return ParquetTable(path, dialect)
     if kind not in (".csv", ".tsv", ".tab", ".txt"):
         raise ValueError(f"{path}: a file of data must be {KINDS_OF_FILES}.")
     from ffmlp.files.text_tables import TextTable
