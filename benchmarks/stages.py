@@ -212,9 +212,11 @@ def import_time() -> None:
     def seconds(module: str) -> float:
         return best(lambda: subprocess.run([sys.executable, "-c", f"import {module}"], check=True), 7)
 
-    ours, theirs = seconds("ffmlp"), seconds("sklearn.mixture")
+    # What the package gives is imported when it is used.
+    ours, theirs = seconds("ffmlp.classifier"), seconds("sklearn.mixture")
     print(
-        f"\nimport ffmlp {ours:.3f} s, import sklearn.mixture {theirs:.3f} s: ratio {ours / theirs:.2f}"
+        f"\nimport of the classifier {ours:.3f} s, of sklearn.mixture {theirs:.3f} s: ratio "
+        f"{ours / theirs:.2f}"
     )
 
 
