@@ -14,7 +14,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -357,8 +357,7 @@ class _QuoteError(ValueError):
 
 def _opened_in(line: str, delimiter: str, number: int, opened: int | None) -> int | None:
     """Where the quote was opened that is open after a line, if one is; as ``opened`` is before it."""
-    opening = re.compile(rf'(?:^|{re.escape(delimiter)}) *"')
-    closing = re.compile(rf'" *(?=[{re.escape(delimiter)}\r\n]|$)')
+    opening, closing = _around_quoted(delimiter)
     end = 0
     while True:
         if opened is None:
@@ -374,6 +373,13 @@ def _opened_in(line: str, delimiter: str, number: int, opened: int | None) -> in
         if last is None:
             raise _QuoteError(opened, line[quoted.end() + 1 :].rstrip("\r\n")[:20])
         opened, end = None, last.end()
+
+
+@cache
+def _around_quoted(delimiter: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """What is before a quoted cell, and what ends it."""
+    mark = re.escape(delimiter)
+    return re.compile(rf'(?:^|{mark}) *"'), re.compile(rf'" *(?=[{mark}\r\n]|$)')
 
 
 def _is_open_after(
