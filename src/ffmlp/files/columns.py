@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ffmlp.files.tables import NUMBER, TEXT, Table, pandas
+from ffmlp.files.tables import NUMBER, TEXT, Dialect, Table, pandas
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -107,6 +107,7 @@ class _Tally:
     n_texts: int = 0
     first_text: tuple[int, str] | None = None
     all_decimal_commas: bool = True
+    all_thousands: bool = True
     all_like_dates: bool = True
     dates: bool = False
     distinct: set[Any] = field(default_factory=set)
@@ -132,6 +133,7 @@ class _Tally:
                 row = cells.index.get_loc(texts.index[0])
                 self.first_text = start + row, texts.iloc[0]
             self.all_decimal_commas &= all(map(_DECIMAL_COMMA.fullmatch, texts.unique()))
+            self.all_thousands &= all(map(Dialect().has_thousands, texts.unique()))
             self.all_like_dates &= all(map(_DATE.fullmatch, texts.unique()))
 
     def useless(self, *, forced: bool) -> str | None:
@@ -146,7 +148,8 @@ class _Tally:
         if self.first_text is not None and self.all_like_dates and not self.n_numbers and not forced:
             return f"it holds dates, such as {self.first_text[1]}"
         many = len(self.distinct) > max(_FEW_TEXTS, n_cells / 2)
-        if many and self.n_texts > self.n_numbers and not self.all_decimal_commas and not forced:
+        numbers = self.all_decimal_commas or self.all_thousands
+        if many and self.n_texts > self.n_numbers and not numbers and not forced:
             return f"{len(self.distinct)} different texts in {n_cells} cells are no categories"
         return None
 
@@ -155,11 +158,11 @@ def _kind(table: Table, name: str, tally: _Tally) -> str:
     if tally.first_text is None:
         return NUMBER
     row, text = tally.first_text
-    if tally.all_decimal_commas:
-        place = table.place(row, name)
-        raise ValueError(
-            f"{place}: a number is needed, got {text!r}. Decimal commas need --decimal ','."
-        )
+    if tally.all_decimal_commas or tally.all_thousands:
+        advice = "Decimal commas need --decimal ','."
+        if tally.all_thousands:
+            advice = Dialect().without_thousands
+        raise ValueError(f"{table.place(row, name)}: a number is needed, got {text!r}. {advice}")
     if tally.n_numbers < tally.n_texts:
         return TEXT
     raise ValueError(

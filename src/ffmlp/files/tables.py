@@ -8,6 +8,7 @@ from __future__ import annotations
 import bz2
 import gzip
 import lzma
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
@@ -71,6 +72,17 @@ class Dialect:
         except ValueError:
             return False
         return True
+
+    def has_thousands(self, cell: str) -> bool:
+        """Whether a cell is a number whose thousands are separated, such as 12,345.6."""
+        mark, decimal = map(re.escape, (",", ".") if self.decimal == "." else (".", self.decimal))
+        return bool(re.fullmatch(rf"[+-]?[1-9]\d{{0,2}}({mark}\d{{3}})+({decimal}\d*)?", cell.strip()))
+
+    @property
+    def without_thousands(self) -> str:
+        """What to do about them, in the words of a message."""
+        also = "; only decimal commas need --decimal ','" if self.decimal == "." else ""
+        return f"Separators of thousands must be removed{also}."
 
 
 class Table(Protocol):

@@ -9,11 +9,12 @@ from __future__ import annotations
 import csv
 import io
 import itertools
+import re
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -26,9 +27,14 @@ if TYPE_CHECKING:
     import pandas as pd
 
 DELIMITERS = ",;\t|"
+# A delimiter must split the header and the rows in so many lines alike.
+_FIRST_LINES = 20
 # In bytes: a block of more, or a line of more, is not read as one.
 _MOST_BYTES = 64 * 2**20
 _LONGEST_LINE = 2**20
+_QUOTE, _SPACE, _LF, _CR = b'" \n\r'
+# The inside of a quoted cell: a doubled quote does not end it.
+_QUOTED = re.compile(r'[^"]*(?:""[^"]*)*')
 # The csv module takes no more; by itself it would refuse cells that pandas reads.
 _LONGEST_CELL = 2**31 - 1
 
@@ -44,19 +50,18 @@ class TextTable:
 
     @classmethod
     def of(cls, path: Path, dialect: Dialect, delimiter: str | None) -> TextTable:
-        """Read the header; a delimiter of None is the most frequent one in it."""
+        """Read the header; a delimiter of None is the one that splits it and the first rows alike."""
         with _readable(path, dialect.encoding), _opened(path, dialect) as file:
-            first = next((line for line in file if line.strip()), None)
-        if first is None:
+            first = list(itertools.islice((line for line in file if line.strip()), _FIRST_LINES))
+        if not first:
             raise ValueError(f"{path} is empty.")
-        if "\0" in first:
+        if "\0" in first[0]:
             with _opened_bytes(path) as binary:
                 raise ValueError(f"{path}, {undecodable(binary, dialect.encoding)}")
         if delimiter is None:
-            unquoted = "".join(first.split('"')[::2])
-            delimiter = max(DELIMITERS, key=unquoted.count)
+            delimiter = _delimiter(path, first, dialect)
         with _readable(path, dialect.encoding), _opened(path, dialect) as file:
-            _, header = next(_records(file, delimiter))
+            _, header = next(_records(path, file, delimiter))
         names = tuple(name.strip() for name in header)
         check_names(path, names, "line 1: ")
         return cls(path, names, delimiter, dialect)
@@ -96,17 +101,17 @@ class TextTable:
 
     def lines(self) -> Iterator[tuple[int, list[str]]]:
         """The line and the cells of each row, as they are written (needs no pandas)."""
+        n_cells = None
         with self._text() as file:
-            records = _records(file, self.delimiter)
-            next(records)
-            for line, cells in records:
-                self._check_length(line, cells)
+            for line, cells in itertools.islice(_records(self.path, file, self.delimiter), 1, None):
+                self._check_length(line, cells, n_cells)
+                n_cells = len(cells)
                 yield line, cells[: len(self.columns)]
 
     def place(self, row: int, column: str) -> str:
         """File, line and column of a cell."""
         with self._text() as file:
-            records = _records(file, self.delimiter)
+            records = _records(self.path, file, self.delimiter)
             line = next(line for number, (line, _) in enumerate(records, start=-1) if number == row)
         return self.place_in_line(line, self.columns.index(column))
 
@@ -141,8 +146,9 @@ class TextTable:
         with self._located(kinds), warnings.catch_warnings():
             warnings.simplefilter("error", pandas().errors.ParserWarning)  # cells would get lost
             options = {**self._options(kinds), "chunksize": n_rows, "skipinitialspace": True}
-            for block in pandas().read_csv(file, header=header, dtype=dict(types), **options):
-                self._check_last(block)
+            watched = _Watched(file, self)
+            for block in pandas().read_csv(watched, header=header, dtype=dict(types), **options):
+                self._check_last(block, kinds)
                 yield block
 
     def _are_rows(self, lines: bytes) -> bool:
@@ -162,7 +168,11 @@ class TextTable:
             parsed = pandas().read_csv(
                 io.BytesIO(lines), header=None, dtype=self._types(kinds), **options
             )
-            self._check_last(parsed)
+            # To pandas, the first line of what it reads at once may be too long.
+            delimiters = np.frombuffer(lines, np.uint8) == ord(self.delimiter)
+            if np.count_nonzero(delimiters) != len(parsed) * (len(self.columns) - 1):
+                self.check_lengths()
+            self._check_last(parsed, kinds)
             return self._of_kinds(parsed, kinds)
 
     def _types(self, kinds: Mapping[str, str]) -> dict[str, type]:
@@ -202,14 +212,18 @@ class TextTable:
         trimmed |= {text: np.nan for text, rest in trimmed.items() if rest in self.dialect.tokens}
         return cells.map(lambda text: trimmed.get(text, text))
 
-    def _check_last(self, block: pd.DataFrame) -> None:
-        """Lines that are too short end with missing cells."""
-        if block.iloc[:, -1].isna().any():
-            _ = self._lengths
+    def _check_last(self, block: pd.DataFrame, kinds: Mapping[str, str]) -> None:
+        """Lines that are too short end with missing cells, or with empty names."""
+        last = block.iloc[:, -1]
+        if (last == "" if kinds.get(self._named[-1]) == NAME else last.isna()).any():
+            self.check_lengths()
+
+    def check_lengths(self) -> None:
+        """Refuse rows that are not of one length; to find out takes time, the first time."""
+        _ = self._lengths
 
     @cached_property
     def _lengths(self) -> None:
-        """An error if the rows of the file are not of one length, which takes time to find out."""
         self._complain({}, None)
 
     @contextmanager
@@ -229,40 +243,30 @@ class TextTable:
     def _complain(self, kinds: Mapping[str, str], error: Exception | None) -> None:
         """Raise an error about the first line that is wrong, if there is one."""
         numbers = [column for column, name in enumerate(self.columns) if kinds.get(name) == NUMBER]
-        if error is not None and "EOF inside string" in str(error):
-            with self._text() as file:
-                line = max(line for line, _ in _records(file, self.delimiter))
-            raise _LocatedError(f"{self.path}, line {line}: a quote is opened and never closed.")
         for line, cells in self.lines():
             for column in numbers if error is not None else ():
                 self._check_number(line, column, cells[column])
-        if error is not None:
-            self._check_ends()
 
-    def _check_ends(self) -> None:
-        """A delimiter at the end of a line is an error where other lines have none."""
-        with self._text() as file:
-            records = _records(file, self.delimiter)
-            _, first = next(itertools.islice(records, 1, None), (0, []))
-            for line, cells in records:
-                if len(cells) != len(first):
-                    raise _LocatedError(
-                        f"{self.path}, line {line}: this line has {len(cells)} cells, those before have "
-                        f"{len(first)}. A delimiter at the end must be there in all of them, or in none."
-                    )
-
-    def _check_length(self, line: int, cells: list[str]) -> None:
+    def _check_length(self, line: int, cells: list[str], n_before: int | None) -> None:
+        """Refuse a row that is not as long as the header, but for a delimiter at the end of all rows."""
         n_columns = len(self.columns)
         if len(cells) != n_columns and not (len(cells) == n_columns + 1 and not cells[-1]):
             raise _LocatedError(
                 f"{self.path}, line {line}: the header has {n_columns} columns, this line has "
                 f"{len(cells)}."
             )
+        if n_before not in (None, len(cells)):
+            raise _LocatedError(
+                f"{self.path}, line {line}: this line has {len(cells)} cells, those before have "
+                f"{n_before}. A delimiter at the end must be there in all of them, or in none."
+            )
 
     def _check_number(self, line: int, column: int, cell: str) -> None:
         if not self.dialect.is_number(cell):
             advice = f"If that stands for a missing value, add --missing {cell!r}."
-            if replace(self.dialect, decimal=",").is_number(cell):
+            if self.dialect.has_thousands(cell):
+                advice = self.dialect.without_thousands
+            elif replace(self.dialect, decimal=",").is_number(cell):
                 advice = "Decimal commas need --decimal ','."
             raise _LocatedError(
                 f"{self.place_in_line(line, column)}: a number is needed, got {cell!r}. {advice}"
@@ -275,6 +279,160 @@ class TextTable:
 
 class _LocatedError(ValueError):
     """An error that says already where it is."""
+
+
+class _Watched:
+    """Text on its way to pandas, which by itself would make rows of broken quotes without a word."""
+
+    def __init__(self, file: IO[str], table: TextTable) -> None:
+        self._file = file
+        self._table = table
+        self._rest: list[str] = []
+        self._is_open = False
+
+    def __iter__(self) -> Iterator[str]:  # without it, this is no file to pandas
+        return iter(self._file)
+
+    def read(self, size: int = -1) -> str:
+        """The next text. What is known after it is how lines end that are whole."""
+        text = self._file.read(size)
+        end = max(text.rfind("\n"), text.rfind("\r")) + 1
+        if end or not text:
+            self._look("".join([*self._rest, text[:end] or "\n"]))
+            self._rest = []
+        self._rest.append(text[end:])
+        return text
+
+    def _look(self, lines: str) -> None:
+        delimiter = self._table.delimiter
+        letters = np.frombuffer(f"\n{lines}\n".encode(), np.uint8)
+        ends = (letters == _LF) | (letters == _CR)
+        marks = letters == ord(delimiter)
+        if '"' in lines:
+            self._is_open = _is_open_after(lines, delimiter, self._is_open, letters, ends | marks)
+        # Looking for texts would take ten times as long, and only few lines end like that.
+        some = (ends[1:] & (marks | (letters == _SPACE))[:-1]).any()
+        if some and re.search(rf"{re.escape(delimiter)} *[\r\n]", lines):
+            self._table.check_lengths()
+
+
+@dataclass
+class _Lines:
+    """The lines of records, as the csv module wants them; ``start`` is where the last record begins."""
+
+    path: Path
+    lines: Iterable[str]
+    delimiter: str
+    start: int = 0
+
+    def __iter__(self) -> Iterator[str]:
+        opened = None
+        for number, line in enumerate(self.lines, start=1):
+            if opened is None:
+                if not line.strip(" \t\r\n") and self.delimiter not in line:
+                    continue
+                self.start = number
+            if '"' in line:
+                try:
+                    opened = _opened_in(line, self.delimiter, number, opened)
+                except _QuoteError as error:
+                    raise _LocatedError(
+                        f"{self.path}, line {error.opened}: a quote is opened here; that which closes "
+                        f"it, in line {number}, must end the cell, but {error.text!r} follows. Quotes "
+                        "inside a quoted cell must be doubled."
+                    ) from None
+            yield line
+        if opened is not None:
+            raise _LocatedError(f"{self.path}, line {opened}: a quote is opened and never closed.")
+
+
+class _QuoteError(ValueError):
+    """A text follows on a quoted cell; the line that the quote was opened in."""
+
+    def __init__(self, opened: int, text: str) -> None:
+        super().__init__(f"{text!r} follows on a quoted cell")
+        self.opened = opened
+        self.text = text
+
+
+def _opened_in(line: str, delimiter: str, number: int, opened: int | None) -> int | None:
+    """Where the quote was opened that is open after a line, if one is; as ``opened`` is before it."""
+    opening, closing = _around_quoted(delimiter)
+    end = 0
+    while True:
+        if opened is None:
+            first = opening.search(line, end)
+            if first is None:
+                return None
+            opened, end = number, first.end()
+        quoted = _QUOTED.match(line, end)
+        assert quoted is not None  # it may be empty
+        if quoted.end() == len(line):
+            return opened
+        last = closing.match(line, quoted.end())
+        if last is None:
+            raise _QuoteError(opened, line[quoted.end() + 1 :].rstrip("\r\n")[:20])
+        opened, end = None, last.end()
+
+
+@cache
+def _around_quoted(delimiter: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """What is before a quoted cell, and what ends it."""
+    mark = re.escape(delimiter)
+    return re.compile(rf'(?:^|{mark}) *"'), re.compile(rf'" *(?=[{mark}\r\n]|$)')
+
+
+def _is_open_after(
+    lines: str, delimiter: str, is_open: bool, letters: np.ndarray, borders: np.ndarray
+) -> bool:
+    """Whether a quote is open after some lines; the letters have a newline more at both ends.
+
+    Raises
+    ------
+    ValueError
+        If a text follows on a quoted cell.
+    """
+    is_quote = letters == _QUOTE
+    quotes = np.flatnonzero(is_quote)
+    # Every other quote opens a cell, unless there are some in cells that are not quoted.
+    opening, closing = quotes[int(is_open) :: 2], quotes[int(not is_open) :: 2]
+    fine = borders | is_quote  # beside a quote; a quote is the other one of two
+    if all(
+        _all_lead_to(borders, letters, beside[~fine.take(beside)], step)
+        for beside, step in ((opening - 1, -1), (closing + 1, 1))
+    ):
+        return is_open ^ bool(len(quotes) % 2)
+    opened = 0 if is_open else None
+    for line in io.StringIO(lines, newline=""):
+        opened = _opened_in(line, delimiter, 0, opened)
+    return opened is not None
+
+
+def _all_lead_to(borders: np.ndarray, letters: np.ndarray, places: np.ndarray, step: int) -> bool:
+    """Whether from each of the places, spaces lead to a border."""
+    while (spaces := letters[places] == _SPACE).any():
+        places = places + step * spaces
+    return bool(borders[places].all())
+
+
+def _delimiter(path: Path, lines: Sequence[str], dialect: Dialect) -> str:
+    """The delimiter that splits the first lines alike, or else the most frequent one in the header."""
+    unquoted = "".join(lines[0].split('"')[::2])
+    # Of several, commas come last: they may be decimal marks.
+    alike = [mark for mark in reversed(DELIMITERS) if _splits_alike(path, lines, mark)]
+    if len(alike) > 1 and dialect.decimal in alike:
+        alike.remove(dialect.decimal)
+    return max(alike or DELIMITERS, key=unquoted.count)
+
+
+def _splits_alike(path: Path, lines: Sequence[str], delimiter: str) -> bool:
+    try:
+        (_, header), *records = _records(path, lines, delimiter)
+    except _LocatedError:
+        return False
+    # A delimiter may be at the end of all rows.
+    lengths = {len(cells) - (not cells[-1] and len(cells) == len(header) + 1) for _, cells in records}
+    return len(header) > 1 and lengths <= {len(header)}
 
 
 def _opened_bytes(path: Path) -> IO[bytes]:
@@ -334,12 +492,9 @@ def _readable(path: Path, encoding: str) -> Iterator[None]:
         raise _LocatedError(f"{path} cannot be decompressed: {error}") from error
 
 
-def _records(file: IO[str], delimiter: str) -> Iterator[tuple[int, list[str]]]:
+def _records(path: Path, lines: Iterable[str], delimiter: str) -> Iterator[tuple[int, list[str]]]:
     """The line that each record begins in, and its cells; blank lines are none."""
     csv.field_size_limit(_LONGEST_CELL)
-    reader = csv.reader(file, delimiter=delimiter, skipinitialspace=True)
-    line = 1
-    for cells in reader:
-        if len(cells) > 1 or "".join(cells).strip():
-            yield line, cells
-        line = reader.line_num + 1
+    content = _Lines(path, lines, delimiter)
+    for cells in csv.reader(content, delimiter=delimiter, skipinitialspace=True):
+        yield content.start, cells
