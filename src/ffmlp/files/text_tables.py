@@ -14,14 +14,23 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cache, cached_property, partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
 from ffmlp.files.decoding import undecodable
-from ffmlp.files.tables import COMPRESSIONS, NAME, NUMBER, TEXT, Dialect, check_names, known, pandas
+from ffmlp.files.quotes import QuoteError, is_open_after, opened_in
+from ffmlp.files.tables import NAME, NUMBER, TEXT, Dialect, check_names, known, pandas
+from ffmlp.files.text_files import (
+    LocatedError,
+    blocks_of_lines,
+    end_of_header,
+    opened,
+    opened_bytes,
+    readable,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,12 +38,7 @@ if TYPE_CHECKING:
 DELIMITERS = ",;\t|"
 # A delimiter must split the header and the rows in so many lines alike.
 _FIRST_LINES = 20
-# In bytes: a block of more, or a line of more, is not read as one.
-_MOST_BYTES = 64 * 2**20
-_LONGEST_LINE = 2**20
-_QUOTE, _SPACE, _LF, _CR = b'" \n\r'
-# The inside of a quoted cell: a doubled quote does not end it.
-_QUOTED = re.compile(r'[^"]*(?:""[^"]*)*')
+_SPACE, _LF, _CR = b" \n\r"
 # The csv module takes no more; by itself it would refuse cells that pandas reads.
 _LONGEST_CELL = 2**31 - 1
 
@@ -51,16 +55,16 @@ class TextTable:
     @classmethod
     def of(cls, path: Path, dialect: Dialect, delimiter: str | None) -> TextTable:
         """Read the header; a delimiter of None is the one that splits it and the first rows alike."""
-        with _readable(path, dialect.encoding), _opened(path, dialect) as file:
+        with readable(path, dialect.encoding), opened(path, dialect) as file:
             first = list(itertools.islice((line for line in file if line.strip()), _FIRST_LINES))
         if not first:
             raise ValueError(f"{path} is empty.")
         if "\0" in first[0]:
-            with _opened_bytes(path) as binary:
+            with opened_bytes(path) as binary:
                 raise ValueError(f"{path}, {undecodable(binary, dialect.encoding)}")
         if delimiter is None:
             delimiter = _delimiter(path, first, dialect)
-        with _readable(path, dialect.encoding), _opened(path, dialect) as file:
+        with readable(path, dialect.encoding), opened(path, dialect) as file:
             _, header = next(_records(path, file, delimiter))
         names = tuple(name.strip() for name in header)
         check_names(path, names, "line 1: ")
@@ -83,11 +87,11 @@ class TextTable:
         They parse lines. Where the first quote is, that ends: a row may go over several lines from there
         on, and only who has parsed all rows before it knows where it ends.
         """
-        with _readable(self.path, self.dialect.encoding), _opened_bytes(self.path) as file:
-            start = _end_of_header(file) if self.dialect.encoding == "utf-8" else None
+        with readable(self.path, self.dialect.encoding), opened_bytes(self.path) as file:
+            start = end_of_header(file) if self.dialect.encoding == "utf-8" else None
             header = 0 if start is None else None
             if start is not None:
-                for lines in _blocks_of_lines(file, n_rows):
+                for lines in blocks_of_lines(file, n_rows):
                     if not self._are_rows(lines):
                         break
                     start += len(lines)
@@ -121,7 +125,7 @@ class TextTable:
 
     @contextmanager
     def _text(self) -> Iterator[io.TextIOWrapper]:
-        with _readable(self.path, self.dialect.encoding), _opened(self.path, self.dialect) as file:
+        with readable(self.path, self.dialect.encoding), opened(self.path, self.dialect) as file:
             yield file
 
     @cached_property
@@ -192,7 +196,7 @@ class TextTable:
     def _of_kinds(self, parsed: pd.DataFrame, kinds: Mapping[str, str]) -> pd.DataFrame:
         for name, kind in kinds.items():
             if kind == NUMBER and np.isinf(parsed[name].to_numpy()).any():
-                self._complain(kinds, OverflowError())
+                self._complain(kinds)
         texts = dict.fromkeys((name for name, kind in kinds.items() if kind != NUMBER), object)
         chosen = parsed[list(kinds)]
         if texts:
@@ -224,7 +228,7 @@ class TextTable:
 
     @cached_property
     def _lengths(self) -> None:
-        self._complain({}, None)
+        self._complain({})
 
     @contextmanager
     def _located(self, kinds: Mapping[str, str]) -> Iterator[None]:
@@ -232,31 +236,31 @@ class TextTable:
         try:
             yield
         except (ValueError, pandas().errors.ParserWarning) as error:
-            if isinstance(error, _LocatedError):
+            if isinstance(error, LocatedError):
                 raise
             # What pandas makes of Ctrl-C while it reads; errors of reading itself come through.
             if "Calling read(nbytes) on source failed" in str(error):
                 raise KeyboardInterrupt from error
-            self._complain(kinds, error)
+            self._complain(kinds)
             raise ValueError(f"{self.path} cannot be read: {error}") from error
 
-    def _complain(self, kinds: Mapping[str, str], error: Exception | None) -> None:
-        """Raise an error about the first line that is wrong, if there is one."""
+    def _complain(self, kinds: Mapping[str, str]) -> None:
+        """Raise an error about the first line that has a wrong length or number, if there is one."""
         numbers = [column for column, name in enumerate(self.columns) if kinds.get(name) == NUMBER]
         for line, cells in self.lines():
-            for column in numbers if error is not None else ():
+            for column in numbers:
                 self._check_number(line, column, cells[column])
 
     def _check_length(self, line: int, cells: list[str], n_before: int | None) -> None:
         """Refuse a row that is not as long as the header, but for a delimiter at the end of all rows."""
         n_columns = len(self.columns)
         if len(cells) != n_columns and not (len(cells) == n_columns + 1 and not cells[-1]):
-            raise _LocatedError(
+            raise LocatedError(
                 f"{self.path}, line {line}: the header has {n_columns} columns, this line has "
                 f"{len(cells)}."
             )
         if n_before not in (None, len(cells)):
-            raise _LocatedError(
+            raise LocatedError(
                 f"{self.path}, line {line}: this line has {len(cells)} cells, those before have "
                 f"{n_before}. A delimiter at the end must be there in all of them, or in none."
             )
@@ -268,17 +272,13 @@ class TextTable:
                 advice = self.dialect.without_thousands
             elif replace(self.dialect, decimal=",").is_number(cell):
                 advice = "Decimal commas need --decimal ','."
-            raise _LocatedError(
+            raise LocatedError(
                 f"{self.place_in_line(line, column)}: a number is needed, got {cell!r}. {advice}"
             )
         if np.isinf(self.dialect.number(cell)):
-            raise _LocatedError(
+            raise LocatedError(
                 f"{self.place_in_line(line, column)}: numbers must be finite, got {cell.strip()}."
             )
-
-
-class _LocatedError(ValueError):
-    """An error that says already where it is."""
 
 
 class _Watched:
@@ -309,7 +309,7 @@ class _Watched:
         ends = (letters == _LF) | (letters == _CR)
         marks = letters == ord(delimiter)
         if '"' in lines:
-            self._is_open = _is_open_after(lines, delimiter, self._is_open, letters, ends | marks)
+            self._is_open = is_open_after(lines, delimiter, self._is_open, letters, ends | marks)
         # Looking for texts would take ten times as long, and only few lines end like that.
         some = (ends[1:] & (marks | (letters == _SPACE))[:-1]).any()
         if some and re.search(rf"{re.escape(delimiter)} *[\r\n]", lines):
@@ -326,93 +326,24 @@ class _Lines:
     start: int = 0
 
     def __iter__(self) -> Iterator[str]:
-        opened = None
+        since = None
         for number, line in enumerate(self.lines, start=1):
-            if opened is None:
+            if since is None:
                 if not line.strip(" \t\r\n") and self.delimiter not in line:
                     continue
                 self.start = number
             if '"' in line:
                 try:
-                    opened = _opened_in(line, self.delimiter, number, opened)
-                except _QuoteError as error:
-                    raise _LocatedError(
+                    since = opened_in(line, self.delimiter, number, since)
+                except QuoteError as error:
+                    raise LocatedError(
                         f"{self.path}, line {error.opened}: a quote is opened here; that which closes "
                         f"it, in line {number}, must end the cell, but {error.text!r} follows. Quotes "
                         "inside a quoted cell must be doubled."
                     ) from None
             yield line
-        if opened is not None:
-            raise _LocatedError(f"{self.path}, line {opened}: a quote is opened and never closed.")
-
-
-class _QuoteError(ValueError):
-    """A text follows on a quoted cell; the line that the quote was opened in."""
-
-    def __init__(self, opened: int, text: str) -> None:
-        super().__init__(f"{text!r} follows on a quoted cell")
-        self.opened = opened
-        self.text = text
-
-
-def _opened_in(line: str, delimiter: str, number: int, opened: int | None) -> int | None:
-    """Where the quote was opened that is open after a line, if one is; as ``opened`` is before it."""
-    opening, closing = _around_quoted(delimiter)
-    end = 0
-    while True:
-        if opened is None:
-            first = opening.search(line, end)
-            if first is None:
-                return None
-            opened, end = number, first.end()
-        quoted = _QUOTED.match(line, end)
-        assert quoted is not None  # it may be empty
-        if quoted.end() == len(line):
-            return opened
-        last = closing.match(line, quoted.end())
-        if last is None:
-            raise _QuoteError(opened, line[quoted.end() + 1 :].rstrip("\r\n")[:20])
-        opened, end = None, last.end()
-
-
-@cache
-def _around_quoted(delimiter: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """What is before a quoted cell, and what ends it."""
-    mark = re.escape(delimiter)
-    return re.compile(rf'(?:^|{mark}) *"'), re.compile(rf'" *(?=[{mark}\r\n]|$)')
-
-
-def _is_open_after(
-    lines: str, delimiter: str, is_open: bool, letters: np.ndarray, borders: np.ndarray
-) -> bool:
-    """Whether a quote is open after some lines; the letters have a newline more at both ends.
-
-    Raises
-    ------
-    ValueError
-        If a text follows on a quoted cell.
-    """
-    is_quote = letters == _QUOTE
-    quotes = np.flatnonzero(is_quote)
-    # Every other quote opens a cell, unless there are some in cells that are not quoted.
-    opening, closing = quotes[int(is_open) :: 2], quotes[int(not is_open) :: 2]
-    fine = borders | is_quote  # beside a quote; a quote is the other one of two
-    if all(
-        _all_lead_to(borders, letters, beside[~fine.take(beside)], step)
-        for beside, step in ((opening - 1, -1), (closing + 1, 1))
-    ):
-        return is_open ^ bool(len(quotes) % 2)
-    opened = 0 if is_open else None
-    for line in io.StringIO(lines, newline=""):
-        opened = _opened_in(line, delimiter, 0, opened)
-    return opened is not None
-
-
-def _all_lead_to(borders: np.ndarray, letters: np.ndarray, places: np.ndarray, step: int) -> bool:
-    """Whether from each of the places, spaces lead to a border."""
-    while (spaces := letters[places] == _SPACE).any():
-        places = places + step * spaces
-    return bool(borders[places].all())
+        if since is not None:
+            raise LocatedError(f"{self.path}, line {since}: a quote is opened and never closed.")
 
 
 def _delimiter(path: Path, lines: Sequence[str], dialect: Dialect) -> str:
@@ -428,68 +359,11 @@ def _delimiter(path: Path, lines: Sequence[str], dialect: Dialect) -> str:
 def _splits_alike(path: Path, lines: Sequence[str], delimiter: str) -> bool:
     try:
         (_, header), *records = _records(path, lines, delimiter)
-    except _LocatedError:
+    except LocatedError:
         return False
     # A delimiter may be at the end of all rows.
     lengths = {len(cells) - (not cells[-1] and len(cells) == len(header) + 1) for _, cells in records}
     return len(header) > 1 and lengths <= {len(header)}
-
-
-def _opened_bytes(path: Path) -> IO[bytes]:
-    opener = COMPRESSIONS.get(path.suffix.lower())
-    return path.open("rb") if opener is None else opener(path, "rb")
-
-
-def _opened(path: Path, dialect: Dialect) -> io.TextIOWrapper:
-    return io.TextIOWrapper(_opened_bytes(path), dialect.decoder, newline="")
-
-
-def _end_of_header(file: IO[bytes]) -> int | None:
-    """Where the rows of a file begin, if the header is a line."""
-    line = b"\n"
-    while line and not line.strip():
-        line = file.readline(_LONGEST_LINE)
-    alone = line.endswith(b"\n") and line.count(b'"') % 2 == 0 and b"\r" not in line.rstrip(b"\r\n")
-    return file.tell() if alone else None
-
-
-def _blocks_of_lines(file: IO[bytes], n_rows: int) -> Iterator[bytes]:
-    """Blocks of lines, about so many: of as many bytes as if all were like the first.
-
-    Only the last one, or one whose last line is very long, does not end with a newline.
-    """
-    start = file.tell()
-    n_bytes = min(n_rows * len(file.readline(_LONGEST_LINE)), _MOST_BYTES)
-    file.seek(start)
-    while block := _whole_lines(file, n_bytes):
-        yield block
-
-
-def _whole_lines(file: IO[bytes], n_bytes: int) -> bytes:
-    """The next bytes, to the end of the line that they end in."""
-    if not isinstance(file, io.BufferedReader):  # it is compressed: going back would begin anew
-        return file.read(n_bytes) + file.readline(_LONGEST_LINE)
-    # In one piece, because putting two together takes as long as reading them.
-    start = file.tell()
-    end = file.seek(start + n_bytes) + len(file.readline(_LONGEST_LINE))
-    file.seek(start)
-    return file.read(end - start)
-
-
-@contextmanager
-def _readable(path: Path, encoding: str) -> Iterator[None]:
-    """Errors of decompressing and decoding as errors that say where they are."""
-    try:
-        yield
-    except UnicodeError as error:
-        with _opened_bytes(path) as file:
-            raise _LocatedError(f"{path}, {undecodable(file, encoding)}") from error
-    except (ValueError, ImportError):
-        raise
-    except Exception as error:  # each of the formats has errors of its own
-        if path.suffix.lower() not in COMPRESSIONS:
-            raise
-        raise _LocatedError(f"{path} cannot be decompressed: {error}") from error
 
 
 def _records(path: Path, lines: Iterable[str], delimiter: str) -> Iterator[tuple[int, list[str]]]:
