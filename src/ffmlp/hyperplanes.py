@@ -368,8 +368,8 @@ def two_class_lda(X: ArrayLike, y: ArrayLike) -> Hyperplanes:
     --------
     >>> from ffmlp import two_class_lda
     >>> plane = two_class_lda([[0.0], [2.0], [4.0], [6.0]], ["low", "low", "high", "high"])
-    >>> plane.log_odds([[5.0], [3.0], [1.0]]).round(2).ravel()
-    array([ 8.,  0., -8.])
+    >>> plane.log_odds([[5.0], [4.0], [1.0]]).round(2).ravel()
+    array([ 8.,  4., -8.])
     >>> plane.responses([[5.0], [1.0]]).round(2)
     array([[8., 0.],
            [0., 8.]])
