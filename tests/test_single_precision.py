@@ -7,7 +7,7 @@ from problems import IRIS, overlapping
 from ffmlp import FFMLPClassifier, single_precision
 from ffmlp.hyperplanes import Hyperplanes
 from ffmlp.network import Network
-from ffmlp.single_precision import _classes, _largest_error, readout_classes
+from ffmlp.single_precision import FEWEST_ROWS, _classes, _largest_error, readout_classes
 from ffmlp.stages import ReadoutStages
 
 powers = st.integers(-36, 36)
@@ -46,7 +46,7 @@ def test_the_error_is_no_larger_than_its_bound(seed, n_hyperplanes, n_features, 
 def test_classes_are_those_of_double_precision(seed, tie, size, scale):
     rng = np.random.default_rng(seed)
     network = a_readout(rng, 100, 5, 3, 10.0**scale, tie)
-    X = rng.normal(size=(1500, 5)) * 10.0**size
+    X = rng.normal(size=(FEWEST_ROWS, 5)) * 10.0**size
     X[::7] = X[0]
     expected = network.forward(X).argmax(axis=1)
     np.testing.assert_array_equal(readout_classes(network, network.stages, X), expected)
@@ -56,7 +56,7 @@ def test_classes_are_those_of_double_precision(seed, tie, size, scale):
 def test_samples_beyond_single_precision(far):
     rng = np.random.default_rng(0)
     network = a_readout(rng, 100, 5, 3, tie=1.0)
-    X = rng.normal(size=(1500, 5))
+    X = rng.normal(size=(FEWEST_ROWS, 5))
     X[3] *= far
     assert _largest_error(network.hyperplanes, network.stages, X) == np.inf
     assert len(_classes(network, network.stages, X)[1]) == len(X)
@@ -67,12 +67,12 @@ def test_samples_beyond_single_precision(far):
 @pytest.mark.parametrize("gaussianise", [False, True])
 @pytest.mark.parametrize("max_neurons", [None, 30])
 def test_most_samples_need_single_precision_only(gaussianise, max_neurons):
-    X, y = overlapping(2000)
+    X, y = overlapping(3000)
     clf = FFMLPClassifier(
         design="readout", gaussianise=gaussianise, max_neurons=max_neurons, random_state=0
     ).fit(X, y)
     network = clf.network_
-    assert len(X) > network.hyperplanes.rows_per_product
+    assert len(X) >= FEWEST_ROWS
     classes, unsure = _classes(network, network.stages, X)
     assert len(unsure) < 0.05 * len(X)
     assert (classes == clf.predict_proba(X).argmax(axis=1)).sum() >= len(X) - len(unsure)
@@ -101,7 +101,7 @@ def test_where_single_precision_does_not_pay_the_rest_is_not_tried(monkeypatch):
 
 
 def test_weights_that_are_too_small_for_single_precision():
-    n_hyperplanes, smallest = 1000, 2.0**-149
+    n_hyperplanes, smallest = 10_000, 2.0**-149
     even = np.zeros((n_hyperplanes, 2))
     even[:, 0] = 0.49 * smallest
     even[: n_hyperplanes // 2, 1] = 0.51 * smallest
@@ -110,6 +110,6 @@ def test_weights_that_are_too_small_for_single_precision():
     )
     stages = ReadoutStages(even, np.zeros_like(even), np.zeros(2), 1.0)
     network = Network(planes, stages, np.arange(2), np.zeros(1, np.intp), ("x",))
-    X = np.full((300, 1), 9e29)
+    X = np.full((FEWEST_ROWS, 1), 9e29)
     assert not network.forward(X).argmax(axis=1).any()
     assert not readout_classes(network, stages, X).any()

@@ -15,6 +15,8 @@ from ffmlp.hyperplanes import Hyperplanes
 from ffmlp.network import Network
 from ffmlp.stages import ReadoutStages
 
+# Fewer rows gain nothing.
+FEWEST_ROWS = 2048
 # Numbers beyond this may overflow.
 _LARGEST_SINGLE = 1e30
 # A softmax keeps evidence apart that differs by more than this.
@@ -27,16 +29,18 @@ _MOST_UNSURE = 0.25
 
 def readout_classes(network: Network, stages: ReadoutStages, X: NDArray) -> NDArray[np.intp]:
     """The argmax (n,) of ``network.forward(X)``."""
-    if len(X) <= network.hyperplanes.rows_per_product:
+    if len(X) < FEWEST_ROWS:
         return network.forward(X).argmax(axis=1)
-    classes, worthwhile = np.empty(len(X), np.intp), True
+    classes, unsure = np.empty(len(X), np.intp), []
     for start, stop in pairwise([0, *range(_ROWS_TRIED, len(X), _ROWS_AT_ONCE), len(X)]):
-        block, unsure = X[start:stop], np.arange(stop - start)
-        if worthwhile:
-            classes[start:stop], unsure = _classes(network, stages, block)
-            worthwhile = len(unsure) <= _MOST_UNSURE * len(block)
-        if len(unsure):
-            classes[start + unsure] = network.forward(block[unsure]).argmax(axis=1)
+        classes[start:stop], some = _classes(network, stages, X[start:stop])
+        unsure.append(start + some)
+        if len(some) > _MOST_UNSURE * (stop - start) and stop < len(X):
+            classes[stop:] = network.forward(X[stop:]).argmax(axis=1)
+            break
+    again = np.concatenate(unsure)
+    if len(again):
+        classes[again] = network.forward(X[again]).argmax(axis=1)
     return classes
 
 
