@@ -91,13 +91,13 @@ class Network:
         Probabilities, but for the region design: there each class has the summed responses of its
         regions, all zero in a region that no neuron covers.
         """
-        samples = self.hyperplanes.checked(X)
         if isinstance(self.stages, ReadoutStages):
-            out = self.evidence(samples)
+            out = self.evidence(X)
             for start in range(0, len(out), ROWS_PER_MAP):
                 rows = slice(start, start + ROWS_PER_MAP)
                 out[rows] = softmax(out[rows], axis=1)
             return out
+        samples = self.hyperplanes.checked(X)
         out = np.empty((len(samples), len(self.labels)))
         for rows, (_, _, response) in self._blocks(samples):
             out[rows] = response

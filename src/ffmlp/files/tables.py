@@ -156,11 +156,6 @@ def pandas() -> Any:
         raise ImportError("data files need pandas: pip install 'ffmlp[cli]'") from error
 
 
-def known(block: pd.DataFrame) -> pd.DataFrame:
-    """A block that has been parsed already."""
-    return block
-
-
 def _check_file(path: Path) -> None:
     if path.is_dir() or not path.exists():
         raise ValueError(f"{path}: {'this is a folder' if path.is_dir() else 'there is no such file'}.")
