@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ffmlp.blobs import Blobs
     from ffmlp.classifier import FFMLPClassifier
+    from ffmlp.discriminants import two_class_lda
     from ffmlp.explanations.describe import export_text, hyperplane_meaning
     from ffmlp.explanations.explain import Explanations
     from ffmlp.explanations.explanation import Explanation
     from ffmlp.explanations.importance import FeatureImportance, feature_importance
     from ffmlp.export import from_torch
-    from ffmlp.hyperplanes import Hyperplanes, two_class_lda
+    from ffmlp.hyperplanes import Hyperplanes
     from ffmlp.network import Network
     from ffmlp.persistence import load, save
     from ffmlp.pruning import PruningPath
@@ -60,7 +61,7 @@ _HOMES = {
     "load": "persistence",
     "robustness": "robust.distance",
     "save": "persistence",
-    "two_class_lda": "hyperplanes",
+    "two_class_lda": "discriminants",
 }
 
 

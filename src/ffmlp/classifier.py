@@ -17,16 +17,11 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
-from ffmlp.designs import (
-    Plan,
-    Samples,
-    class_probabilities,
-    design_network,
-    most_probable_classes,
-)
+from ffmlp.designs import Plan, Samples, design_network
 from ffmlp.explanations.explain import Explanations, explained
 from ffmlp.explanations.margins import units
 from ffmlp.plans import possible_plans
+from ffmlp.prediction import class_probabilities, most_probable_classes
 from ffmlp.progress import Progress
 from ffmlp.robust.distance import distances
 from ffmlp.robust.limits import checked_limits

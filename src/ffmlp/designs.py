@@ -15,22 +15,21 @@ from numpy.typing import NDArray
 
 from ffmlp.blobs import Blobs, Floats, Scaling, fitted_blobs, labelled_blobs
 from ffmlp.cells import cell_blobs, principal_axes
-from ffmlp.gaussianise import Gaussianisation
-from ffmlp.hyperplanes import (
+from ffmlp.discriminants import (
     DISCRIMINANTS,
-    Hyperplanes,
     axis_thresholds,
     pairs_of_different_classes,
     pairs_of_neighbours,
 )
+from ffmlp.gaussianise import Gaussianisation
+from ffmlp.hyperplanes import Hyperplanes
 from ffmlp.network import Network
 from ffmlp.optimal_pruning import prune_optimally
 from ffmlp.progress import Progress
 from ffmlp.pruning import PruningPath, prune
 from ffmlp.readout import Readout, best_temperature, fit_readout
 from ffmlp.readout_pruning import prune_readout
-from ffmlp.regions import Regions, find_regions, sign_codes, tabulate
-from ffmlp.single_precision import readout_classes
+from ffmlp.regions import Regions, sign_codes, tabulate
 from ffmlp.small_readout import fit_small_readout
 from ffmlp.stages import ACTIVATIONS, BlobStages, ReadoutStages, RegionStages, Stages
 
@@ -107,25 +106,6 @@ class Design:
     pruning_path: PruningPath
     regions: Regions | None
     network: Network
-
-
-def class_probabilities(network: Network, regions: Regions | None, X: NDArray[np.floating]) -> Floats:
-    """The probability (n, C) of each class: the network's, or the frequencies of a sample's region."""
-    if regions is None:
-        # The shares of a class's blobs may add up to more than 1 by a rounding error.
-        return np.minimum(network.forward(X), 1.0)
-    return regions.frequencies[find_regions(network.hyperplanes, regions, X)]
-
-
-def most_probable_classes(
-    network: Network, regions: Regions | None, X: NDArray[np.floating]
-) -> NDArray[np.intp]:
-    """The argmax (n,) of `class_probabilities`; with regions, in memory that C does not enter."""
-    if isinstance(network.stages, ReadoutStages):
-        return readout_classes(network, network.stages, X)
-    if regions is None:
-        return network.forward(X).argmax(axis=1)
-    return regions.classes[find_regions(network.hyperplanes, regions, X)]
 
 
 @dataclass(frozen=True, eq=False)

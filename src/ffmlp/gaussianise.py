@@ -11,7 +11,6 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
 from ffmlp.blobs import Floats
 
@@ -202,6 +201,9 @@ def quantiles(values: Floats, weight: Floats, levels: Floats) -> Floats:
 
 
 def _scores_at_knots(values: Floats, weight: Floats) -> tuple[Floats, Floats]:
+    # Imported here because what only predicts should not wait for it.
+    from scipy.special import ndtri
+
     levels = (np.arange(N_KNOTS) + 0.5) / N_KNOTS
     at_levels = quantiles(values, weight, levels)
     at_levels = np.where(np.abs(at_levels) < _TINY, 0.0, at_levels)

@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import softmax
 
 from ffmlp.hyperplanes import ROWS_PER_MAP, Hyperplanes, in_whole_tiles
-from ffmlp.stages import ACTIVATIONS, ReadoutStages, RegionStages, Stages
+from ffmlp.stages import ACTIVATIONS, ReadoutStages, RegionStages, Stages, softmax
 
 Floats = NDArray[np.float64]
 
@@ -91,19 +90,22 @@ class Network:
         Probabilities, but for the region design: there each class has the summed responses of its
         regions, all zero in a region that no neuron covers.
         """
+        return self.outputs(self.hyperplanes.checked(X))
+
+    def outputs(self, samples: NDArray[np.floating]) -> Floats:
+        """What `forward` gives, for samples that have been checked."""
         if isinstance(self.stages, ReadoutStages):
-            out = self.evidence(X)
+            out = self.evidence(samples)
             for start in range(0, len(out), ROWS_PER_MAP):
                 rows = slice(start, start + ROWS_PER_MAP)
-                out[rows] = softmax(out[rows], axis=1)
+                out[rows] = softmax(out[rows])
             return out
-        samples = self.hyperplanes.checked(X)
         out = np.empty((len(samples), len(self.labels)))
         for rows, (_, _, response) in self._blocks(samples):
             out[rows] = response
         return out
 
-    def evidence(self, X: ArrayLike, dtype: type[np.floating] = np.float64) -> NDArray:
+    def evidence(self, samples: NDArray[np.floating], dtype: type[np.floating] = np.float64) -> NDArray:
         """What l_out takes in from a readout, shape (n, D_out), computed in the given type.
 
         Opposite neurons take half the work: there are L bends instead of 2L neurons.
@@ -113,7 +115,7 @@ class Network:
         ValueError
             If the network is of another design, which has no evidence.
         """
-        stages, samples = self.stages, self.hyperplanes.checked(X)
+        stages = self.stages
         if not isinstance(stages, ReadoutStages):
             raise ValueError(f"a network of {stages.neurons} has no evidence; one of a readout has.")
         if stages.one_sided:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ffmlp.designs import Plan, Samples
-from ffmlp.hyperplanes import DISCRIMINANTS
+from ffmlp.discriminants import DISCRIMINANTS
 from ffmlp.selection import MAX_SAMPLES_OF_FOLDS
 from ffmlp.validation import AUTO, components_of_each
 

@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ffmlp.designs import Plan, Samples, class_probabilities, design_network
+from ffmlp.designs import Plan, Samples, design_network
+from ffmlp.prediction import class_probabilities
 from ffmlp.progress import Progress
 from ffmlp.subsets import evenly
 

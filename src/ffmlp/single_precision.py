@@ -30,17 +30,17 @@ _MOST_UNSURE = 0.25
 def readout_classes(network: Network, stages: ReadoutStages, X: NDArray) -> NDArray[np.intp]:
     """The argmax (n,) of ``network.forward(X)``."""
     if len(X) < FEWEST_ROWS:
-        return network.forward(X).argmax(axis=1)
+        return network.outputs(X).argmax(axis=1)
     classes, unsure = np.empty(len(X), np.intp), []
     for start, stop in pairwise([0, *range(_ROWS_TRIED, len(X), _ROWS_AT_ONCE), len(X)]):
         classes[start:stop], some = _classes(network, stages, X[start:stop])
         unsure.append(start + some)
         if len(some) > _MOST_UNSURE * (stop - start) and stop < len(X):
-            classes[stop:] = network.forward(X[stop:]).argmax(axis=1)
+            classes[stop:] = network.outputs(X[stop:]).argmax(axis=1)
             break
     again = np.concatenate(unsure)
     if len(again):
-        classes[again] = network.forward(X[again]).argmax(axis=1)
+        classes[again] = network.outputs(X[again]).argmax(axis=1)
     return classes
 
 

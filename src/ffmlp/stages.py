@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import softmax
 
 if TYPE_CHECKING:
     from ffmlp.network import Network
@@ -24,11 +23,18 @@ def _softplus(z: Floats) -> Floats:
     return bend
 
 
+def softmax(z: Floats) -> Floats:
+    """What scipy.special.softmax(z, axis=1) gives, which takes a tenth of a second to import."""
+    shares = np.exp(z - z.max(axis=1, keepdims=True))
+    shares /= shares.sum(axis=1, keepdims=True)
+    return shares
+
+
 ACTIVATIONS: dict[str, Callable[[Floats], Floats]] = {
     "identity": lambda z: z,
     "relu": lambda z: np.maximum(z, 0.0),
     "softplus": _softplus,
-    "softmax": lambda z: softmax(z, axis=1),
+    "softmax": softmax,
 }
 
 

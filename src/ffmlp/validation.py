@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_array
 
 from ffmlp.designs import DESIGNS
-from ffmlp.hyperplanes import DISCRIMINANTS
+from ffmlp.discriminants import DISCRIMINANTS
 
 if TYPE_CHECKING:
     from ffmlp.classifier import FFMLPClassifier

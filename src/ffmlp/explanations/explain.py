@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from scipy.special import chdtri
 
 from ffmlp.blobs import Blobs, Floats
-from ffmlp.designs import class_probabilities, most_probable_classes
 from ffmlp.explanations.evidence import class_scores, contributions, score_slopes
 from ffmlp.explanations.explanation import Counterfactual, Driver, Explanation, Margin, Place
 from ffmlp.explanations.margins import crossings, nearest_blobs, response_spreads, units
 from ffmlp.network import Network
+from ffmlp.prediction import class_probabilities, most_probable_classes
 from ffmlp.regions import Regions, find_regions, sign_codes
 from ffmlp.robust.distance import Robustness
 

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ffmlp.blobs import Floats
-from ffmlp.designs import most_probable_classes
+from ffmlp.prediction import most_probable_classes
 from ffmlp.robust.boundary_search import leads
 
 if TYPE_CHECKING:

@@ -22,10 +22,10 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 from ffmlp.classifier import FFMLPClassifier
-from ffmlp.designs import class_probabilities, most_probable_classes
 from ffmlp.files.columns import Columns
 from ffmlp.files.tables import NUMBER, TEXT, Dialect
 from ffmlp.persistence import load_with_metadata, save
+from ffmlp.prediction import class_probabilities, most_probable_classes
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from ffmlp.designs import most_probable_classes
 from ffmlp.explanations.explain import explained
 from ffmlp.explanations.margins import feature_spreads
 from ffmlp.plots.samples import SamplesDisplay
 from ffmlp.plots.view import INK, AxesDisplay, Floats, View, colours, draw_lines, lighter
+from ffmlp.prediction import most_probable_classes
 from ffmlp.robust.limits import feature_number
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import numpy as np
 
 from ffmlp.classifier import FFMLPClassifier
 from ffmlp.datasets import Dataset
-from ffmlp.hyperplanes import two_class_lda
+from ffmlp.discriminants import two_class_lda
 from ffmlp.plots import (
     AccuracyCurvesDisplay,
     DecisionRegionsDisplay,

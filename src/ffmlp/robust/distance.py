@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ffmlp.blobs import Blobs, Floats
-from ffmlp.designs import most_probable_classes
 from ffmlp.explanations.margins import units
 from ffmlp.network import Network
+from ffmlp.prediction import most_probable_classes
 from ffmlp.regions import Regions
 from ffmlp.robust.boundary_search import Grounds, found_points, leads
 from ffmlp.robust.certificates import blob_bound, readout_bound
