@@ -18,7 +18,8 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardSc
 
 import ffmlp
 from ffmlp import FFMLPClassifier
-from ffmlp.persistence import FORMAT_VERSION, load_with_metadata
+from ffmlp.model_files import FORMAT_VERSION
+from ffmlp.persistence import load_with_metadata
 
 pd = pytest.importorskip("pandas")
 

@@ -1,23 +1,20 @@
 """Fitted models as files that are read without running code from them.
 
-A file is one line, ``ffmlp model <version> <SHA-256> <length>``, and then that many bytes in the format
-of skops: a zip of JSON and NumPy arrays. Every type that the JSON names is compared with an explicit
-list before anything is made, and what was made is checked to be a whole classifier.
+skops writes and reads what such a file holds. Every type that its schema names is compared with an
+explicit list before anything is made, and what was made is checked to be a whole classifier.
 """
 
 from __future__ import annotations
 
-import hashlib
 import io
 import json
 import zipfile
 from collections.abc import Iterator
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import dataclass
 from functools import cache
 from os import PathLike
 from pathlib import Path
-from types import UnionType
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import Any
 
 import numpy as np
 from sklearn.pipeline import FeatureUnion, Pipeline
@@ -37,22 +34,14 @@ from sklearn.utils.validation import check_is_fitted
 from ffmlp.blobs import Blobs
 from ffmlp.classifier import FFMLPClassifier
 from ffmlp.designs import Plan
-from ffmlp.gaussianise import Gaussianisation
 from ffmlp.hyperplanes import Hyperplanes
+from ffmlp.model_files import NETWORK_PARTS, check_part, checked_payload, damaged, name_of, write_model
 from ffmlp.network import Network
 from ffmlp.pruning import PruningPath
-from ffmlp.records import write_whole
 from ffmlp.regions import Regions
 from ffmlp.selection import Selection
-from ffmlp.stages import BlobStages, ReadoutStages, RegionStages, Stages, TrainedStages
 from ffmlp.validation import check_parameters
 
-# Grows when files of a new version of the package cannot be read by the old one.
-FORMAT_VERSION = 1
-_MAGIC = b"ffmlp model "
-_LONGEST_HEADER = 200
-
-_STAGES = (RegionStages, BlobStages, ReadoutStages, TrainedStages)
 # What a fitted classifier is made of.
 _FITTED = {
     "classes_": np.ndarray,
@@ -65,7 +54,7 @@ _FITTED = {
     "network_": Network,
     "timings_": dict,
 }
-_PARTS = (Blobs, Gaussianisation, Hyperplanes, Network, Plan, PruningPath, Regions, Selection, *_STAGES)
+_PARTS = (*NETWORK_PARTS, Blobs, Plan, PruningPath, Selection)
 _SCALARS = (np.float64, np.float32, np.int64, np.int32, np.bool_, np.str_)
 
 
@@ -117,9 +106,7 @@ def save(
     whole = {"estimator": estimator, "metadata": _plain_json(metadata)}
     payload = skops.dumps(whole, compression=zipfile.ZIP_DEFLATED)
     _check_types(payload, "the estimator")
-    checksum = hashlib.sha256(payload).hexdigest()
-    header = _MAGIC + f"{FORMAT_VERSION} {checksum} {len(payload)}\n".encode()
-    write_whole(target, header + payload)
+    write_model(target, payload)
 
 
 def load(path: str | PathLike[str]) -> Any:
@@ -148,14 +135,14 @@ def load_with_metadata(path: str | PathLike[str]) -> SavedModel:
     """Read a model as `load` does, with the metadata that were saved beside it."""
     skops = _imported_skops()
     source = Path(path)
-    payload = _checked_payload(source)
+    payload = checked_payload(source)
     _check_types(payload, str(source))
     trusted = sorted(name for names in _trusted().values() for name in names)
     try:
         whole = skops.loads(payload, trusted=trusted)
         saved = SavedModel(whole["estimator"], json.loads(whole["metadata"]))
     except Exception as error:
-        raise _damaged(source, error) from error
+        raise damaged(source, error) from error
     _check_whole(_classifier(saved.estimator, str(source)), source)
     return saved
 
@@ -197,17 +184,7 @@ def _trusted() -> dict[str, frozenset[str]]:
         "SliceNode": (slice,),
         "JsonNode": (str,),
     }
-    return {loader: frozenset(map(_name, types)) for loader, types in kinds.items()}
-
-
-def _name(kind: type) -> str:
-    return f"{kind.__module__}.{kind.__name__}"
-
-
-def _damaged(source: object, error: Exception) -> ValueError:
-    return ValueError(
-        f"{source} holds no usable model ({type(error).__name__}: {error}). Save it again."
-    )
+    return {loader: frozenset(map(name_of, types)) for loader, types in kinds.items()}
 
 
 def _classifier(estimator: Any, where: str) -> FFMLPClassifier:
@@ -237,36 +214,6 @@ def _plain_json(metadata: dict[str, Any] | None) -> str:
     return text
 
 
-def _checked_payload(source: Path) -> bytes:
-    """What follows the header of a file, as it was written."""
-    if source.is_dir():
-        raise ValueError(f"{source} is a folder, not a model file.")
-    content = source.read_bytes()
-    if not content:
-        raise ValueError(f"{source} is empty.")
-    header, _, payload = content[:_LONGEST_HEADER].partition(b"\n")
-    words = header.removeprefix(_MAGIC).decode("ascii", "replace").split(" ")
-    if not header.startswith(_MAGIC) or not words[0].isdecimal():
-        raise ValueError(f"{source} is not a model file: ffmlp fit and ffmlp.save write them.")
-    version = int(words[0])
-    if version > FORMAT_VERSION:
-        raise ValueError(
-            f"{source} has format version {version}, this version of ffmlp reads up to "
-            f"{FORMAT_VERSION}. Install a newer one."
-        )
-    if version < 1 or len(words) != 3 or not words[2].isdecimal():
-        raise ValueError(f"{source} was changed or cut short: its first line is damaged.")
-    payload = content[len(header) + 1 :]
-    if len(payload) != int(words[2]):
-        raise ValueError(
-            f"{source} was cut short or added to: {words[2]} bytes were written after its first line, "
-            f"there are {len(payload)}."
-        )
-    if hashlib.sha256(payload).hexdigest() != words[1]:
-        raise ValueError(f"{source} was changed after it was saved: its checksum does not fit.")
-    return payload
-
-
 def _check_types(payload: bytes, where: str) -> None:
     """Compare every type that the content names with those that are trusted; nothing is made of it."""
     try:
@@ -276,11 +223,11 @@ def _check_types(payload: bytes, where: str) -> None:
             scalars = [
                 (name, np.load(io.BytesIO(archive.read(node["file"])), allow_pickle=False))
                 for node, (loader, name) in zip(nodes, types, strict=True)
-                if loader == "NdArrayNode" and name != _name(np.ndarray)
+                if loader == "NdArrayNode" and name != name_of(np.ndarray)
             ]
     # Whatever damaged content makes the readers raise, the content is to blame.
     except Exception as error:
-        raise _damaged(where, error) from error
+        raise damaged(where, error) from error
     for loader, name in types:
         if name not in _trusted().get(loader, ()):
             raise ValueError(
@@ -289,7 +236,7 @@ def _check_types(payload: bytes, where: str) -> None:
                 "other estimators, but runs the code of what it reads."
             )
     for name, value in scalars:  # skops would convert a whole array to what it is said to be
-        if value.shape or name != _name(value.dtype.type):
+        if value.shape or name != name_of(value.dtype.type):
             raise ValueError(f"{where} says {name} of {value.dtype} of shape {value.shape}.")
 
 
@@ -312,42 +259,11 @@ def _check_whole(clf: FFMLPClassifier, source: Path) -> None:
         clf.__dict__.update(FFMLPClassifier().get_params() | clf.__dict__)
         check_parameters(clf)
         for name, kind in _FITTED.items():
-            _check_part(getattr(clf, name), kind, name)
+            check_part(getattr(clf, name), kind, name)
         probe = np.zeros((1, clf.n_features_in_))
         clf.network_.responses(probe)
         probabilities = clf.network_.forward(probe) if clf.regions_ is None else clf.regions_.frequencies
         if probabilities.shape[1] != len(clf.classes_):
             raise ValueError(f"{probabilities.shape[1]} outputs for {len(clf.classes_)} classes")
     except Exception as error:
-        raise _damaged(source, error) from error
-
-
-def _check_part(value: Any, kind: Any, name: str) -> None:
-    """A value is of the kind that an annotation says, its own parts included, or a ValueError."""
-    origin, arguments = get_origin(kind) or kind, get_args(kind)
-    if origin is UnionType:
-        if value is None and type(None) in arguments:
-            return
-        (kind,) = (part for part in arguments if part is not type(None))
-        _check_part(value, kind, name)
-        return
-    allowed = {Stages: _STAGES, float: (float, int, np.floating)}.get(origin, origin)
-    if not isinstance(value, allowed):
-        raise ValueError(f"{name} is a {type(value).__name__}")
-    if origin is tuple and arguments[-1] is Ellipsis:
-        for part in value:
-            _check_part(part, arguments[0], f"part of {name}")
-    if isinstance(value, _PARTS):
-        _check_fields(value, name)
-
-
-def _check_fields(part: Any, name: str) -> None:
-    hints = get_type_hints(type(part))
-    for field in fields(part):
-        if field.name in vars(part):
-            _check_part(getattr(part, field.name), hints[field.name], f"{name}.{field.name}")
-        elif field.default is MISSING:  # a file of an older version has the default of a new field
-            raise ValueError(f"{name} has no {field.name}")
-    unknown = vars(part).keys() - {field.name for field in fields(part)}
-    if unknown:
-        raise ValueError(f"{name} has an unknown {sorted(unknown)[0]}")
+        raise damaged(source, error) from error

@@ -162,6 +162,7 @@ def _described(
     evaluation: Evaluation | None,
     seconds: float,
 ) -> TableModel:
+    from ffmlp.files.interface import Interface
     from ffmlp.files.tabular import TableModel
 
     values, counts = np.unique(y, return_counts=True)
@@ -175,7 +176,8 @@ def _described(
         "fit_seconds": seconds,
     }
     how = dialect(options)
-    return TableModel(model, columns.numbers, columns.categories, options.target, options.id, how, facts)
+    interface = Interface(columns.numbers, columns.categories, options.target, options.id, how, facts)
+    return TableModel.of(interface, model)
 
 
 def _tell(console: Console, model: TableModel, columns: Columns, options: argparse.Namespace) -> None:

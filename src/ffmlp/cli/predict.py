@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING
 
 from ffmlp.cli.console import Console, add_dialect, add_output, check_output, counted, dialect, need
 from ffmlp.files.columns import known, listed
+from ffmlp.files.interface import Interface
 from ffmlp.files.tables import Table, open_table
 
 if TYPE_CHECKING:
+    from ffmlp.files.predictor import Predictor
     from ffmlp.files.tabular import TableModel
 
 HELP = "predict the class of each row of a table, of any length"
@@ -36,16 +38,15 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Read, predict and write at the same time."""
-    need("predict", "pandas", "tqdm", "skops")
+    need("predict", "pandas", "tqdm")
     from ffmlp.files.predictions import check_kind, header, predictions, write_predictions
-    from ffmlp.files.tabular import TableModel
 
     if not 1 <= options.block_rows < 2**31:
         raise ValueError(f"--block-rows must be at least 1 and below 2^31, got {options.block_rows}.")
     check_kind(options.output)
     check_output(options.output, options.force, options.model, options.data)
     console = Console.of(options)
-    model = TableModel.load(options.model)
+    model = _model(options.model)
     table = open_table(options.data, dialect(options, model.dialect))
     id_column = _id_column(table, model, options.id)
     names = header(model, id_column, proba=options.proba)
@@ -77,7 +78,20 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _id_column(table: Table, model: TableModel, asked: str | None) -> str | None:
+def _model(path: Path) -> Predictor | TableModel:
+    """The part of a model that predicts; the whole of one that was not made with ``ffmlp fit``."""
+    from ffmlp.files.predictor import read_predictor
+
+    model = read_predictor(path)
+    if model is not None:
+        return model
+    need("predict", "skops")
+    from ffmlp.files.tabular import TableModel
+
+    return TableModel.load(path)
+
+
+def _id_column(table: Table, model: Interface, asked: str | None) -> str | None:
     """The column to keep: as asked, else that of the model if the file has it."""
     if asked is None:
         return model.id_column if model.id_column in table.columns else None
@@ -86,7 +100,7 @@ def _id_column(table: Table, model: TableModel, asked: str | None) -> str | None
     return known(table, [asked], "--id")[0]
 
 
-def column_notes(table: Table, model: TableModel, id_column: str | None) -> list[str]:
+def column_notes(table: Table, model: Interface, id_column: str | None) -> list[str]:
     """What differs between the columns of a file and those of a model; an error if some are missing."""
     there = [name for name in table.columns if name]
     missing = [name for name in model.columns if name not in there]

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import json
-import warnings
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from onnx import ModelProto, TensorProto, checker, helper
-from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
 
 from ffmlp.export.onnx_graph import (
@@ -21,8 +18,8 @@ from ffmlp.export.onnx_graph import (
     add_classifier,
     label_constants,
 )
-from ffmlp.files.tables import pandas
-from ffmlp.files.tabular import MISSING_CATEGORY, TableModel
+from ffmlp.files.preparation import MISSING_CATEGORY, Encoding
+from ffmlp.files.tabular import TableModel
 
 
 def to_onnx(model: TableModel) -> ModelProto:
@@ -33,29 +30,19 @@ def to_onnx(model: TableModel) -> ModelProto:
     """
     if not isinstance(model.estimator, Pipeline):
         return model.classifier.to_onnx("float64")
-    graph, prepared = Graph(_free_start("ffmlp", model.columns)), _prepared(model)
-    parts = []
-    if model.numbers:
-        medians = prepared.named_transformers_["numbers"].statistics_
-        for name, median in zip(model.numbers, medians, strict=True):
-            missing = graph.apply("IsNaN", name)
-            parts.append(graph.apply("Where", missing, np.array([[median]], np.float64), name))
-    if model.categories:
-        encoder = prepared.named_transformers_["categories"]
-        for column, name in enumerate(model.categories):
-            parts.append(_encoded(graph, encoder, model.categories, column, name))
+    if model.preparation is None:
+        raise ValueError("only models of ffmlp fit and classifiers alone can be exported to ONNX.")
+    graph, parts = Graph(_free_start("ffmlp", model.columns)), []
+    for name, median in zip(model.numbers, model.preparation.medians, strict=True):
+        missing = graph.apply("IsNaN", name)
+        parts.append(graph.apply("Where", missing, np.array([[median]], np.float64), name))
+    for name, encoding in zip(model.categories, model.preparation.encodings, strict=True):
+        parts.append(_encoded(graph, encoding, name))
     x = graph.apply("Concat", *parts, axis=1)
     label, probabilities = (_free(name, model.columns) for name in ("label", "probabilities"))
     labels = label_constants(model.classifier.classes_)
     add_classifier(graph, model.classifier, labels, x, label, probabilities, TensorProto.DOUBLE)
     return _model(graph, model, labels, label, probabilities)
-
-
-def _prepared(model: TableModel) -> ColumnTransformer:
-    prepared = model.estimator.steps[0][1]
-    if len(model.estimator.steps) != 2 or not isinstance(prepared, ColumnTransformer):
-        raise ValueError("only models of ffmlp fit and classifiers alone can be exported to ONNX.")
-    return prepared
 
 
 def _free(name: str, taken: list[str]) -> str:
@@ -68,40 +55,16 @@ def _free_start(start: str, taken: list[str]) -> str:
     return _free_start(f"{start}_", taken) if begun else start
 
 
-def _encoded(graph: Graph, encoder: Pipeline, names: tuple[str, ...], column: int, name: str) -> str:
-    """Look up what the encoder makes of each category; the last row is for unknown ones."""
-    known = encoder[-1].categories_[column].tolist()
-    codes = _codes(encoder, names, column, known)
-    keys = [*known, ""]
-    rows = [
-        *range(len(known)),
-        known.index(MISSING_CATEGORY) if MISSING_CATEGORY in known else len(known),
-    ]
+def _encoded(graph: Graph, encoding: Encoding, name: str) -> str:
+    """Look up the inputs of each category; the last row is for unknown ones."""
+    known = encoding.known
+    missing = known.index(MISSING_CATEGORY) if MISSING_CATEGORY in known else len(known)
     index = graph.apply(
-        "LabelEncoder", name, keys_strings=keys, values_int64s=rows, default_int64=len(known)
-    )
+        "LabelEncoder", name, keys_strings=[*known, ""], values_int64s=[*range(len(known)), missing],
+        default_int64=len(known),
+    )  # fmt: skip
     flat = graph.apply("Reshape", index, np.array([-1], np.int64))
-    return graph.apply("Gather", codes, flat, axis=0)
-
-
-def _codes(
-    encoder: Pipeline, names: tuple[str, ...], column: int, known: list[str]
-) -> NDArray[np.float64]:
-    """What each category of a column is encoded as, and what one that the encoder does not know."""
-    fitted = encoder[-1]
-    rare = fitted.infrequent_categories_
-    widths = [
-        len(categories) - (0 if rare[number] is None else len(rare[number]) - 1)
-        for number, categories in enumerate(fitted.categories_)
-    ]
-    unknown = "\0".join(["", *known])  # longer than each of them
-    values: dict[str, Any] = {other: [unknown] * (len(known) + 1) for other in names}
-    values[names[column]] = [*known, unknown]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # that it is unknown is the point
-        encoded = np.asarray(encoder.transform(pandas().DataFrame(values, dtype=object)), np.float64)
-    start = sum(widths[:column])
-    return encoded[:, start : start + widths[column]]
+    return graph.apply("Gather", encoding.codes, flat, axis=0)
 
 
 def _model(

@@ -11,15 +11,18 @@ from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ffmlp.files.predictor import Predictor
 from ffmlp.files.substitutes import UnknownCategory, summed, unknown_categories
 from ffmlp.files.tables import COMPRESSIONS, NAME, Table, pandas
-from ffmlp.files.tabular import TableModel
 from ffmlp.records import whole_file
+
+if TYPE_CHECKING:
+    from ffmlp.files.tabular import TableModel
 
 Part = TypeVar("Part")
 Result = TypeVar("Result")
@@ -65,7 +68,7 @@ class Written:
 
 
 def predictions(
-    model: TableModel,
+    model: Predictor | TableModel,
     table: Table,
     id_column: str | None,
     render: Rendering,
@@ -87,7 +90,7 @@ def predictions(
         block = part()
         if not len(block):
             return Rendered(0, None, ())
-        unknown = unknown_categories(model, block)
+        unknown = unknown_categories(model, block) if isinstance(model, Predictor) else ()
         return Rendered(len(block), render(_predicted(model, block, id_column, proba)), unknown)
 
     empty = True
@@ -118,21 +121,23 @@ def _in_order(
             future.cancel()
 
 
-def _predicted(model: TableModel, block: Any, id_column: str | None, proba: bool) -> Predictions:
+def _predicted(
+    model: Predictor | TableModel, block: Any, id_column: str | None, proba: bool
+) -> Predictions:
     ids = None if id_column is None else block[id_column].to_numpy(object)
-    features, labels = block[model.columns], model.estimator.classes_
+    features, labels = block[model.columns], model.labels
     if not proba:
         return Predictions(ids, model.classes(features), labels, None)
     probability = model.probabilities(features)
     return Predictions(ids, probability.argmax(axis=1), labels, probability)
 
 
-def header(model: TableModel, id_column: str | None, *, proba: bool) -> list[str]:
+def header(model: Predictor | TableModel, id_column: str | None, *, proba: bool) -> list[str]:
     """The columns of what is written."""
     names = [] if id_column is None else [id_column]
     names.append(f"predicted_{model.target}")
     if proba:
-        names += [f"probability_{label}" for label in model.estimator.classes_.tolist()]
+        names += [f"probability_{label}" for label in model.labels.tolist()]
     return names
 
 

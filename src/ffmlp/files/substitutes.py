@@ -6,14 +6,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from numpy.typing import NDArray
-from sklearn.compose import ColumnTransformer
-
+from ffmlp.files.preparation import MISSING_CATEGORY, Preparation
 from ffmlp.files.tables import pandas
-from ffmlp.files.tabular import MISSING_CATEGORY, TableModel
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from ffmlp.files.predictor import Predictor
+    from ffmlp.files.tabular import TableModel
 
 RARE = "rare"
 
@@ -54,16 +54,17 @@ class UnknownCategory:
 
 def substitutes(model: TableModel, row: pd.Series) -> tuple[Substitute, ...]:
     """Those of a row of features, for a model that ``ffmlp fit`` made; none are known of others."""
-    prepared = _prepared(model)
-    return () if prepared is None else (*_numbers(model, prepared, row), *_categories(model, row))
+    if model.preparation is None:
+        return ()
+    return (*_numbers(model, model.preparation, row), *_categories(model, model.preparation, row))
 
 
-def unknown_categories(model: TableModel, features: pd.DataFrame) -> tuple[UnknownCategory, ...]:
-    """Those in some rows, for a model that ``ffmlp fit`` made; none are known of others."""
+def unknown_categories(model: Predictor, features: pd.DataFrame) -> tuple[UnknownCategory, ...]:
+    """Those in some rows."""
     return tuple(
         UnknownCategory(name, len(unknown), unknown.iloc[0])
-        for name, known, _ in _encodings(model)
-        if len(unknown := (cells := features[name].dropna())[~cells.isin(known)])
+        for name, encoding in zip(model.categories, model.preparation.encodings, strict=True)
+        if len(unknown := (cells := features[name].dropna())[encoding.places(cells) < 0])
     )
 
 
@@ -76,34 +77,17 @@ def summed(unknown: Iterable[UnknownCategory]) -> list[UnknownCategory]:
     return list(of_columns.values())
 
 
-def _prepared(model: TableModel) -> ColumnTransformer | None:
-    prepared = getattr(model.estimator, "named_steps", {}).get("prepare")
-    return prepared if isinstance(prepared, ColumnTransformer) else None
+def _numbers(model: TableModel, preparation: Preparation, row: pd.Series) -> Iterator[Substitute]:
+    for name, median in zip(model.numbers, preparation.medians.tolist(), strict=True):
+        if pandas().isna(row[name]):
+            yield Substitute(name, None, median)
 
 
-def _encodings(model: TableModel) -> Iterator[tuple[str, NDArray, NDArray | None]]:
-    """The name of each column of categories, those that the model knows, and the rare ones of them."""
-    prepared = _prepared(model)
-    if prepared is None or not model.categories:
-        return
-    encoder = prepared.named_transformers_["categories"].named_steps["encode"]
-    yield from zip(model.categories, encoder.categories_, encoder.infrequent_categories_, strict=True)
-
-
-def _numbers(model: TableModel, prepared: ColumnTransformer, row: pd.Series) -> Iterator[Substitute]:
-    if model.numbers:
-        medians = prepared.named_transformers_["numbers"].statistics_.tolist()
-        for name, median in zip(model.numbers, medians, strict=True):
-            if pandas().isna(row[name]):
-                yield Substitute(name, None, median)
-
-
-def _categories(model: TableModel, row: pd.Series) -> Iterator[Substitute]:
-    for name, known, rare in _encodings(model):
+def _categories(model: TableModel, preparation: Preparation, row: pd.Series) -> Iterator[Substitute]:
+    for name, encoding in zip(model.categories, preparation.encodings, strict=True):
         cell = None if pandas().isna(row[name]) else row[name]
         value = MISSING_CATEGORY if cell is None else cell
-        if value not in known:
-            yield Substitute(name, cell, None if rare is None else RARE)
+        if value not in encoding.known:
+            yield Substitute(name, cell, RARE if encoding.rare else None)
         elif cell is None:
-            is_rare = rare is not None and value in rare
-            yield Substitute(name, cell, RARE if is_rare else MISSING_CATEGORY)
+            yield Substitute(name, cell, RARE if value in encoding.rare else MISSING_CATEGORY)

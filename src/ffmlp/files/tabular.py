@@ -6,7 +6,6 @@ import math
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -23,17 +22,14 @@ from sklearn.preprocessing import OneHotEncoder
 
 from ffmlp.classifier import FFMLPClassifier
 from ffmlp.files.columns import Columns
-from ffmlp.files.tables import NUMBER, TEXT, Dialect
+from ffmlp.files.interface import Interface
+from ffmlp.files.preparation import MISSING_CATEGORY, Encoding, Preparation
+from ffmlp.files.tables import Dialect
 from ffmlp.persistence import load_with_metadata, save
-from ffmlp.prediction import class_probabilities, most_probable_classes
 
 if TYPE_CHECKING:
     import pandas as pd
 
-# What a missing category is called.
-MISSING_CATEGORY = "missing"
-# What is kept of the columns beside a model.
-_TABLE = {"numbers", "categories", "target", "id", "missing", "decimal"}
 # Categories of one column that get an input of their own; rarer ones share one.
 _MAX_CATEGORIES = 32
 # More different numbers than this, if they are no integers, are quantities and not names of classes.
@@ -41,19 +37,14 @@ _MAX_DECIMAL_CLASSES = 20
 
 
 @dataclass(frozen=True, eq=False)
-class TableModel:
+class TableModel(Interface):
     """A fitted pipeline and the columns that it takes.
 
-    ``facts`` is what else is known about it, as plain JSON values: file, rows, evaluation, seconds.
+    ``preparation`` is what its steps before the classifier do; None if ``ffmlp fit`` did not make them.
     """
 
     estimator: Any
-    numbers: tuple[str, ...]
-    categories: tuple[str, ...]
-    target: str
-    id_column: str | None
-    dialect: Dialect
-    facts: dict[str, Any]
+    preparation: Preparation | None
 
     @classmethod
     def load(cls, path: Path) -> TableModel:
@@ -61,39 +52,33 @@ class TableModel:
         if not path.exists():
             raise ValueError(f"{path}: there is no such file.")
         saved = load_with_metadata(path)
-        facts = dict(saved.metadata)
-        table = facts.pop("table", None)
-        if not isinstance(table, dict) or table.keys() != _TABLE:
-            names = getattr(saved.estimator, "feature_names_in_", None)
-            if names is None:
-                raise ValueError(f"{path} does not know its columns by name. Make it with ffmlp fit.")
-            facts = {"metadata": saved.metadata} if saved.metadata else {}
-            return cls(saved.estimator, tuple(map(str, names)), (), "class", None, Dialect(), facts)
-        dialect = Dialect(tuple(table["missing"]), table["decimal"])
-        columns = tuple(table["numbers"]), tuple(table["categories"])
-        return cls(saved.estimator, *columns, table["target"], table["id"], dialect, facts)
+        interface = Interface.of_metadata(saved.metadata)
+        if interface is not None:
+            return cls.of(interface, saved.estimator)
+        names = getattr(saved.estimator, "feature_names_in_", None)
+        if names is None:
+            raise ValueError(f"{path} does not know its columns by name. Make it with ffmlp fit.")
+        facts = {"metadata": saved.metadata} if saved.metadata else {}
+        columns = tuple(map(str, names)), ()
+        return cls(*columns, "class", None, Dialect(), facts, saved.estimator, None)
+
+    @classmethod
+    def of(cls, interface: Interface, estimator: Pipeline) -> TableModel:
+        """A model that ``ffmlp fit`` made: a fitted `pipeline` of the columns."""
+        return cls(**vars(interface), estimator=estimator, preparation=_preparation(estimator))
 
     def save(self, path: Path) -> None:
         """Write the model to a file, whole or not at all."""
-        table = {
-            "numbers": list(self.numbers),
-            "categories": list(self.categories),
-            "target": self.target,
-            "id": self.id_column,
-            "missing": list(self.dialect.missing),
-            "decimal": self.dialect.decimal,
-        }
-        save(self.estimator, path, {"table": table, **self.facts})
+        metadata = self.to_metadata()
+        if self.preparation is not None:
+            metadata["table"]["preparation"] = self.preparation.to_json()
+        save(self.estimator, path, metadata)
 
     @property
-    def columns(self) -> list[str]:
-        """The names of the features, numbers first."""
-        return [*self.numbers, *self.categories]
-
-    @property
-    def kinds(self) -> dict[str, str]:
-        """How the features are to be read."""
-        return dict.fromkeys(self.numbers, NUMBER) | dict.fromkeys(self.categories, TEXT)
+    def labels(self) -> NDArray:
+        """The classes."""
+        labels: NDArray = self.estimator.classes_
+        return labels
 
     @property
     def classifier(self) -> FFMLPClassifier:
@@ -105,37 +90,12 @@ class TableModel:
 
     def probabilities(self, features: pd.DataFrame) -> NDArray[np.float64]:
         """The probability of each class, for rows of features."""
-        values = self._as_they_are(features)
-        if values is not None:
-            return class_probabilities(self.classifier.network_, self.classifier.regions_, values)
         probability: NDArray[np.float64] = self.estimator.predict_proba(features)
         return probability
 
     def classes(self, features: pd.DataFrame) -> NDArray[np.intp]:
         """The most probable class of each row of features, as an index into the labels."""
-        values = self._as_they_are(features)
-        if values is not None:
-            return most_probable_classes(self.classifier.network_, self.classifier.regions_, values)
         return self.probabilities(features).argmax(axis=1)
-
-    def _as_they_are(self, features: pd.DataFrame) -> NDArray[np.float64] | None:
-        """The features, if the classifier takes them as they are in the table."""
-        if not self._only_imputes:
-            return None
-        values = features.to_numpy()
-        return None if np.isnan(values).any() else values
-
-    @cached_property
-    def _only_imputes(self) -> bool:
-        """Whether the classifier takes rows as they are if nothing is missing from them."""
-        if self.categories or not isinstance(self.estimator, Pipeline) or len(self.estimator) != 2:
-            return False
-        first = self.estimator[0]
-        if not isinstance(first, ColumnTransformer) or len(first.transformers_) != 1:
-            return False
-        _, step, columns = first.transformers_[0]
-        imputes = type(step) is SimpleImputer and np.isnan(step.missing_values)
-        return imputes and columns == list(self.classifier.feature_names_in_) == self.columns
 
     def inputs(self, features: pd.DataFrame) -> Any:
         """What the classifier takes in: features as they are after the steps before it."""
@@ -171,6 +131,19 @@ def pipeline(columns: Columns, classifier: FFMLPClassifier) -> Pipeline:
     )
     prepared.set_output(transform="pandas")  # so that the classifier knows the names
     return Pipeline([("prepare", prepared), ("classify", classifier)])
+
+
+def _preparation(fitted: Pipeline) -> Preparation:
+    """What the first step of a fitted `pipeline` does."""
+    steps, medians, encodings = fitted[0].named_transformers_, np.empty(0), []
+    if "numbers" in steps:
+        medians = steps["numbers"].statistics_
+    if "categories" in steps:
+        encoder = steps["categories"][-1]
+        for known, rare in zip(encoder.categories_, encoder.infrequent_categories_, strict=True):
+            rarely = () if rare is None else tuple(rare)
+            encodings.append(Encoding(tuple(name for name in known if name not in rarely), rarely))
+    return Preparation(medians, tuple(encodings))
 
 
 def _tellable(columns: Columns) -> bool:

@@ -1,0 +1,86 @@
+"""Before the classifier of a data file: medians for missing numbers, inputs for categories."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ffmlp.files.tables import pandas
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# What a missing category is called.
+MISSING_CATEGORY = "missing"
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """The categories of a column. Each frequent one has an input; the rare ones, if any, share the last.
+
+    A category that is not known counts as a rare one, or has no input where there are none.
+    """
+
+    frequent: tuple[str, ...]
+    rare: tuple[str, ...]
+
+    @property
+    def known(self) -> tuple[str, ...]:
+        """All categories."""
+        return self.frequent + self.rare
+
+    @property
+    def n_inputs(self) -> int:
+        """How many inputs they have."""
+        return len(self.frequent) + (1 if self.rare else 0)
+
+    @property
+    def codes(self) -> NDArray[np.float64]:
+        """The inputs of the known categories, then those of an unknown one."""
+        codes = np.zeros((len(self.known) + 1, self.n_inputs))
+        frequent = np.arange(len(self.frequent))
+        codes[frequent, frequent] = 1.0
+        if self.rare:
+            codes[len(frequent) :, -1] = 1.0
+        return codes
+
+    def places(self, cells: pd.Series) -> NDArray[np.intp]:
+        """The place of each cell among the known categories, -1 if it is unknown."""
+        places: NDArray[np.intp] = pandas().Index(self.known, dtype=object).get_indexer(cells)
+        return places
+
+
+@dataclass(frozen=True, eq=False)
+class Preparation:
+    """The median of each column of numbers and the encoding of each one of categories."""
+
+    medians: NDArray[np.float64]
+    encodings: tuple[Encoding, ...]
+
+    @classmethod
+    def of_json(cls, values: dict[str, Any]) -> Preparation:
+        """What `to_json` gave."""
+        encodings = [Encoding(*map(tuple, categories)) for categories in values["encodings"]]
+        return cls(np.array(values["medians"], np.float64), tuple(encodings))
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        encodings = [[list(one.frequent), list(one.rare)] for one in self.encodings]
+        return {"medians": self.medians.tolist(), "encodings": encodings}
+
+    def inputs(self, features: pd.DataFrame) -> NDArray[np.float64]:
+        """What the classifier takes in, for columns of numbers and then of categories."""
+        n_numbers = len(self.medians)
+        parts = [self._numbers(features.iloc[:, :n_numbers])] if n_numbers else []
+        for place, encoding in enumerate(self.encodings, start=n_numbers):
+            cells = features.iloc[:, place].fillna(MISSING_CATEGORY)
+            parts.append(encoding.codes[encoding.places(cells)])
+        return parts[0] if len(parts) == 1 else np.hstack(parts)
+
+    def _numbers(self, features: pd.DataFrame) -> NDArray[np.float64]:
+        values: NDArray[np.float64] = features.to_numpy(np.float64)
+        missing = np.isnan(values)
+        return np.where(missing, self.medians, values) if missing.any() else values
