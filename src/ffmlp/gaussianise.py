@@ -25,7 +25,7 @@ _NOTHING = 1e-12
 _GAUSSIAN_QUARTILES = 1.349
 # A grid of cells finds the knots of many values faster than a search, unless a cell has many knots.
 _CELLS_PER_KNOT = 64
-_FEWEST_VALUES = 4096
+_FEWEST_VALUES = 1024
 _MOST_STEPS = 3
 
 
