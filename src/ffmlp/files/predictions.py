@@ -113,7 +113,7 @@ def _keep_freed_memory() -> None:
     It gives large pieces back to the system at once and asks for them again, a quarter of the time of
     parsing, until it has seen one of their size come and go. Other libraries take no notice.
     """
-    bytearray(_LARGEST_LESSON)
+    np.empty(_LARGEST_LESSON, np.uint8)
 
 
 def _in_order(
