@@ -8,17 +8,14 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 from time import sleep
-from unittest import mock
 
 import numpy as np
 import pytest
-from sklearn.compose import ColumnTransformer
 from sklearn.datasets import load_iris
 
 import ffmlp
 from ffmlp.cli import main
 from ffmlp.files.predictions import _predicted, decimals
-from ffmlp.files.tabular import TableModel
 
 pd = pytest.importorskip("pandas")
 pytest.importorskip("tqdm")
@@ -312,23 +309,6 @@ def test_a_file_without_rows_is_told(trained, here, capsys):
         assert predict(trained, source, "-o", "o.csv") == 2
         assert f"{source} has a header, but no rows." in capsys.readouterr().err
         assert not (here / "o.csv").exists()
-
-
-def test_complete_rows_of_numbers_need_no_preparation(here):
-    data = load_iris(as_frame=True)
-    frame = data.data.set_axis(["a", "b", "c", "d"], axis=1)
-    frame.assign(species=data.target).to_csv("iris.csv", index=False)
-    assert main(["fit", "iris.csv", "--target", "species", "-o", "numbers.model", "--quiet"]) == 0
-    model = TableModel.load(here / "numbers.model")
-    missing = frame.copy()
-    missing.iloc[3, 2] = np.nan
-    transform = ColumnTransformer.transform
-    for features, n_prepared in ((frame, 0), (missing, 1)):
-        with mock.patch.object(ColumnTransformer, "transform", autospec=True) as prepare:
-            prepare.side_effect = transform
-            probability = model.probabilities(features)
-        assert prepare.call_count == n_prepared
-        np.testing.assert_array_equal(probability, model.estimator.predict_proba(features))
 
 
 @pytest.mark.parametrize("rows", ["1", "7", "1000"])

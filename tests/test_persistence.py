@@ -1,4 +1,3 @@
-import hashlib
 import io
 import json
 import sys
@@ -8,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from forgeries import files_with_a_changed_type, nodes_of, payload_of, with_schema, wrapped
 from problems import IRIS
 from sklearn.compose import ColumnTransformer
 from sklearn.exceptions import NotFittedError
@@ -18,7 +18,6 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardSc
 
 import ffmlp
 from ffmlp import FFMLPClassifier
-from ffmlp.model_files import FORMAT_VERSION
 from ffmlp.persistence import load_with_metadata
 
 pd = pytest.importorskip("pandas")
@@ -31,26 +30,6 @@ NAMES = np.array(["setosa", "versicolor", "virginica"])
 
 def fitted(design, **parameters):
     return FFMLPClassifier(design=design, random_state=0, **parameters).fit(X, Y)
-
-
-def payload_of(path):
-    return path.read_bytes().partition(b"\n")[2]
-
-
-def wrapped(payload, version=FORMAT_VERSION):
-    """A file whose header fits its content, as a forger would write it."""
-    checksum = hashlib.sha256(payload).hexdigest()
-    return f"ffmlp model {version} {checksum} {len(payload)}\n".encode() + payload
-
-
-def with_schema(payload, change):
-    """The payload after a change of the text of its schema."""
-    out = io.BytesIO()
-    with zipfile.ZipFile(io.BytesIO(payload)) as old, zipfile.ZipFile(out, "w") as new:
-        for name in old.namelist():
-            content = old.read(name)
-            new.writestr(name, change(content.decode()) if name == "schema.json" else content)
-    return out.getvalue()
 
 
 @pytest.mark.parametrize("design", DESIGNS)
@@ -167,33 +146,9 @@ def test_changed_type_names_with_a_fitting_checksum_run_nothing(design, tmp_path
     ran = []
     monkeypatch.setattr("os.system", ran.append)
     monkeypatch.setattr("builtins.eval", ran.append)
-    schema = json.loads(zipfile.ZipFile(io.BytesIO(payload)).read("schema.json"))
-    text = json.dumps(schema)
-    nodes = [node for node in _nodes(schema) if node["__loader__"] != "JsonNode"]
-    kinds = sorted({(node["__module__"], node["__class__"], node["__loader__"]) for node in nodes})
-    strange = [
-        ("os", "system", "FunctionNode"),
-        ("builtins", "eval", "TypeNode"),
-        ("subprocess", "Popen", "ConstructorFromReduceNode"),
-        ("operator", "methodcaller", "OperatorFuncNode"),
-        ("ffmlp.readout", "Readout", "ObjectNode"),
-        ("numpy", "bool", "NdArrayNode"),
-        ("numpy", "float32", "NdArrayNode"),
-    ]
-    rng = np.random.default_rng(1)
     n_refused = 0
-    for _ in range(70):
-        changed = json.loads(text)
-        places = [node for node in _nodes(changed) if node["__loader__"] != "JsonNode"]
-        # A kind first: most places are the types of dictionary keys.
-        kind = kinds[rng.integers(len(kinds))]
-        places = [node for node in places if (node["__module__"], node["__class__"]) == kind[:2]]
-        node = places[rng.integers(len(places))]
-        choice = (kinds + strange)[rng.integers(len(kinds) + len(strange))]
-        node["__module__"], node["__class__"] = choice[:2]
-        if rng.integers(2):
-            node["__loader__"] = choice[2]
-        forged.write_bytes(wrapped(with_schema(payload, lambda _, new=changed: json.dumps(new))))
+    for content in files_with_a_changed_type(payload, 70):
+        forged.write_bytes(content)
         try:
             again = ffmlp.load(forged)
         except ValueError:
@@ -203,17 +158,6 @@ def test_changed_type_names_with_a_fitting_checksum_run_nothing(design, tmp_path
             np.testing.assert_array_equal(again.network_.forward(X), clf.network_.forward(X))
     assert not ran
     assert n_refused > 35
-
-
-def _nodes(schema):
-    if isinstance(schema, dict):
-        if "__loader__" in schema:
-            yield schema
-        for value in schema.values():
-            yield from _nodes(value)
-    elif isinstance(schema, list):
-        for value in schema:
-            yield from _nodes(value)
 
 
 def test_what_is_wrong_with_a_file_is_said(tmp_path):
@@ -272,7 +216,7 @@ def test_parameters_may_be_missing_from_a_file(tmp_path):
     fitted("blob", penalty=7.0).save(path)
     payload = payload_of(path)
     schema = json.loads(zipfile.ZipFile(io.BytesIO(payload)).read("schema.json"))
-    (node,) = (node for node in _nodes(schema) if node["__class__"] == "FFMLPClassifier")
+    (node,) = (node for node in nodes_of(schema) if node["__class__"] == "FFMLPClassifier")
     number = list(node["content"]["content"]).index("penalty")
     del node["content"]["content"]["penalty"]
     del node["content"]["key_types"]["content"][number]
@@ -288,7 +232,7 @@ def test_fields_with_a_default_may_be_missing_from_a_file(tmp_path):
     fitted("region").save(path)
     payload = payload_of(path)
     schema = json.loads(zipfile.ZipFile(io.BytesIO(payload)).read("schema.json"))
-    for node in _nodes(schema):
+    for node in nodes_of(schema):
         if node["__class__"] == "PruningPath":
             number = [field.name for field in fields(ffmlp.PruningPath)].index("proved_minimum")
             del node["content"]["content"]["proved_minimum"]

@@ -25,8 +25,9 @@ _RESPONSES_PER_PRODUCT = 40_000
 _FEWEST_ROWS, _MOST_ROWS = 256, 1024
 # Columns of a product that BLAS kernels round alike in all rows; fewer than so many are no matter.
 _COLUMNS_PER_TILE, _FEWEST_COLUMNS = 8, 128
-# What has a price for each call, such as mapping a feature, is done for more rows at once.
-ROWS_PER_MAP = 8 * _MOST_ROWS
+# Mapping a feature has a price for each call: it is done for more rows at once, of as many values.
+_VALUES_PER_MAP = 1 << 19
+_FEWEST_ROWS_PER_MAP, _MOST_ROWS_PER_MAP = 1 << 12, 1 << 14
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,7 +129,13 @@ class Hyperplanes:
         response does not depend on the samples it is computed with.
         """
         n_rows = _RESPONSES_PER_PRODUCT // max(1, len(self))
-        return min(max(1 << n_rows.bit_length() - 1, _FEWEST_ROWS), _MOST_ROWS)
+        return min(max(_power_of_two(n_rows), _FEWEST_ROWS), _MOST_ROWS)
+
+    @property
+    def rows_per_map(self) -> int:
+        """How many rows are mapped at once before their responses are computed, a power of two."""
+        n_rows = _VALUES_PER_MAP // self.weights.shape[1]
+        return min(max(_power_of_two(n_rows), _FEWEST_ROWS_PER_MAP), _MOST_ROWS_PER_MAP)
 
     def blocks(self, X: NDArray[np.floating]) -> Iterator[tuple[slice, NDArray[np.float64]]]:
         """Yield ``(rows, h)`` with ``h = X[rows] @ weights.T + biases``, in constant memory.
@@ -142,17 +149,17 @@ class Hyperplanes:
         self, X: NDArray[np.floating], dtype: type[np.floating] = np.float64
     ) -> Iterator[tuple[slice, NDArray]]:
         """Yield ``(rows, h)`` as `blocks` does, with the rows and columns that fill up the product."""
-        n_rows, n_features = self.rows_per_product, self.weights.shape[1]
+        n_rows, n_mapped, n_features = self.rows_per_product, self.rows_per_map, self.weights.shape[1]
         # Biases are the weights of a feature that is always 1, which saves a pass over h.
         buffer = np.ones((n_rows, n_features + 1), dtype)
         transposed = in_whole_tiles(np.vstack([self.weights.T, self.biases]).astype(dtype))
         h = np.empty((n_rows, transposed.shape[1]), dtype)
         scores = self.gaussianisation
         for start in range(0, len(X), n_rows):
-            if start % ROWS_PER_MAP == 0:
-                samples = X[start : start + ROWS_PER_MAP]
+            if start % n_mapped == 0:
+                samples = X[start : start + n_mapped]
                 mapped = samples if scores is None else scores.apply(samples)
-            block = mapped[start % ROWS_PER_MAP :][:n_rows]
+            block = mapped[start % n_mapped :][:n_rows]
             buffer[: len(block), :n_features] = block
             # Features beyond 1e300 may overflow; there is no sensible response to warn about then.
             with np.errstate(over="ignore", invalid="ignore"):
@@ -185,6 +192,11 @@ class Hyperplanes:
     def sides(self, h: NDArray[np.float64]) -> NDArray[np.float64]:
         """What the neurons of l_1 take in, shape (n, D_1): h, then -h unless there is one side only."""
         return h if self.one_sided else np.hstack([h, -h])
+
+
+def _power_of_two(number: int) -> int:
+    """The largest one up to a number; 0 has none."""
+    return 1 << number.bit_length() >> 1
 
 
 def in_whole_tiles(factor: NDArray) -> NDArray:

@@ -9,13 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ffmlp.hyperplanes import ROWS_PER_MAP, Hyperplanes, in_whole_tiles
+from ffmlp.hyperplanes import Hyperplanes, in_whole_tiles
 from ffmlp.stages import ACTIVATIONS, ReadoutStages, RegionStages, Stages, softmax
 
 Floats = NDArray[np.float64]
 
 # A soft reading takes responses up to this: sums of larger ones would overflow, and no sample is so far.
 _LARGEST = 1e150
+# So that what comes between evidence and probabilities stays in the cache.
+_ROWS_PER_SOFTMAX = 1 << 13
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,8 +98,8 @@ class Network:
         """What `forward` gives, for samples that have been checked."""
         if isinstance(self.stages, ReadoutStages):
             out = self.evidence(samples)
-            for start in range(0, len(out), ROWS_PER_MAP):
-                rows = slice(start, start + ROWS_PER_MAP)
+            for start in range(0, len(out), _ROWS_PER_SOFTMAX):
+                rows = slice(start, start + _ROWS_PER_SOFTMAX)
                 out[rows] = softmax(out[rows])
             return out
         out = np.empty((len(samples), len(self.labels)))

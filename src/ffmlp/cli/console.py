@@ -49,19 +49,19 @@ class Console:
 
     def bar(self, total: int | None, unit: str, label: str) -> Any:
         """A progress bar on a terminal; elsewhere a line from time to time."""
+        if not sys.stderr.isatty() or self.quiet:
+            return _Lines(unit, label, self.quiet)
         from tqdm import tqdm
 
-        if sys.stderr.isatty() or self.quiet:
-            style = {"unit_scale": total is None, "leave": False, "disable": self.quiet}
-            return tqdm(total=total, unit=unit, desc=label, **style)
-        return _Lines(unit, label)
+        return tqdm(total=total, unit=unit, desc=label, unit_scale=total is None, leave=False)
 
 
 class _Lines:
-    """Progress where nothing can be drawn: a line every ten seconds."""
+    """Progress where nothing can be drawn: a line every ten seconds, or none."""
 
-    def __init__(self, unit: str, label: str) -> None:
-        self.unit, self.label, self.count, self.last = unit, label, 0, monotonic()
+    def __init__(self, unit: str, label: str, quiet: bool) -> None:
+        self.unit, self.label, self.quiet = unit, label, quiet
+        self.count, self.last = 0, monotonic()
 
     def __enter__(self) -> _Lines:
         return self
@@ -72,7 +72,7 @@ class _Lines:
     def update(self, count: int = 1) -> None:
         """Count what has been done."""
         self.count += count
-        if monotonic() - self.last > _SECONDS_BETWEEN_LINES:
+        if not self.quiet and monotonic() - self.last > _SECONDS_BETWEEN_LINES:
             self.last = monotonic()
             print(f"{self.label}: {counted(self.count, self.unit)}", file=sys.stderr)
 

@@ -29,7 +29,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--proba", action="store_true", help="write the probability of each class too")
     parser.add_argument("--id", metavar="COLUMN", help="a column to keep (that of fit)")
     parser.add_argument(
-        "--block-rows", type=int, default=50_000, metavar="N", help="rows of a block, about (50000)"
+        "--block-rows", type=int, metavar="N", help="rows of a block, about (of 300 MB in all)"
     )
     add_dialect(parser)
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
@@ -41,7 +41,7 @@ def run(options: argparse.Namespace) -> int:
     need("predict", "pandas", "tqdm")
     from ffmlp.files.predictions import check_kind, header, predictions, write_predictions
 
-    if not 1 <= options.block_rows < 2**31:
+    if options.block_rows is not None and not 1 <= options.block_rows < 2**31:
         raise ValueError(f"--block-rows must be at least 1 and below 2^31, got {options.block_rows}.")
     check_kind(options.output)
     check_output(options.output, options.force, options.model, options.data)

@@ -27,10 +27,12 @@ if TYPE_CHECKING:
 Part = TypeVar("Part")
 Result = TypeVar("Result")
 
-# Each has a block of rows in memory.
 _MAX_THREADS = 8
-# The largest size that the GNU C library learns from: see `_keep_freed_memory`.
-_LARGEST_LESSON = 2**25 - 2**16
+# Cells of the blocks that all threads have in memory together, and rows of the largest block.
+_CELLS_AT_ONCE = 3_000_000
+_MOST_ROWS = 100_000
+# Memory that is kept for the next blocks, and the most that the GNU C library keeps for one of them.
+_BYTES_KEPT, _MOST_BYTES_KEPT = 2**26, 2**25 - 2**16
 # Of the probabilities in text files.
 _DECIMALS = 6
 
@@ -76,17 +78,20 @@ def predictions(
     render: Rendering,
     *,
     proba: bool,
-    n_rows: int,
+    n_rows: int | None,
 ) -> Iterator[Rendered]:
-    """Parse, predict and render blocks of rows, several at a time.
+    """Parse, predict and render blocks of about so many rows, several at a time.
 
-    Yields how many rows a block has, what was rendered and which categories in it the model does not
-    know, in the order of the file.
+    None for blocks that take as much memory however many threads and columns there are. Yields how many
+    rows a block has, what was rendered and which categories in it the model does not know, in the order
+    of the file.
     """
     from threadpoolctl import threadpool_limits
 
     kinds = model.kinds if id_column is None else {**model.kinds, id_column: NAME}
     n_threads = min(_MAX_THREADS, os.cpu_count() or 1)
+    if n_rows is None:
+        n_rows = min(max(1, _CELLS_AT_ONCE // n_threads // len(table.columns)), _MOST_ROWS)
 
     def rendered(part: Callable[[], Any]) -> Rendered:
         block = part()
@@ -96,7 +101,7 @@ def predictions(
         return Rendered(len(block), render(_predicted(model, block, id_column, proba)), unknown)
 
     empty = True
-    _keep_freed_memory()
+    _keep_freed_memory(n_threads)
     # Each block has its own thread; threads inside of products would only fight with them.
     with threadpool_limits(1), ThreadPoolExecutor(n_threads) as pool:
         for block in _in_order(pool, rendered, table.parts(n_rows, kinds), n_threads):
@@ -107,13 +112,13 @@ def predictions(
         raise ValueError(f"{table.path} has a header, but no rows.")
 
 
-def _keep_freed_memory() -> None:
+def _keep_freed_memory(n_threads: int) -> None:
     """Have the GNU C library keep what a block of rows has freed for the next one.
 
     It gives large pieces back to the system at once and asks for them again, a quarter of the time of
     parsing, until it has seen one of their size come and go. Other libraries take no notice.
     """
-    np.empty(_LARGEST_LESSON, np.uint8)
+    np.empty(min(_BYTES_KEPT // n_threads, _MOST_BYTES_KEPT), np.uint8)
 
 
 def _in_order(

@@ -82,10 +82,12 @@ def _predictor(payload: bytes) -> Predictor | None:
     if interface is None or "preparation" not in metadata["table"]:
         return None
     classifier = root["estimator"]["steps"][-1][1]
-    network, regions = classifier["network_"].value(), classifier["regions_"].value()
-    check_part(network, Network, "the network")
-    check_part(regions, Regions | None, "regions")
-    preparation = Preparation.of_json(metadata["table"]["preparation"])
-    predictor = Predictor(**vars(interface), preparation=preparation, network=network, regions=regions)
+    predictor = Predictor(
+        **vars(interface),
+        preparation=Preparation.of_json(metadata["table"]["preparation"]),
+        network=classifier["network_"].value(),
+        regions=classifier["regions_"].value(),
+    )
+    check_part(predictor, Predictor, "the model")
     predictor.check()
     return predictor
