@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from ffmlp.files.interface import Interface
 from ffmlp.files.preparation import Preparation
-from ffmlp.files.tables import pandas
 from ffmlp.model_files import Node, check_part, checked_payload, damaged
 from ffmlp.network import Network
 from ffmlp.prediction import class_probabilities, most_probable_classes
@@ -40,10 +39,12 @@ class Predictor(Interface):
 
     def check(self) -> None:
         """Raise an error if the parts do not fit together."""
-        columns = pandas().DataFrame(
-            {name: [np.nan] for name in self.numbers} | {name: [""] for name in self.categories}
-        )
-        probability = self.probabilities(columns)
+        kinds = (self.preparation.medians, self.numbers), (self.preparation.encodings, self.categories)
+        for parts, columns in kinds:
+            if len(parts) != len(columns):
+                raise ValueError(f"{len(parts)} preparations of {len(columns)} columns")
+        probe = np.zeros((1, self.preparation.n_inputs))
+        probability = class_probabilities(self.network, self.regions, probe)
         if probability.shape != (1, len(self.labels)):
             raise ValueError(f"{probability.shape[1]} outputs for {len(self.labels)} classes")
 

@@ -71,6 +71,11 @@ class Preparation:
         encodings = [[list(one.frequent), list(one.rare)] for one in self.encodings]
         return {"medians": self.medians.tolist(), "encodings": encodings}
 
+    @property
+    def n_inputs(self) -> int:
+        """How many features the classifier has."""
+        return len(self.medians) + sum(encoding.n_inputs for encoding in self.encodings)
+
     def inputs(self, features: pd.DataFrame) -> NDArray[np.float64]:
         """What the classifier takes in, for columns of numbers and then of categories."""
         n_numbers = len(self.medians)
