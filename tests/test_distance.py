@@ -9,10 +9,10 @@ from sklearn.datasets import load_breast_cancer, load_wine
 
 from ffmlp import FFMLPClassifier, robustness
 from ffmlp.blobs import Blobs
-from ffmlp.designs import most_probable_classes
 from ffmlp.explanations.evidence import class_scores
 from ffmlp.hyperplanes import Hyperplanes
 from ffmlp.network import Network
+from ffmlp.prediction import most_probable_classes
 from ffmlp.regions import sign_codes, tabulate
 from ffmlp.robust import polyhedra
 from ffmlp.robust.boundary_search import Grounds, found_points

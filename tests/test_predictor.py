@@ -1,6 +1,7 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ pytest.importorskip("skops")
 hypothesis = pytest.importorskip("hypothesis")
 st = hypothesis.strategies
 
+DATA = Path(__file__).parent / "data"
 DESIGNS = ("region", "blob", "readout")
 COLUMNS = {
     "numbers": Columns(("a", "b"), (), {}),
@@ -66,6 +68,16 @@ def test_a_predictor_says_what_the_model_says(design, kind, tmp_path):
     np.testing.assert_array_equal(predictor.labels, model.labels)
     np.testing.assert_array_equal(predictor.probabilities(features), model.probabilities(features))
     np.testing.assert_array_equal(predictor.classes(features), model.classes(features))
+
+
+@pytest.mark.parametrize("read", [read_predictor, TableModel.load])
+def test_a_table_model_of_format_1_is_still_read(read):
+    model = read(DATA / "table-1.model")
+    expected = json.loads((DATA / "table-1.json").read_text(encoding="utf-8"))
+    rows = pd.DataFrame(expected["rows"])[model.columns].astype(dict.fromkeys(model.categories, object))
+    rows = rows.fillna(np.nan)
+    assert model.labels[model.classes(rows)].tolist() == expected["labels"]
+    np.testing.assert_allclose(model.probabilities(rows), expected["probabilities"], atol=1e-12)
 
 
 cells = st.sampled_from([np.nan, "", "missing", "a", "b", "ä", *map(str, range(40))])
