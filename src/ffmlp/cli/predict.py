@@ -29,7 +29,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--proba", action="store_true", help="write the probability of each class too")
     parser.add_argument("--id", metavar="COLUMN", help="a column to keep (that of fit)")
     parser.add_argument(
-        "--block-rows", type=int, metavar="N", help="rows of a block, about (of 300 MB in all)"
+        "--block-rows", type=int, metavar="N", help="rows of a block, about (fewer with more processors)"
     )
     add_dialect(parser)
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
