@@ -1,9 +1,12 @@
 """Model files as someone with bad intentions would write them."""
 
+import builtins
 import hashlib
 import io
 import json
+import os
 import zipfile
+from types import CodeType
 
 import numpy as np
 
@@ -18,6 +21,21 @@ _STRANGE_KINDS = [
     ("numpy", "bool", "NdArrayNode"),
     ("numpy", "float32", "NdArrayNode"),
 ]
+
+
+def recorded_calls(monkeypatch):
+    """A list that grows with each command and each text that is run as code."""
+    ran, evaluate = [], builtins.eval
+
+    def recorded(source, *rest, **options):
+        if isinstance(source, CodeType):  # an annotation
+            return evaluate(source, *rest, **options)
+        ran.append(source)
+
+    monkeypatch.setattr("builtins.eval", recorded)
+    for name in ("os.system", "subprocess.Popen", "operator.methodcaller"):
+        monkeypatch.setattr(name, lambda *arguments, **options: ran.append(arguments))
+    return ran
 
 
 def payload_of(path):
@@ -40,16 +58,19 @@ def with_schema(payload, change):
     return out.getvalue()
 
 
-def files_with_a_changed_type(payload, n_files, seed=1):
-    """Files with a fitting checksum in which one type is exchanged for another, trusted or not."""
+def files_with_a_changed_type(payload, n_files, parts=None, seed=1):
+    """Files with a fitting checksum in which one type is exchanged for another, trusted or not.
+
+    Of the whole model, or of some attributes of its classifier.
+    """
     schema = json.loads(zipfile.ZipFile(io.BytesIO(payload)).read("schema.json"))
     text = json.dumps(schema)
-    nodes = [node for node in nodes_of(schema) if node["__loader__"] != "JsonNode"]
+    nodes = [node for node in _changeable(schema, parts) if node["__loader__"] != "JsonNode"]
     kinds = sorted({(node["__module__"], node["__class__"], node["__loader__"]) for node in nodes})
     rng = np.random.default_rng(seed)
     for _ in range(n_files):
         changed = json.loads(text)
-        places = [node for node in nodes_of(changed) if node["__loader__"] != "JsonNode"]
+        places = [node for node in _changeable(changed, parts) if node["__loader__"] != "JsonNode"]
         # A kind first: most places are the types of dictionary keys.
         kind = kinds[rng.integers(len(kinds))]
         places = [node for node in places if (node["__module__"], node["__class__"]) == kind[:2]]
@@ -59,6 +80,29 @@ def files_with_a_changed_type(payload, n_files, seed=1):
         if rng.integers(2):
             node["__loader__"] = choice[2]
         yield wrapped(with_schema(payload, lambda _, new=changed: json.dumps(new)))
+
+
+def _changeable(schema, parts):
+    if parts is None:
+        return list(nodes_of(schema))
+    (classifier,) = (node for node in nodes_of(schema) if node["__class__"] == "FFMLPClassifier")
+    attributes = classifier["content"]["content"]
+    return [node for part in parts for node in nodes_of(attributes[part])]
+
+
+def with_pickled_arrays(payload):
+    """The payload with pickled objects in the place of its arrays, which call os.system."""
+    out, pickled = io.BytesIO(), io.BytesIO()
+    np.save(pickled, np.array([_Command()], object), allow_pickle=True)
+    with zipfile.ZipFile(io.BytesIO(payload)) as old, zipfile.ZipFile(out, "w") as new:
+        for name in old.namelist():
+            new.writestr(name, pickled.getvalue() if name.endswith(".npy") else old.read(name))
+    return out.getvalue()
+
+
+class _Command:
+    def __reduce__(self):
+        return os.system, ("exit",)
 
 
 def nodes_of(schema):

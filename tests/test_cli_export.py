@@ -54,10 +54,10 @@ def test_onnx_answers_as_the_model_by_the_names_of_its_columns(model, tmp_path):
     path = tmp_path / "m.onnx"
     assert main(["export", str(model), "--to", "onnx", "-o", str(path)]) == 0
     loaded = TableModel.load(model)
-    seen = pd.read_csv(model.parent / "t.csv", dtype={"town": str})[loaded.columns]
-    rows = pd.concat([seen.astype(new_rows().dtypes), new_rows()[loaded.columns]], ignore_index=True)
+    seen = pd.read_csv(model.parent / "t.csv", dtype={"town": str})[loaded.features]
+    rows = pd.concat([seen.astype(new_rows().dtypes), new_rows()[loaded.features]], ignore_index=True)
     session = runtime.InferenceSession(str(path))
-    assert [node.name for node in session.get_inputs()] == loaded.columns
+    assert [node.name for node in session.get_inputs()] == loaded.features
     assert [node.name for node in session.get_outputs()] == ["label_", "probabilities"]
     inputs = {name: rows[[name]].to_numpy(np.float64) for name in loaded.numbers}
     inputs |= {name: rows[[name]].fillna("").to_numpy(object) for name in loaded.categories}
@@ -89,7 +89,7 @@ def test_torch_answers_as_the_network(model, tmp_path, capsys):
     assert main(["export", str(model), "--to", "torch", "-o", str(path)]) == 0
     assert "takes imputed and encoded float64: label, height (cm), town_" in capsys.readouterr().out
     loaded = TableModel.load(model)
-    inputs = np.asarray(loaded.inputs(pd.read_csv(model.parent / "t.csv")[loaded.columns]))
+    inputs = np.asarray(loaded.inputs(pd.read_csv(model.parent / "t.csv")[loaded.features]))
     module = torch.export.load(path).module()
     for rows in (inputs, inputs[:7]):
         expected = loaded.classifier.network_.forward(rows)

@@ -15,7 +15,7 @@ from sklearn.datasets import load_iris
 
 import ffmlp
 from ffmlp.cli import main
-from ffmlp.files.predictions import _predicted, decimals
+from ffmlp.files.predictions import _predicted, decimals, rows_of_a_block
 
 pd = pytest.importorskip("pandas")
 pytest.importorskip("tqdm")
@@ -309,6 +309,31 @@ def test_a_file_without_rows_is_told(trained, here, capsys):
         assert predict(trained, source, "-o", "o.csv") == 2
         assert f"{source} has a header, but no rows." in capsys.readouterr().err
         assert not (here / "o.csv").exists()
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 8])
+@pytest.mark.parametrize("n_columns", [1, 20, 10_000, 10**8])
+def test_blocks_of_all_threads_have_as_many_cells(n_threads, n_columns):
+    n_rows = rows_of_a_block(n_threads, n_columns)
+    assert 1 <= n_rows <= 100_000
+    assert n_rows == 1 or n_rows * n_columns * n_threads <= 3_000_000
+    assert n_rows == 100_000 or (n_rows + 1) * n_columns * n_threads > 3_000_000
+
+
+def test_progress_is_told_in_lines_unless_all_is_quiet(trained, here, capsys, monkeypatch):
+    monkeypatch.setattr("ffmlp.cli.console._SECONDS_BETWEEN_LINES", -1.0)
+    trained[1].to_csv("new.csv", index=False)
+    assert predict(trained, "new.csv", "-o", "o.csv") == 0
+    assert capsys.readouterr().err == "predicting: 150 rows\n"
+    assert predict(trained, "new.csv", "-o", "o.csv", "--force", "--quiet") == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_unknown_categories_are_told_by_whatever_reads_the_model(trained, here, capsys, monkeypatch):
+    monkeypatch.setattr("ffmlp.files.predictor.read_predictor", lambda path: None)
+    trained[1].head(9).assign(size="huge").to_csv("new.csv", index=False)
+    assert predict(trained, "new.csv", "-o", "o.csv") == 0
+    assert "9 cells have a category unknown to the model, such as 'huge'." in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("rows", ["1", "7", "1000"])

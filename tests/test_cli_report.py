@@ -155,7 +155,7 @@ def test_explain_prints_the_page_of_a_row(iris, here, capsys):
     assert main(["explain", *files, "--row", "71", "1"]) == 0
     out = capsys.readouterr().out
     model = TableModel.load(iris / "iris.model")
-    frame = pd.read_csv(iris / "iris.csv")[model.columns]
+    frame = pd.read_csv(iris / "iris.csv")[model.features]
     pages = model.classifier.explain(model.inputs(frame.iloc[[70, 0]]))
     assert out == "\n".join(
         f"Row {row} of {files[1]}\n\n{page}\n" for row, page in zip((71, 1), pages, strict=True)

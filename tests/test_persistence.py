@@ -7,7 +7,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from forgeries import files_with_a_changed_type, nodes_of, payload_of, with_schema, wrapped
+from forgeries import (
+    files_with_a_changed_type,
+    nodes_of,
+    payload_of,
+    recorded_calls,
+    with_schema,
+    wrapped,
+)
 from problems import IRIS
 from sklearn.compose import ColumnTransformer
 from sklearn.exceptions import NotFittedError
@@ -143,9 +150,7 @@ def test_changed_type_names_with_a_fitting_checksum_run_nothing(design, tmp_path
     path, forged = tmp_path / "m", tmp_path / "forged"
     clf.save(path)
     payload = payload_of(path)
-    ran = []
-    monkeypatch.setattr("os.system", ran.append)
-    monkeypatch.setattr("builtins.eval", ran.append)
+    ran = recorded_calls(monkeypatch)
     n_refused = 0
     for content in files_with_a_changed_type(payload, 70):
         forged.write_bytes(content)

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -48,6 +50,16 @@ def test_classes_are_those_of_double_precision(seed, tie, size, scale):
     network = a_readout(rng, 100, 5, 3, 10.0**scale, tie)
     X = rng.normal(size=(FEWEST_ROWS, 5)) * 10.0**size
     X[::7] = X[0]
+    expected = network.forward(X).argmax(axis=1)
+    np.testing.assert_array_equal(readout_classes(network, network.stages, X), expected)
+
+
+@given(st.integers(0, 10**6), st.permutations([0.0, 0.0, -1e4]))
+def test_the_second_class_is_the_next_one_not_the_last(seed, bias):
+    rng = np.random.default_rng(seed)
+    network = a_readout(rng, 100, 5, 3, tie=1e-8)
+    network = replace(network, stages=replace(network.stages, bias=np.array(bias)))
+    X = rng.normal(size=(FEWEST_ROWS, 5))
     expected = network.forward(X).argmax(axis=1)
     np.testing.assert_array_equal(readout_classes(network, network.stages, X), expected)
 

@@ -11,16 +11,19 @@ import hashlib
 import io
 import json
 import zipfile
+from collections.abc import Iterator
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from pathlib import Path
 from types import UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ffmlp.gaussianise import Gaussianisation
 from ffmlp.hyperplanes import Hyperplanes
 from ffmlp.network import Network
+from ffmlp.prediction import class_probabilities
 from ffmlp.records import write_whole
 from ffmlp.regions import Regions
 from ffmlp.stages import BlobStages, ReadoutStages, RegionStages, Stages, TrainedStages
@@ -96,11 +99,20 @@ class Node:
     archive: zipfile.ZipFile
 
     @classmethod
-    def root(cls, payload: bytes) -> Node | None:
-        """The node of the whole; None if its schema is of a version that is not known here."""
+    def root(cls, payload: bytes) -> Node:
+        """The node of the whole."""
         archive = zipfile.ZipFile(io.BytesIO(payload))
-        schema = json.loads(archive.read("schema.json"))
-        return cls(schema, archive) if schema["protocol"] == _PROTOCOL else None
+        return cls(json.loads(archive.read("schema.json")), archive)
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the schema of a root is of the version that can be read here."""
+        return bool(self.schema["protocol"] == _PROTOCOL)
+
+    @property
+    def loader(self) -> str:
+        """How skops calls what makes it."""
+        return str(self.schema["__loader__"])
 
     @property
     def kind(self) -> str:
@@ -110,14 +122,25 @@ class Node:
     def __getitem__(self, key: str | int) -> Node:
         """A part of a dict or a sequence, or an attribute of an object."""
         content = self.schema["content"]
-        if self.schema["__loader__"] == "ObjectNode":
+        if self.loader == "ObjectNode":
             return Node(content, self.archive)[key]
         return Node(content[key], self.archive)
+
+    def nodes(self) -> Iterator[Node]:
+        """Yield the node and all that are within it."""
+        for schema in _schemas(self.schema):
+            yield Node(schema, self.archive)
+
+    def array(self) -> NDArray:
+        """The array that a node describes."""
+        content = io.BytesIO(self.archive.read(self.schema["file"]))
+        array: NDArray = np.load(content, allow_pickle=False)
+        return array
 
     def value(self) -> Any:
         """What the node describes: plain values, arrays and parts of a network."""
         content: Any = self.schema.get("content")
-        match self.schema["__loader__"]:
+        match self.loader:
             case "JsonNode":
                 return json.loads(content)
             case "DictNode":
@@ -127,13 +150,30 @@ class Node:
             case "TupleNode":
                 return tuple(self[place].value() for place in range(len(content)))
             case "NdArrayNode":
-                file = io.BytesIO(self.archive.read(self.schema["file"]))
-                array = np.load(file, allow_pickle=False)
-                return array if self.kind == name_of(np.ndarray) else array[()]
+                return self.array()
             case "ObjectNode":
                 return _KINDS[self.kind](**Node(content, self.archive).value())
             case loader:
                 raise ValueError(f"{loader} is no part of a network")
+
+
+def _schemas(schema: Any) -> Iterator[dict[str, Any]]:
+    """The dicts of a schema that name a loader."""
+    if isinstance(schema, dict):
+        if "__loader__" in schema:
+            yield schema
+        for value in schema.values():
+            yield from _schemas(value)
+    elif isinstance(schema, list):
+        for value in schema:
+            yield from _schemas(value)
+
+
+def check_network(network: Network, regions: Regions | None, n_features: int, n_classes: int) -> None:
+    """Raise an error if the parts of a network do not fit together, or not with what is around it."""
+    shape = class_probabilities(network, regions, np.zeros((1, n_features))).shape
+    if shape != (1, n_classes):
+        raise ValueError(f"{shape[1]} outputs for {n_classes} classes")
 
 
 def check_part(value: Any, kind: Any, name: str) -> None:

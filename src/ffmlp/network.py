@@ -110,7 +110,8 @@ class Network:
     def evidence(self, samples: NDArray[np.floating], dtype: type[np.floating] = np.float64) -> NDArray:
         """What l_out takes in from a readout, shape (n, D_out), computed in the given type.
 
-        Opposite neurons take half the work: there are L bends instead of 2L neurons.
+        For samples that have been checked. Opposite neurons take half the work: there are L bends
+        instead of 2L neurons.
 
         Raises
         ------

@@ -6,10 +6,8 @@ explicit list before anything is made, and what was made is checked to be a whol
 
 from __future__ import annotations
 
-import io
 import json
 import zipfile
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from os import PathLike
@@ -35,7 +33,16 @@ from ffmlp.blobs import Blobs
 from ffmlp.classifier import FFMLPClassifier
 from ffmlp.designs import Plan
 from ffmlp.hyperplanes import Hyperplanes
-from ffmlp.model_files import NETWORK_PARTS, check_part, checked_payload, damaged, name_of, write_model
+from ffmlp.model_files import (
+    NETWORK_PARTS,
+    Node,
+    check_network,
+    check_part,
+    checked_payload,
+    damaged,
+    name_of,
+    write_model,
+)
 from ffmlp.network import Network
 from ffmlp.pruning import PruningPath
 from ffmlp.regions import Regions
@@ -217,14 +224,10 @@ def _plain_json(metadata: dict[str, Any] | None) -> str:
 def _check_types(payload: bytes, where: str) -> None:
     """Compare every type that the content names with those that are trusted; nothing is made of it."""
     try:
-        with zipfile.ZipFile(io.BytesIO(payload)) as archive:
-            nodes = list(_nodes(json.loads(archive.read("schema.json"))))
-            types = [(node["__loader__"], f"{node['__module__']}.{node['__class__']}") for node in nodes]
-            scalars = [
-                (name, np.load(io.BytesIO(archive.read(node["file"])), allow_pickle=False))
-                for node, (loader, name) in zip(nodes, types, strict=True)
-                if loader == "NdArrayNode" and name != name_of(np.ndarray)
-            ]
+        nodes = list(Node.root(payload).nodes())
+        types = [(node.loader, node.kind) for node in nodes]
+        arrays = [node for node in nodes if node.loader == "NdArrayNode"]
+        scalars = [(node.kind, node.array()) for node in arrays if node.kind != name_of(np.ndarray)]
     # Whatever damaged content makes the readers raise, the content is to blame.
     except Exception as error:
         raise damaged(where, error) from error
@@ -240,18 +243,6 @@ def _check_types(payload: bytes, where: str) -> None:
             raise ValueError(f"{where} says {name} of {value.dtype} of shape {value.shape}.")
 
 
-def _nodes(schema: Any) -> Iterator[dict[str, Any]]:
-    """Every node of a skops schema: the dicts that name a loader."""
-    if isinstance(schema, dict):
-        if "__loader__" in schema:
-            yield schema
-        for value in schema.values():
-            yield from _nodes(value)
-    elif isinstance(schema, list):
-        for value in schema:
-            yield from _nodes(value)
-
-
 def _check_whole(clf: FFMLPClassifier, source: Path) -> None:
     """A classifier that was made attribute by attribute has all of them, and they fit together."""
     try:
@@ -260,10 +251,7 @@ def _check_whole(clf: FFMLPClassifier, source: Path) -> None:
         check_parameters(clf)
         for name, kind in _FITTED.items():
             check_part(getattr(clf, name), kind, name)
-        probe = np.zeros((1, clf.n_features_in_))
-        clf.network_.responses(probe)
-        probabilities = clf.network_.forward(probe) if clf.regions_ is None else clf.regions_.frequencies
-        if probabilities.shape[1] != len(clf.classes_):
-            raise ValueError(f"{probabilities.shape[1]} outputs for {len(clf.classes_)} classes")
+        clf.network_.responses(np.zeros((1, clf.n_features_in_)))
+        check_network(clf.network_, clf.regions_, clf.n_features_in_, len(clf.classes_))
     except Exception as error:
         raise damaged(source, error) from error

@@ -81,5 +81,5 @@ def _rows(table: Table, model: TableModel, rows: list[int]) -> pd.DataFrame:
                 found[row] = block.iloc[[row - 1 - n_rows]]
         n_rows += len(block)
         if len(found) == len(set(rows)):
-            return pandas().concat([found[row] for row in rows])[model.columns]
+            return pandas().concat([found[row] for row in rows])[model.features]
     raise ValueError(f"{table.path} has {n_rows} rows, there is no row {max(rows)}.")

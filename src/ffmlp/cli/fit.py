@@ -150,7 +150,7 @@ def _read(table: Table, columns: Columns, target: str) -> tuple[pd.DataFrame, ND
     except ValueError as error:
         number = table.columns.index(target) + 1
         raise ValueError(f"{table.path}, column {number} ({target!r}): {error}") from error
-    return frame[columns.names], y, int((~labelled).sum())
+    return frame[columns.features], y, int((~labelled).sum())
 
 
 def _described(
@@ -162,8 +162,7 @@ def _described(
     evaluation: Evaluation | None,
     seconds: float,
 ) -> TableModel:
-    from ffmlp.files.interface import Interface
-    from ffmlp.files.tabular import TableModel
+    from ffmlp.files.tabular import TableModel, preparation
 
     values, counts = np.unique(y, return_counts=True)
     facts = {
@@ -175,9 +174,9 @@ def _described(
         "evaluation": None if evaluation is None else asdict(evaluation),
         "fit_seconds": seconds,
     }
-    how = dialect(options)
-    interface = Interface(columns.numbers, columns.categories, options.target, options.id, how, facts)
-    return TableModel.of(interface, model)
+    prepared = preparation(model)
+    features = columns.numbers, columns.categories
+    return TableModel(*features, options.target, options.id, dialect(options), facts, prepared, model)
 
 
 def _tell(console: Console, model: TableModel, columns: Columns, options: argparse.Namespace) -> None:

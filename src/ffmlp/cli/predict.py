@@ -29,7 +29,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--proba", action="store_true", help="write the probability of each class too")
     parser.add_argument("--id", metavar="COLUMN", help="a column to keep (that of fit)")
     parser.add_argument(
-        "--block-rows", type=int, metavar="N", help="rows of a block, about (fewer with more processors)"
+        "--block-rows", type=int, metavar="N", help="rows of a block, about (100000 or fewer)"
     )
     add_dialect(parser)
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
@@ -80,7 +80,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _model(path: Path) -> Predictor | TableModel:
-    """The part of a model that predicts; the whole of one that was not made with ``ffmlp fit``."""
+    """The part of a model that predicts; the whole of one that cannot be read without scikit-learn."""
     from ffmlp.files.predictor import read_predictor
 
     model = read_predictor(path)
@@ -96,7 +96,7 @@ def _id_column(table: Table, model: Interface, asked: str | None) -> str | None:
     """The column to keep: as asked, else that of the model if the file has it."""
     if asked is None:
         return model.id_column if model.id_column in table.columns else None
-    if asked in model.columns:
+    if asked in model.features:
         raise ValueError(f"--id {asked!r} is a feature of the model. Choose a column that is not.")
     return known(table, [asked], "--id")[0]
 
@@ -104,7 +104,7 @@ def _id_column(table: Table, model: Interface, asked: str | None) -> str | None:
 def column_notes(table: Table, model: Interface, id_column: str | None) -> list[str]:
     """What differs between the columns of a file and those of a model; an error if some are missing."""
     there = [name for name in table.columns if name]
-    missing = [name for name in model.columns if name not in there]
+    missing = [name for name in model.features if name not in there]
     if missing:
         raise ValueError(
             f"{table.path} lacks {_named('column', missing)} of the model. It has "
@@ -113,12 +113,12 @@ def column_notes(table: Table, model: Interface, id_column: str | None) -> list[
     notes = []
     # Columns that were there when the model was made, but left out then, are no news.
     known_before = model.facts.get("order", [])
-    extra = [name for name in there if name not in (*model.columns, *known_before, id_column)]
+    extra = [name for name in there if name not in (*model.features, *known_before, id_column)]
     if extra:
         notes.append(f"{table.path}: {_named('column', extra)} not used by the model.")
     # The model has numbers first; the file it was made from had its columns in the order of `order`.
-    order = [name for name in model.facts.get("order", model.columns) if name in model.columns]
-    if [name for name in there if name in model.columns] != order:
+    order = [name for name in model.facts.get("order", model.features) if name in model.features]
+    if [name for name in there if name in model.features] != order:
         notes.append(f"{table.path}: columns in another order than the model's; they go by name.")
     return notes
 

@@ -32,14 +32,14 @@ def to_onnx(model: TableModel) -> ModelProto:
         return model.classifier.to_onnx("float64")
     if model.preparation is None:
         raise ValueError("only models of ffmlp fit and classifiers alone can be exported to ONNX.")
-    graph, parts = Graph(_free_start("ffmlp", model.columns)), []
+    graph, parts = Graph(_free_start("ffmlp", model.features)), []
     for name, median in zip(model.numbers, model.preparation.medians, strict=True):
         missing = graph.apply("IsNaN", name)
         parts.append(graph.apply("Where", missing, np.array([[median]], np.float64), name))
     for name, encoding in zip(model.categories, model.preparation.encodings, strict=True):
         parts.append(_encoded(graph, encoding, name))
     x = graph.apply("Concat", *parts, axis=1)
-    label, probabilities = (_free(name, model.columns) for name in ("label", "probabilities"))
+    label, probabilities = (_free(name, model.features) for name in ("label", "probabilities"))
     labels = label_constants(model.classifier.classes_)
     add_classifier(graph, model.classifier, labels, x, label, probabilities, TensorProto.DOUBLE)
     return _model(graph, model, labels, label, probabilities)
@@ -64,7 +64,8 @@ def _encoded(graph: Graph, encoding: Encoding, name: str) -> str:
         default_int64=len(known),
     )  # fmt: skip
     flat = graph.apply("Reshape", index, np.array([-1], np.int64))
-    return graph.apply("Gather", encoding.codes, flat, axis=0)
+    codes = encoding.inputs(np.append(np.arange(len(known)), -1))
+    return graph.apply("Gather", codes, flat, axis=0)
 
 
 def _model(
@@ -88,7 +89,7 @@ def _model(
         ir_version=IR_VERSION,
         opset_imports=[helper.make_opsetid("", OPSET), helper.make_opsetid(ML_DOMAIN, ML_OPSET)],
     )
-    properties = {"target": model.target, "columns": model.columns, "classes": labels.tolist()}
+    properties = {"target": model.target, "columns": model.features, "classes": labels.tolist()}
     helper.set_model_props(made, {name: json.dumps(value) for name, value in properties.items()})
     checker.check_model(made, full_check=True)
     return made

@@ -59,7 +59,7 @@ def read_rows(model: TableModel, table: Table) -> Rows:
     if frame is None or frame.empty:
         raise ValueError(f"{table.path} has a header, but no rows.")
     whole = next(blocks, None) is None
-    X = frame[model.columns].reset_index(drop=True)
+    X = frame[model.features].reset_index(drop=True)
     truth = np.full(len(X), -1)
     if has_target:
         classes = {str(label): number for number, label in enumerate(model.classifier.classes_.tolist())}
@@ -114,7 +114,7 @@ class Importance:
         known = np.flatnonzero(rows.labelled)
         truth = rows.truth if len(known) else rows.predicted
         candidates = known if len(known) else np.arange(len(rows.X))
-        n_rows = min(_MAX_ROWS_PERMUTED, _MAX_CELLS_PERMUTED // len(model.columns) + 1)
+        n_rows = min(_MAX_ROWS_PERMUTED, _MAX_CELLS_PERMUTED // len(model.features) + 1)
         chosen = candidates[evenly(len(candidates), n_rows)]
 
         def accuracy(_: Any, X: pd.DataFrame, classes: NDArray[np.intp]) -> float:
@@ -125,7 +125,7 @@ class Importance:
             n_repeats=_N_PERMUTATIONS, random_state=0, scoring=accuracy,
         )  # fmt: skip
         order = np.argsort(-found.importances_mean, kind="stable")
-        names = [model.columns[column] for column in order]
+        names = [model.features[column] for column in order]
         return cls(names, found.importances_mean[order], found.importances_std[order])
 
 

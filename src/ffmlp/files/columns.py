@@ -27,22 +27,28 @@ _DATE = re.compile(
 
 
 @dataclass(frozen=True)
-class Columns:
-    """The columns of a file by what they are; ``unused`` says why one of them is left out."""
+class Features:
+    """The columns that a model takes in, by what they are."""
 
     numbers: tuple[str, ...]
     categories: tuple[str, ...]
-    unused: dict[str, str]
 
     @property
-    def names(self) -> list[str]:
-        """The columns that are features, numbers first."""
+    def features(self) -> list[str]:
+        """Their names, numbers first."""
         return [*self.numbers, *self.categories]
 
     @property
     def kinds(self) -> dict[str, str]:
         """How to read them."""
         return dict.fromkeys(self.numbers, NUMBER) | dict.fromkeys(self.categories, TEXT)
+
+
+@dataclass(frozen=True)
+class Columns(Features):
+    """The columns of a file: those that are features, and why others are left out."""
+
+    unused: dict[str, str]
 
 
 def listed(names: Iterable[Any], mark: str = ", ") -> str:

@@ -5,39 +5,31 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ffmlp.files.tables import NUMBER, TEXT, Dialect
+from ffmlp.files.columns import Features
+from ffmlp.files.preparation import Preparation
+from ffmlp.files.tables import Dialect
+from ffmlp.model_files import check_part
 
 _KEYS = {"numbers", "categories", "target", "id", "missing", "decimal"}
 
 
 @dataclass(frozen=True, eq=False)
-class Interface:
+class Interface(Features):
     """The columns of a model, and how the file that it was made from is written.
 
     ``facts`` is what else is known about it, as plain JSON values: file, rows, evaluation, seconds.
+    ``preparation`` is what becomes of the columns before the classifier, if ``ffmlp fit`` made it.
     """
 
-    numbers: tuple[str, ...]
-    categories: tuple[str, ...]
     target: str
     id_column: str | None
     dialect: Dialect
     facts: dict[str, Any]
-
-    @classmethod
-    def of_metadata(cls, metadata: dict[str, Any]) -> Interface | None:
-        """What `to_metadata` gave; None if these are other metadata."""
-        table = metadata.get("table")
-        if not isinstance(table, dict) or not table.keys() >= _KEYS:
-            return None
-        facts = {name: value for name, value in metadata.items() if name != "table"}
-        dialect = Dialect(tuple(table["missing"]), table["decimal"])
-        columns = tuple(table["numbers"]), tuple(table["categories"])
-        return Interface(*columns, table["target"], table["id"], dialect, facts)
+    preparation: Preparation | None
 
     def to_metadata(self) -> dict[str, Any]:
         """Plain JSON values to keep beside a model."""
-        table = {
+        table: dict[str, Any] = {
             "numbers": list(self.numbers),
             "categories": list(self.categories),
             "target": self.target,
@@ -45,14 +37,27 @@ class Interface:
             "missing": list(self.dialect.missing),
             "decimal": self.dialect.decimal,
         }
+        if self.preparation is not None:
+            table["preparation"] = self.preparation.to_json()
         return {"table": table, **self.facts}
 
-    @property
-    def columns(self) -> list[str]:
-        """The names of the features, numbers first."""
-        return [*self.numbers, *self.categories]
 
-    @property
-    def kinds(self) -> dict[str, str]:
-        """How the features are to be read."""
-        return dict.fromkeys(self.numbers, NUMBER) | dict.fromkeys(self.categories, TEXT)
+def interface_of(metadata: dict[str, Any]) -> Interface | None:
+    """What `Interface.to_metadata` gave; None if these are other metadata.
+
+    Raises an error of any kind if they were changed.
+    """
+    table = metadata.get("table")
+    if not isinstance(table, dict) or not table.keys() >= _KEYS:
+        return None
+    interface = Interface(
+        numbers=tuple(table["numbers"]),
+        categories=tuple(table["categories"]),
+        target=table["target"],
+        id_column=table["id"],
+        dialect=Dialect(tuple(table["missing"]), table["decimal"]),
+        facts={name: value for name, value in metadata.items() if name != "table"},
+        preparation=Preparation.of_json(table["preparation"]) if "preparation" in table else None,
+    )
+    check_part(interface, Interface, "table")
+    return interface

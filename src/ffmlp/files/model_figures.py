@@ -162,7 +162,7 @@ class _Slice:
 
     def predict(self, X: Any) -> NDArray:
         columns = {**self.usual, **{name: X[name] for name in X.columns}}
-        frame = pandas().DataFrame(columns, index=X.index)[self.model.columns]
+        frame = pandas().DataFrame(columns, index=X.index)[self.model.features]
         predicted: NDArray = self.model.estimator.predict(frame)
         return predicted
 

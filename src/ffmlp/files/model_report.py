@@ -36,7 +36,7 @@ def introduction(model: TableModel, path: Path) -> tuple[str, list[str]]:
     made = ""
     if "file" in model.facts:
         made = f", made from {model.facts['rows']} rows of {model.facts['file']}"
-    text = [f"{path.name} predicts {model.target} ({labels}) from {len(model.columns)} columns{made}."]
+    text = [f"{path.name} predicts {model.target} ({labels}) from {len(model.features)} columns{made}."]
     evaluation = model.facts.get("evaluation")
     if evaluation:
         spread_of_folds = evaluation["accuracy_deviation"]
@@ -73,7 +73,7 @@ def _data(model: TableModel, rows: Rows, importance: Importance, path: Path) -> 
         text += f" It has no {model.target!r} that the model knows: nothing is compared with the truth."
     unused = model.facts.get("unused", {})
     notes = [f"Not used: {name}: {why}." for name, why in list(unused.items())[:_MAX_COLUMNS]]
-    left = len(model.columns) - len(described)
+    left = len(model.features) - len(described)
     if left:
         notes.insert(0, f"The {len(described)} columns that matter most; {left} more are used.")
     counts = np.bincount(rows.truth[rows.labelled], minlength=len(_labels(model)))

@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ffmlp.files.predictor import Predictor
 from ffmlp.files.substitutes import UnknownCategory, summed, unknown_categories
 from ffmlp.files.tables import COMPRESSIONS, NAME, Table, pandas
 from ffmlp.records import whole_file
 
 if TYPE_CHECKING:
+    from ffmlp.files.predictor import Predictor
     from ffmlp.files.tabular import TableModel
 
 Part = TypeVar("Part")
@@ -91,13 +91,13 @@ def predictions(
     kinds = model.kinds if id_column is None else {**model.kinds, id_column: NAME}
     n_threads = min(_MAX_THREADS, os.cpu_count() or 1)
     if n_rows is None:
-        n_rows = min(max(1, _CELLS_AT_ONCE // n_threads // len(table.columns)), _MOST_ROWS)
+        n_rows = rows_of_a_block(n_threads, len(table.columns))
 
     def rendered(part: Callable[[], Any]) -> Rendered:
         block = part()
         if not len(block):
             return Rendered(0, None, ())
-        unknown = unknown_categories(model, block) if isinstance(model, Predictor) else ()
+        unknown = unknown_categories(model, block)
         return Rendered(len(block), render(_predicted(model, block, id_column, proba)), unknown)
 
     empty = True
@@ -110,6 +110,11 @@ def predictions(
                 yield block
     if empty:
         raise ValueError(f"{table.path} has a header, but no rows.")
+
+
+def rows_of_a_block(n_threads: int, n_columns: int) -> int:
+    """So many that all blocks take as much memory however many threads and columns there are."""
+    return min(max(1, _CELLS_AT_ONCE // (n_threads * n_columns)), _MOST_ROWS)
 
 
 def _keep_freed_memory(n_threads: int) -> None:
@@ -142,7 +147,7 @@ def _predicted(
     model: Predictor | TableModel, block: Any, id_column: str | None, proba: bool
 ) -> Predictions:
     ids = None if id_column is None else block[id_column].to_numpy(object)
-    features, labels = block[model.columns], model.labels
+    features, labels = block[model.features], model.labels
     if not proba:
         return Predictions(ids, model.classes(features), labels, None)
     probability = model.probabilities(features)

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ffmlp.files.interface import Interface
+from ffmlp.files.interface import Interface, interface_of
 from ffmlp.files.preparation import Preparation
-from ffmlp.model_files import Node, check_part, checked_payload, damaged
+from ffmlp.model_files import Node, check_network, check_part, checked_payload
 from ffmlp.network import Network
 from ffmlp.prediction import class_probabilities, most_probable_classes
 from ffmlp.regions import Regions
@@ -26,27 +26,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Predictor(Interface):
-    """What a model that ``ffmlp fit`` made says of rows."""
+    """What a model that ``ffmlp fit`` made says of rows; ``labels`` are the classes."""
 
     preparation: Preparation
+    labels: NDArray
     network: Network
     regions: Regions | None
-
-    @property
-    def labels(self) -> NDArray:
-        """The classes."""
-        return self.network.labels
-
-    def check(self) -> None:
-        """Raise an error if the parts do not fit together."""
-        kinds = (self.preparation.medians, self.numbers), (self.preparation.encodings, self.categories)
-        for parts, columns in kinds:
-            if len(parts) != len(columns):
-                raise ValueError(f"{len(parts)} preparations of {len(columns)} columns")
-        probe = np.zeros((1, self.preparation.n_inputs))
-        probability = class_probabilities(self.network, self.regions, probe)
-        if probability.shape != (1, len(self.labels)):
-            raise ValueError(f"{probability.shape[1]} outputs for {len(self.labels)} classes")
 
     def probabilities(self, features: pd.DataFrame) -> NDArray[np.float64]:
         """The probability of each class, for rows of features."""
@@ -58,37 +43,45 @@ class Predictor(Interface):
 
 
 def read_predictor(path: Path) -> Predictor | None:
-    """Read a model file; None if it is of another kind, which ``TableModel.load`` may be able to read.
+    """Read a model file; None if that takes scikit-learn, or if there is something wrong with the model.
+
+    `TableModel.load` reads it then, or says what is wrong.
 
     Raises
     ------
     ValueError
         If it is no model file, was cut short or changed, or has a newer format.
     """
-    if not path.exists():
-        raise ValueError(f"{path}: there is no such file.")
     payload = checked_payload(path)
     try:
         return _predictor(payload)
-    except Exception as error:
-        raise damaged(path, error) from error
+    except Exception:  # whatever damaged content makes the readers raise
+        return None
 
 
 def _predictor(payload: bytes) -> Predictor | None:
     root = Node.root(payload)
-    if root is None:
+    if not root.is_known:
         return None
-    metadata = json.loads(root["metadata"].value())
-    interface = Interface.of_metadata(metadata)
-    if interface is None or "preparation" not in metadata["table"]:
+    interface = interface_of(json.loads(root["metadata"].value()))
+    if interface is None or interface.preparation is None:
         return None
     classifier = root["estimator"]["steps"][-1][1]
     predictor = Predictor(
         **vars(interface),
-        preparation=Preparation.of_json(metadata["table"]["preparation"]),
+        labels=classifier["classes_"].value(),
         network=classifier["network_"].value(),
         regions=classifier["regions_"].value(),
     )
     check_part(predictor, Predictor, "the model")
-    predictor.check()
+    _check(predictor)
     return predictor
+
+
+def _check(predictor: Predictor) -> None:
+    """Raise an error if the parts do not fit together."""
+    preparation = predictor.preparation
+    counts = len(preparation.medians), len(preparation.encodings)
+    if counts != (len(predictor.numbers), len(predictor.categories)):
+        raise ValueError(f"{counts} preparations of other columns")
+    check_network(predictor.network, predictor.regions, preparation.n_inputs, len(predictor.labels))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -37,20 +38,20 @@ class Encoding:
         """How many inputs they have."""
         return len(self.frequent) + (1 if self.rare else 0)
 
-    @property
-    def codes(self) -> NDArray[np.float64]:
-        """The inputs of the known categories, then those of an unknown one."""
-        codes = np.zeros((len(self.known) + 1, self.n_inputs))
-        frequent = np.arange(len(self.frequent))
-        codes[frequent, frequent] = 1.0
-        if self.rare:
-            codes[len(frequent) :, -1] = 1.0
-        return codes
+    @cached_property
+    def _index(self) -> pd.Index:
+        return pandas().Index(self.known, dtype=object)
 
     def places(self, cells: pd.Series) -> NDArray[np.intp]:
         """The place of each cell among the known categories, -1 if it is unknown."""
-        places: NDArray[np.intp] = pandas().Index(self.known, dtype=object).get_indexer(cells)
+        places: NDArray[np.intp] = self._index.get_indexer(cells)
         return places
+
+    def inputs(self, places: NDArray[np.intp]) -> NDArray[np.float64]:
+        """The inputs of categories that are given by their places."""
+        n_frequent = len(self.frequent)
+        one_each = np.eye(n_frequent + 1)[:, : self.n_inputs]
+        return one_each[np.where((places >= 0) & (places < n_frequent), places, n_frequent)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +83,7 @@ class Preparation:
         parts = [self._numbers(features.iloc[:, :n_numbers])] if n_numbers else []
         for place, encoding in enumerate(self.encodings, start=n_numbers):
             cells = features.iloc[:, place].fillna(MISSING_CATEGORY)
-            parts.append(encoding.codes[encoding.places(cells)])
+            parts.append(encoding.inputs(encoding.places(cells)))
         return parts[0] if len(parts) == 1 else np.hstack(parts)
 
     def _numbers(self, features: pd.DataFrame) -> NDArray[np.float64]:

@@ -12,8 +12,7 @@ from ffmlp.files.tables import pandas
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ffmlp.files.predictor import Predictor
-    from ffmlp.files.tabular import TableModel
+    from ffmlp.files.interface import Interface
 
 RARE = "rare"
 
@@ -52,15 +51,17 @@ class UnknownCategory:
         return f"{self.column}: {cells} a category unknown to the model, such as {self.example!r}."
 
 
-def substitutes(model: TableModel, row: pd.Series) -> tuple[Substitute, ...]:
+def substitutes(model: Interface, row: pd.Series) -> tuple[Substitute, ...]:
     """Those of a row of features, for a model that ``ffmlp fit`` made; none are known of others."""
     if model.preparation is None:
         return ()
     return (*_numbers(model, model.preparation, row), *_categories(model, model.preparation, row))
 
 
-def unknown_categories(model: Predictor, features: pd.DataFrame) -> tuple[UnknownCategory, ...]:
-    """Those in some rows."""
+def unknown_categories(model: Interface, features: pd.DataFrame) -> tuple[UnknownCategory, ...]:
+    """Those in some rows, for a model that ``ffmlp fit`` made; none are known of others."""
+    if model.preparation is None:
+        return ()
     return tuple(
         UnknownCategory(name, len(unknown), unknown.iloc[0])
         for name, encoding in zip(model.categories, model.preparation.encodings, strict=True)
@@ -77,13 +78,13 @@ def summed(unknown: Iterable[UnknownCategory]) -> list[UnknownCategory]:
     return list(of_columns.values())
 
 
-def _numbers(model: TableModel, preparation: Preparation, row: pd.Series) -> Iterator[Substitute]:
+def _numbers(model: Interface, preparation: Preparation, row: pd.Series) -> Iterator[Substitute]:
     for name, median in zip(model.numbers, preparation.medians.tolist(), strict=True):
         if pandas().isna(row[name]):
             yield Substitute(name, None, median)
 
 
-def _categories(model: TableModel, preparation: Preparation, row: pd.Series) -> Iterator[Substitute]:
+def _categories(model: Interface, preparation: Preparation, row: pd.Series) -> Iterator[Substitute]:
     for name, encoding in zip(model.categories, preparation.encodings, strict=True):
         cell = None if pandas().isna(row[name]) else row[name]
         value = MISSING_CATEGORY if cell is None else cell

@@ -22,9 +22,10 @@ from sklearn.preprocessing import OneHotEncoder
 
 from ffmlp.classifier import FFMLPClassifier
 from ffmlp.files.columns import Columns
-from ffmlp.files.interface import Interface
+from ffmlp.files.interface import Interface, interface_of
 from ffmlp.files.preparation import MISSING_CATEGORY, Encoding, Preparation
 from ffmlp.files.tables import Dialect
+from ffmlp.model_files import damaged
 from ffmlp.persistence import load_with_metadata, save
 
 if TYPE_CHECKING:
@@ -38,41 +39,30 @@ _MAX_DECIMAL_CLASSES = 20
 
 @dataclass(frozen=True, eq=False)
 class TableModel(Interface):
-    """A fitted pipeline and the columns that it takes.
-
-    ``preparation`` is what its steps before the classifier do; None if ``ffmlp fit`` did not make them.
-    """
+    """A fitted pipeline and the columns that it takes."""
 
     estimator: Any
-    preparation: Preparation | None
 
     @classmethod
     def load(cls, path: Path) -> TableModel:
         """Read a model that ``ffmlp fit`` or, with feature names, `ffmlp.save` wrote."""
-        if not path.exists():
-            raise ValueError(f"{path}: there is no such file.")
         saved = load_with_metadata(path)
-        interface = Interface.of_metadata(saved.metadata)
+        try:
+            interface = interface_of(saved.metadata)
+        except Exception as error:
+            raise damaged(path, error) from error
         if interface is not None:
-            return cls.of(interface, saved.estimator)
+            return cls(**vars(interface), estimator=saved.estimator)
         names = getattr(saved.estimator, "feature_names_in_", None)
         if names is None:
             raise ValueError(f"{path} does not know its columns by name. Make it with ffmlp fit.")
         facts = {"metadata": saved.metadata} if saved.metadata else {}
-        columns = tuple(map(str, names)), ()
-        return cls(*columns, "class", None, Dialect(), facts, saved.estimator, None)
-
-    @classmethod
-    def of(cls, interface: Interface, estimator: Pipeline) -> TableModel:
-        """A model that ``ffmlp fit`` made: a fitted `pipeline` of the columns."""
-        return cls(**vars(interface), estimator=estimator, preparation=_preparation(estimator))
+        features = tuple(map(str, names)), ()
+        return cls(*features, "class", None, Dialect(), facts, None, saved.estimator)
 
     def save(self, path: Path) -> None:
         """Write the model to a file, whole or not at all."""
-        metadata = self.to_metadata()
-        if self.preparation is not None:
-            metadata["table"]["preparation"] = self.preparation.to_json()
-        save(self.estimator, path, metadata)
+        save(self.estimator, path, self.to_metadata())
 
     @property
     def labels(self) -> NDArray:
@@ -133,7 +123,7 @@ def pipeline(columns: Columns, classifier: FFMLPClassifier) -> Pipeline:
     return Pipeline([("prepare", prepared), ("classify", classifier)])
 
 
-def _preparation(fitted: Pipeline) -> Preparation:
+def preparation(fitted: Pipeline) -> Preparation:
     """What the first step of a fitted `pipeline` does."""
     steps, medians, encodings = fitted[0].named_transformers_, np.empty(0), []
     if "numbers" in steps:
@@ -141,15 +131,16 @@ def _preparation(fitted: Pipeline) -> Preparation:
     if "categories" in steps:
         encoder = steps["categories"][-1]
         for known, rare in zip(encoder.categories_, encoder.infrequent_categories_, strict=True):
-            rarely = () if rare is None else tuple(rare)
-            encodings.append(Encoding(tuple(name for name in known if name not in rarely), rarely))
+            others = set() if rare is None else set(rare)
+            frequent = tuple(name for name in known if name not in others)
+            encodings.append(Encoding(frequent, () if rare is None else tuple(rare)))
     return Preparation(medians, tuple(encodings))
 
 
 def _tellable(columns: Columns) -> bool:
     """Whether no number can have the name of an encoded category, such as ``colour_red``."""
     return not any(
-        name.startswith(f"{other}_") for name in columns.names for other in columns.categories
+        name.startswith(f"{other}_") for name in columns.features for other in columns.categories
     )
 
 
