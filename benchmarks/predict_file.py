@@ -3,7 +3,7 @@
     python benchmarks/predict_file.py --rows 1000000
 
 Each line is a fresh process. "whole" is the command from start to end, "work" is without imports and
-loading the model; both are the best of some runs, because other programs can only make it slower.
+loading the model. Of some runs the best one counts, because other programs can only make it slower.
 """
 
 from __future__ import annotations
@@ -116,12 +116,16 @@ def main() -> None:
 
 
 def line(name: str, half_spaces: str, run: Run, alone: Run) -> str:
-    cells = (
-        *(name, half_spaces),
-        *(f"{run.whole:.2f}", f"{run.whole / alone.whole:.1f}×"),
-        *(f"{run.work:.2f}", f"{run.work / alone.work:.1f}×"),
-        *(f"{run.cpu:.2f}", f"{run.memory:.0f}"),
-    )
+    cells = [
+        name,
+        half_spaces,
+        f"{run.whole:.2f}",
+        f"{run.whole / alone.whole:.1f}×",
+        f"{run.work:.2f}",
+        f"{run.work / alone.work:.1f}×",
+        f"{run.cpu:.2f}",
+        f"{run.memory:.0f}",
+    ]
     return f"| {' | '.join(cells)} |"
 
 

@@ -25,7 +25,7 @@ _RESPONSES_PER_PRODUCT = 40_000
 _FEWEST_ROWS, _MOST_ROWS = 256, 1024
 # Columns of a product that BLAS kernels round alike in all rows; fewer than so many are no matter.
 _COLUMNS_PER_TILE, _FEWEST_COLUMNS = 8, 128
-# Mapping a feature has a price for each call: it is done for more rows at once, of as many values.
+# Mapping a feature has a price for each call: it is done for the rows of several products at once.
 _VALUES_PER_MAP = 1 << 19
 _FEWEST_ROWS_PER_MAP, _MOST_ROWS_PER_MAP = 1 << 12, 1 << 14
 

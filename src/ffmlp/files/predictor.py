@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ffmlp.files.interface import Interface, interface_of
 from ffmlp.files.preparation import Preparation
-from ffmlp.model_files import Node, check_network, check_part, checked_payload
+from ffmlp.model_files import Node, check_network, checked_payload
 from ffmlp.network import Network
 from ffmlp.prediction import class_probabilities, most_probable_classes
 from ffmlp.regions import Regions
@@ -73,7 +73,6 @@ def _predictor(payload: bytes) -> Predictor | None:
         network=classifier["network_"].value(),
         regions=classifier["regions_"].value(),
     )
-    check_part(predictor, Predictor, "the model")
     _check(predictor)
     return predictor
 
