@@ -15,7 +15,7 @@ from sklearn.datasets import load_iris
 
 import ffmlp
 from ffmlp.cli import main
-from ffmlp.files.predictions import _predicted, decimals, rows_of_a_block
+from ffmlp.files.predictions import _predicted, decimals, threads_and_rows
 
 pd = pytest.importorskip("pandas")
 pytest.importorskip("tqdm")
@@ -311,13 +311,15 @@ def test_a_file_without_rows_is_told(trained, here, capsys):
         assert not (here / "o.csv").exists()
 
 
-@pytest.mark.parametrize("n_threads", [1, 2, 8])
-@pytest.mark.parametrize("n_columns", [1, 20, 10_000, 10**8])
-def test_blocks_of_all_threads_have_as_many_cells(n_threads, n_columns):
-    n_rows = rows_of_a_block(n_threads, n_columns)
+@pytest.mark.parametrize("n_processors", [1, 2, 8, 100])
+@pytest.mark.parametrize("n_cells", [1, 20, 700, 2000, 10**8])
+def test_blocks_of_all_threads_have_as_many_cells(n_processors, n_cells):
+    n_threads, n_rows = threads_and_rows(n_processors, n_cells)
+    assert 1 <= n_threads <= min(8, n_processors)
     assert 1 <= n_rows <= 100_000
-    assert n_rows == 1 or n_rows * n_columns * n_threads <= 3_000_000
-    assert n_rows == 100_000 or (n_rows + 1) * n_columns * n_threads > 3_000_000
+    assert n_threads == 1 or n_rows >= 1500
+    assert n_rows == 1 or n_rows * n_cells * n_threads <= 3_000_000
+    assert n_rows == 100_000 or (n_rows + 1) * n_cells * n_threads > 3_000_000
 
 
 def test_progress_is_told_in_lines_unless_all_is_quiet(trained, here, capsys, monkeypatch):

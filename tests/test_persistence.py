@@ -194,6 +194,8 @@ def test_what_is_wrong_with_a_file_is_said(tmp_path):
     assert "unknown proved" in message(wrapped(superfluous))
     with pytest.raises(ValueError, match="is a folder"):
         ffmlp.load(tmp_path)
+    with pytest.raises(ValueError, match="no ordinary file"):
+        ffmlp.load("/dev/null")
     with pytest.raises(FileNotFoundError):
         ffmlp.load(tmp_path / "missing")
 

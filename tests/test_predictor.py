@@ -175,19 +175,61 @@ def test_parts_that_do_not_fit_together_are_not_read(old, new, tmp_path):
     assert read_predictor(path) is None
 
 
-def test_a_network_of_other_classes_is_not_read(tmp_path):
-    model, path = model_of(COLUMNS["numbers"]), tmp_path / "m"
-    fewer = model.classifier.network_.labels[:1]
-    model.classifier.network_ = replace(model.classifier.network_, labels=fewer)
+@pytest.mark.parametrize("read", [read_predictor, TableModel.load])
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda clf: {"network_": replace(clf.network_, labels=clf.network_.labels[:1])},
+        lambda clf: {"classes_": np.array([1j, 2j])},
+        lambda clf: {"classes_": clf.classes_[:, None]},
+        lambda clf: {"regions_": replace(clf.regions_, counts=clf.regions_.counts[:1])},
+        lambda clf: {"regions_": replace(clf.regions_, codes=clf.regions_.codes[:, :0])},
+        lambda clf: {"regions_": replace(clf.regions_, counts=0 * clf.regions_.counts)},
+    ],
+)
+def test_a_classifier_whose_parts_do_not_fit_is_not_read(change, read, tmp_path):
+    model, path = model_of(COLUMNS["numbers"], "region"), tmp_path / "m"
+    for name, part in change(model.classifier).items():
+        setattr(model.classifier, name, part)
     model.save(path)
-    assert read_predictor(path) is None
+    if read is read_predictor:
+        assert read(path) is None
+    else:
+        with pytest.raises(ValueError, match="m holds no usable model"):
+            read(path)
 
 
-@pytest.mark.parametrize("missing", [3, [3], None])
-def test_changed_metadata_are_told(missing, tmp_path):
-    model, path = model_of(COLUMNS["numbers"]), tmp_path / "m"
+def test_a_median_too_large_for_a_number_is_left_to_scikit_learn(tmp_path):
+    X, y = pd.DataFrame({"a": [1e308] * 12 + [1.0, 2.0] * 4}), np.repeat([0, 1], 10)
+    columns = Columns(("a",), (), {})
+    with np.errstate(over="ignore"):
+        fitted = pipeline(columns, FFMLPClassifier(design="region", n_components=1)).fit(X, y)
+    assert preparation(fitted) is None
+    TableModel(("a",), (), "y", None, Dialect(), {}, None, fitted).save(tmp_path / "m")
+    assert read_predictor(tmp_path / "m") is None
+    np.testing.assert_array_equal(TableModel.load(tmp_path / "m").classes(X), fitted.predict(X))
+
+
+def duplicated(table):
+    table["preparation"]["encodings"][0][1].append(table["preparation"]["encodings"][0][0][0])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda metadata: metadata["table"].update(missing=3),
+        lambda metadata: metadata["table"].update(missing=[3]),
+        lambda metadata: metadata["table"].update(missing=None),
+        lambda metadata: metadata.update(order=None),
+        lambda metadata: metadata.update(rows="many"),
+        lambda metadata: duplicated(metadata["table"]),
+        lambda metadata: metadata["table"]["preparation"].update(medians=["nan", 0.0]),
+    ],
+)
+def test_changed_metadata_are_told(change, tmp_path):
+    model, path = model_of(COLUMNS["both"]), tmp_path / "m"
     metadata = model.to_metadata()
-    metadata["table"]["missing"] = missing
+    change(metadata)
     ffmlp.save(model.estimator, path, metadata)
     assert read_predictor(path) is None
     with pytest.raises(ValueError, match="m holds no usable model"):

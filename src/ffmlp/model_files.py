@@ -56,8 +56,9 @@ def write_model(path: Path, payload: bytes) -> None:
 
 def checked_payload(source: Path) -> bytes:
     """What follows the header of a file, as it was written."""
-    if source.is_dir():
-        raise ValueError(f"{source} is a folder, not a model file.")
+    if source.exists() and not source.is_file():  # a device may have no end
+        kind = "a folder" if source.is_dir() else "no ordinary file"
+        raise ValueError(f"{source} is {kind}, not a model file.")
     content = source.read_bytes()
     if not content:
         raise ValueError(f"{source} is empty.")
@@ -169,11 +170,15 @@ def _schemas(schema: Any) -> Iterator[dict[str, Any]]:
             yield from _schemas(value)
 
 
-def check_network(network: Network, regions: Regions | None, n_features: int, n_classes: int) -> None:
+def check_network(network: Network, regions: Regions | None, n_features: int, labels: NDArray) -> None:
     """Raise an error if the parts of a network do not fit together, or not with what is around it."""
-    shape = class_probabilities(network, regions, np.zeros((1, n_features))).shape
-    if shape != (1, n_classes):
-        raise ValueError(f"{shape[1]} outputs for {n_classes} classes")
+    if labels.shape != (len(network.labels),) or labels.dtype.kind in "cV":
+        raise ValueError(f"labels are {labels.dtype} of shape {labels.shape}")
+    if regions is not None and regions.codes.shape != (len(regions.counts), len(network.hyperplanes)):
+        raise ValueError(f"regions are {regions.codes.shape} codes with {len(regions.counts)} counts")
+    probabilities = class_probabilities(network, regions, np.zeros((1, n_features)))
+    if probabilities.shape != (1, len(labels)) or not np.isfinite(probabilities).all():
+        raise ValueError(f"{len(labels)} classes have the probabilities {probabilities}")
 
 
 def check_part(value: Any, kind: Any, name: str) -> None:

@@ -197,7 +197,7 @@ def _trusted() -> dict[str, frozenset[str]]:
 def _classifier(estimator: Any, where: str) -> FFMLPClassifier:
     """The classifier at the end of an estimator, or a ValueError."""
     last = estimator
-    while isinstance(last, Pipeline):
+    while isinstance(last, Pipeline) and last.steps and len(last.steps[-1]) == 2:
         last = last.steps[-1][1]
     if not isinstance(last, FFMLPClassifier):
         raise ValueError(
@@ -252,6 +252,6 @@ def _check_whole(clf: FFMLPClassifier, source: Path) -> None:
         for name, kind in _FITTED.items():
             check_part(getattr(clf, name), kind, name)
         clf.network_.responses(np.zeros((1, clf.n_features_in_)))
-        check_network(clf.network_, clf.regions_, clf.n_features_in_, len(clf.classes_))
+        check_network(clf.network_, clf.regions_, clf.n_features_in_, clf.classes_)
     except Exception as error:
         raise damaged(source, error) from error

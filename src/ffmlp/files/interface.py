@@ -11,6 +11,16 @@ from ffmlp.files.tables import Dialect
 from ffmlp.model_files import check_part
 
 _KEYS = {"numbers", "categories", "target", "id", "missing", "decimal"}
+# Of the facts that ``ffmlp fit`` writes.
+_FACTS = {
+    "file": str,
+    "rows": int,
+    "classes": dict,
+    "order": list,
+    "unused": dict,
+    "evaluation": dict | None,
+    "fit_seconds": float,
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,4 +70,6 @@ def interface_of(metadata: dict[str, Any]) -> Interface | None:
         preparation=Preparation.of_json(table["preparation"]) if "preparation" in table else None,
     )
     check_part(interface, Interface, "table")
+    for name in _FACTS.keys() & interface.facts.keys():
+        check_part(interface.facts[name], _FACTS[name], name)
     return interface

@@ -28,9 +28,10 @@ Part = TypeVar("Part")
 Result = TypeVar("Result")
 
 _MAX_THREADS = 8
-# Cells of the blocks that all threads have in memory together, and rows of the largest block.
+# Cells of the blocks that all threads have in memory together, and rows of a block. To begin and to end
+# one of few rows takes longer than to predict it: where all threads would have such, there are fewer.
 _CELLS_AT_ONCE = 3_000_000
-_MOST_ROWS = 100_000
+_FEWEST_ROWS, _MOST_ROWS = 1500, 100_000
 # Memory that is kept for the next blocks, and the most that the GNU C library keeps for one of them.
 _BYTES_KEPT, _MOST_BYTES_KEPT = 2**26, 2**25 - 2**16
 # Of the probabilities in text files.
@@ -89,9 +90,10 @@ def predictions(
     from threadpoolctl import threadpool_limits
 
     kinds = model.kinds if id_column is None else {**model.kinds, id_column: NAME}
-    n_threads = min(_MAX_THREADS, os.cpu_count() or 1)
+    n_cells = max(len(table.columns), model.n_inputs)
+    n_threads, usual = threads_and_rows(os.cpu_count() or 1, n_cells)
     if n_rows is None:
-        n_rows = rows_of_a_block(n_threads, len(table.columns))
+        n_rows = usual
 
     def rendered(part: Callable[[], Any]) -> Rendered:
         block = part()
@@ -112,9 +114,13 @@ def predictions(
         raise ValueError(f"{table.path} has a header, but no rows.")
 
 
-def rows_of_a_block(n_threads: int, n_columns: int) -> int:
-    """So many that all blocks take as much memory however many threads and columns there are."""
-    return min(max(1, _CELLS_AT_ONCE // (n_threads * n_columns)), _MOST_ROWS)
+def threads_and_rows(n_processors: int, n_cells: int) -> tuple[int, int]:
+    """How many threads there are, and rows of a block, if a row has so many cells.
+
+    So many that all blocks together take as much memory whatever the processors and cells.
+    """
+    n_threads = min(n_processors, _MAX_THREADS, max(1, _CELLS_AT_ONCE // (_FEWEST_ROWS * n_cells)))
+    return n_threads, min(max(1, _CELLS_AT_ONCE // (n_threads * n_cells)), _MOST_ROWS)
 
 
 def _keep_freed_memory(n_threads: int) -> None:

@@ -33,6 +33,11 @@ class Predictor(Interface):
     network: Network
     regions: Regions | None
 
+    @property
+    def n_inputs(self) -> int:
+        """How many features the classifier has."""
+        return self.preparation.n_inputs
+
     def probabilities(self, features: pd.DataFrame) -> NDArray[np.float64]:
         """The probability of each class, for rows of features."""
         return class_probabilities(self.network, self.regions, self.preparation.inputs(features))
@@ -83,4 +88,4 @@ def _check(predictor: Predictor) -> None:
     counts = len(preparation.medians), len(preparation.encodings)
     if counts != (len(predictor.numbers), len(predictor.categories)):
         raise ValueError(f"{counts} preparations of other columns")
-    check_network(predictor.network, predictor.regions, preparation.n_inputs, len(predictor.labels))
+    check_network(predictor.network, predictor.regions, preparation.n_inputs, predictor.labels)

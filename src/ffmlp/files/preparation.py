@@ -63,9 +63,14 @@ class Preparation:
 
     @classmethod
     def of_json(cls, values: dict[str, Any]) -> Preparation:
-        """What `to_json` gave."""
+        """What `to_json` gave; an error of any kind if it was changed."""
         encodings = [Encoding(*map(tuple, categories)) for categories in values["encodings"]]
-        return cls(np.array(values["medians"], np.float64), tuple(encodings))
+        if any(len(set(encoding.known)) < len(encoding.known) for encoding in encodings):
+            raise ValueError("a category is there twice")
+        medians = np.array(values["medians"], np.float64)
+        if not np.isfinite(medians).all():
+            raise ValueError("a median is no number")
+        return cls(medians, tuple(encodings))
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values."""

@@ -71,6 +71,11 @@ class TableModel(Interface):
         return labels
 
     @property
+    def n_inputs(self) -> int:
+        """How many features the classifier has."""
+        return int(self.classifier.n_features_in_)
+
+    @property
     def classifier(self) -> FFMLPClassifier:
         """The last step."""
         last = self.estimator
@@ -123,8 +128,8 @@ def pipeline(columns: Columns, classifier: FFMLPClassifier) -> Pipeline:
     return Pipeline([("prepare", prepared), ("classify", classifier)])
 
 
-def preparation(fitted: Pipeline) -> Preparation:
-    """What the first step of a fitted `pipeline` does."""
+def preparation(fitted: Pipeline) -> Preparation | None:
+    """What the first step of a fitted `pipeline` does; None if a median is too large to be a number."""
     steps, medians, encodings = fitted[0].named_transformers_, np.empty(0), []
     if "numbers" in steps:
         medians = steps["numbers"].statistics_
@@ -134,7 +139,7 @@ def preparation(fitted: Pipeline) -> Preparation:
             others = set() if rare is None else set(rare)
             frequent = tuple(name for name in known if name not in others)
             encodings.append(Encoding(frequent, () if rare is None else tuple(rare)))
-    return Preparation(medians, tuple(encodings))
+    return Preparation(medians, tuple(encodings)) if np.isfinite(medians).all() else None
 
 
 def _tellable(columns: Columns) -> bool:
