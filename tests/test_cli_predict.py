@@ -318,8 +318,8 @@ def test_blocks_of_all_threads_have_as_many_cells(n_processors, n_cells):
     assert 1 <= n_threads <= min(8, n_processors)
     assert 1 <= n_rows <= 100_000
     assert n_threads == 1 or n_rows >= 1500
-    assert n_rows == 1 or n_rows * n_cells * n_threads <= 3_000_000
-    assert n_rows == 100_000 or (n_rows + 1) * n_cells * n_threads > 3_000_000
+    assert n_rows == 1 or n_rows * n_cells * n_threads <= 4_500_000
+    assert n_rows == 100_000 or (n_rows + 1) * n_cells * n_threads > 4_500_000
 
 
 def test_progress_is_told_in_lines_unless_all_is_quiet(trained, here, capsys, monkeypatch):

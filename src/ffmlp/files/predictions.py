@@ -30,7 +30,7 @@ Result = TypeVar("Result")
 _MAX_THREADS = 8
 # Cells of the blocks that all threads have in memory together, and rows of a block. To begin and to end
 # one of few rows takes longer than to predict it: where all threads would have such, there are fewer.
-_CELLS_AT_ONCE = 3_000_000
+_CELLS_AT_ONCE = 4_500_000
 _FEWEST_ROWS, _MOST_ROWS = 1500, 100_000
 # Memory that is kept for the next blocks, and the most that the GNU C library keeps for one of them.
 _BYTES_KEPT, _MOST_BYTES_KEPT = 2**26, 2**25 - 2**16
@@ -90,7 +90,8 @@ def predictions(
     from threadpoolctl import threadpool_limits
 
     kinds = model.kinds if id_column is None else {**model.kinds, id_column: NAME}
-    n_cells = max(len(table.columns), model.n_inputs)
+    # An input of the classifier takes half the memory of a cell that is read.
+    n_cells = len(table.columns) + model.n_inputs // 2
     n_threads, usual = threads_and_rows(os.cpu_count() or 1, n_cells)
     if n_rows is None:
         n_rows = usual
