@@ -7,6 +7,7 @@ import pytest
 
 from ffmlp.files.columns import infer
 from ffmlp.files.tables import Dialect, open_table
+from ffmlp.files.text_files import even_share
 from ffmlp.files.text_tables import TextTable
 
 pd = pytest.importorskip("pandas")
@@ -440,3 +441,13 @@ def test_spaces_around_a_category_do_not_count(file):
     assert rows["b"][:3] == ["red", "red", "red"]
     assert np.isnan(rows["b"][3])
     assert rows["b"][4] == "blue"
+
+
+@hypothesis.given(st.integers(1, 10**9), st.integers(1, 10**7), st.sampled_from([1, 2, 4, 8]))
+def test_threads_get_as_many_blocks_each(total, most, n_threads):
+    share = even_share(total, most)
+    n_blocks = -(-total // share)
+    assert 1 <= share <= most
+    assert n_blocks <= max(1, 2 * -(-total // most)) + 8
+    if total >= 8 * most and share >= 1000:  # otherwise whole bytes are too coarse
+        assert n_blocks % n_threads == 0

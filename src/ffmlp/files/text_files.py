@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -41,15 +42,24 @@ def end_of_header(file: IO[bytes]) -> int | None:
 
 
 def blocks_of_lines(file: IO[bytes], n_rows: int) -> Iterator[bytes]:
-    """Blocks of lines, about so many: of as many bytes as if all were like the first.
+    """Blocks of lines, about so many or fewer: of as many bytes as if all were like the first.
 
     Only the last one, or one whose last line is very long, does not end with a newline.
     """
     start = file.tell()
     n_bytes = min(n_rows * len(file.readline(_LONGEST_LINE)), _MOST_BYTES)
     file.seek(start)
+    if n_bytes and isinstance(file, io.BufferedReader):
+        n_bytes = even_share(os.fstat(file.fileno()).st_size - start, n_bytes)
     while block := _whole_lines(file, n_bytes):
         yield block
+
+
+def even_share(total: int, most: int) -> int:
+    """The size of a block, so that 1, 2, 4 or 8 threads get as many of them each and end together."""
+    n_blocks = -(-total // most)
+    n_blocks = 1 << (n_blocks - 1).bit_length() if n_blocks <= 8 else -(-n_blocks // 8) * 8
+    return -(-total // n_blocks)
 
 
 def _whole_lines(file: IO[bytes], n_bytes: int) -> bytes:
