@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import warnings
 from importlib.util import find_spec
 from pathlib import Path
 from time import sleep
@@ -309,6 +310,18 @@ def test_a_file_without_rows_is_told(trained, here, capsys):
         assert predict(trained, source, "-o", "o.csv") == 2
         assert f"{source} has a header, but no rows." in capsys.readouterr().err
         assert not (here / "o.csv").exists()
+
+
+def test_a_text_after_many_numbers_is_told_in_one_line(trained, here, capsys):
+    rows = pd.concat([trained[1]] * 40, ignore_index=True).astype({"a": object})
+    rows.loc[5500, "a"] = "long"
+    others = pd.DataFrame("x", index=rows.index, columns=[f"other {number}" for number in range(300)])
+    pd.concat([rows.drop(columns="flower"), others], axis=1).to_csv("new.csv", index=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert predict(trained, "new.csv", "-o", "o.csv", "--quiet") == 2
+    told = "ffmlp: new.csv, line 5502, column 1 ('a'): a number is needed, got 'long'."
+    assert capsys.readouterr().err.startswith(told)
 
 
 @pytest.mark.parametrize("n_processors", [1, 2, 8, 100])

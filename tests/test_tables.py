@@ -1,12 +1,13 @@
 import bz2
 import gzip
+import io
 import lzma
 
 import numpy as np
 import pytest
 
 from ffmlp.files.columns import infer
-from ffmlp.files.tables import Dialect, open_table
+from ffmlp.files.tables import NUMBER, TEXT, Dialect, open_table
 from ffmlp.files.text_files import even_share
 from ffmlp.files.text_tables import TextTable
 
@@ -451,3 +452,49 @@ def test_threads_get_as_many_blocks_each(total, most, n_threads):
     assert n_blocks <= max(1, 2 * -(-total // most)) + 8
     if total >= 8 * most and share >= 1000:  # otherwise whole bytes are too coarse
         assert n_blocks % n_threads == 0
+
+
+cells = st.sampled_from(
+    [
+        *(
+            "",
+            "NA",
+            "1",
+            "-0",
+            "+3",
+            "007",
+            "2.5",
+            "-.5",
+            "1e5",
+            "1E-3",
+            " 2",
+            "3 ",
+            "1e400",
+            "inf",
+            "nan",
+        ),
+        *("9007199254740993", "9223372036854775807", "18446744073709551615", "1" * 40, "0.1" + "2" * 30),
+        *("True", "false", "text", "1_0", "0x1", "1,5", "1+2j", "2020-01-01", "\u0663"),
+    ]
+)
+
+
+@hypothesis.given(st.lists(cells, min_size=1, max_size=6))
+@hypothesis.settings(deadline=None)
+def test_what_pandas_finds_are_the_numbers_that_it_is_told_to_read(tmp_path_factory, column):
+    path = tmp_path_factory.mktemp("t") / "t.csv"
+    path.write_text("a;b\n1;x\n", encoding="utf-8")
+    table, kinds = TextTable.of(path, Dialect(), None), {"a": NUMBER, "b": TEXT}
+    lines = "".join(f"{cell};x\n" for cell in column).encode()
+
+    def told():
+        options = {**table._options(kinds), "skipinitialspace": True}
+        return pd.read_csv(io.BytesIO(lines), header=None, dtype=table._types(kinds), **options)
+
+    try:
+        expected = told()
+    except ValueError:
+        with pytest.raises(ValueError):
+            table._numbers_and_texts(lines, kinds)
+    else:
+        pd.testing.assert_frame_equal(table._numbers_and_texts(lines, kinds), expected, rtol=1e-15)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
@@ -106,7 +107,13 @@ def predictions(
     empty = True
     _keep_freed_memory(n_threads)
     # Each block has its own thread; threads inside of products would only fight with them.
-    with threadpool_limits(1), ThreadPoolExecutor(n_threads) as pool:
+    with (
+        warnings.catch_warnings(),
+        threadpool_limits(1),
+        ThreadPoolExecutor(n_threads) as pool,
+    ):
+        # Of numbers that are texts, which an error tells with their lines. Threads cannot ignore it.
+        warnings.simplefilter("ignore", pandas().errors.DtypeWarning)
         for block in _in_order(pool, rendered, table.parts(n_rows, kinds), n_threads):
             if block.n_rows:
                 empty = False
