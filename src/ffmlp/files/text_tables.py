@@ -176,7 +176,7 @@ class TextTable:
             return self._of_kinds(parsed, kinds)
 
     def _numbers_and_texts(self, lines: bytes, kinds: Mapping[str, str]) -> pd.DataFrame:
-        """Cells as numbers and texts; pandas reads numbers faster if it is not told that they are such."""
+        """Cells as numbers and texts; pandas is faster if it finds out by itself what are numbers."""
         types = self._types(kinds)
         # Looking for spaces before cells takes pandas a fifth of its time, and so does a large buffer.
         options = {**self._options(kinds), "skipinitialspace": b" " in lines, "low_memory": True}
