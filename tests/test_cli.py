@@ -1,3 +1,4 @@
+import subprocess
 import sys
 
 import pytest
@@ -115,3 +116,9 @@ def test_missing_extra_is_told_with_exit_code_2(extra, capsys, tmp_path, monkeyp
     assert main(["reproduce"]) == 2
     assert f"reproduce needs {extra}: pip install 'ffmlp[reproduce]'" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_commands_are_known_without_importing_numpy():
+    program = "import sys, ffmlp.cli; print('numpy' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"

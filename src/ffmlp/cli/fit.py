@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import argparse
 import warnings
+from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from ffmlp.cli.console import Console, add_dialect, add_output, check_output, counted, dialect, need
 from ffmlp.files.columns import Columns, infer, known
@@ -18,6 +16,7 @@ from ffmlp.files.tables import TEXT, Table, open_table, pandas
 
 if TYPE_CHECKING:
     import pandas as pd
+    from numpy.typing import NDArray
 
     from ffmlp.files.tabular import Evaluation, TableModel
 
@@ -164,11 +163,10 @@ def _described(
 ) -> TableModel:
     from ffmlp.files.tabular import TableModel, preparation
 
-    values, counts = np.unique(y, return_counts=True)
     facts = {
         "file": table.path.name,
         "rows": len(y),
-        "classes": dict(zip(map(str, values.tolist()), counts.tolist(), strict=True)),
+        "classes": {str(label): count for label, count in sorted(Counter(y.tolist()).items())},
         "order": list(table.columns),
         "unused": columns.unused,
         "evaluation": None if evaluation is None else asdict(evaluation),

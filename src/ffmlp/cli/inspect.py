@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import math
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from ffmlp.cli.console import Console, need
 from ffmlp.cli.fit import evaluation_text
@@ -91,4 +90,4 @@ def _values(model: TableModel) -> dict[str, Any]:
 
 
 def _number(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None
+    return float(value) if math.isfinite(value) else None

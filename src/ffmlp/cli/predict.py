@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 from ffmlp.cli.console import Console, add_dialect, add_output, check_output, counted, dialect, need
 from ffmlp.files.columns import known, listed
-from ffmlp.files.interface import Interface
 from ffmlp.files.tables import Table, open_table, pandas
 
 if TYPE_CHECKING:
+    from ffmlp.files.interface import Interface
     from ffmlp.files.predictor import Predictor
     from ffmlp.files.tabular import TableModel
 
