@@ -138,7 +138,7 @@ def preparation(fitted: Pipeline) -> Preparation | None:
         for known, rare in zip(encoder.categories_, encoder.infrequent_categories_, strict=True):
             others = set() if rare is None else set(rare)
             frequent = tuple(name for name in known if name not in others)
-            encodings.append(Encoding(frequent, () if rare is None else tuple(rare)))
+            encodings.append(Encoding(frequent, tuple(name for name in known if name in others)))
     return Preparation(medians, tuple(encodings)) if np.isfinite(medians).all() else None
 
 
