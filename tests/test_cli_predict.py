@@ -1,5 +1,6 @@
 import csv
 import gzip
+import io
 import json
 import os
 import signal
@@ -362,3 +363,53 @@ def test_unknown_categories_are_told(trained, here, capsys, rows):
     told = "new.csv, column size: 4 cells have a category unknown to the model, such as 'huge'."
     assert captured.err == f"note: {told}\n"
     assert json.loads(captured.out)["notes"] == [told]
+
+
+@pytest.fixture(scope="module")
+def of_numbers(trained):
+    """A folder with a model of numbers alone, and a table of which some cells are missing."""
+    folder, frame = trained
+    numbers = frame[["a", "b", "c", "d"]]
+    numbers.assign(species=load_iris().target).to_csv(folder / "numbers.csv", index=False)
+    arguments = ["--target", "species", "-o", str(folder / "numbers.model"), "--quiet"]
+    assert main(["fit", str(folder / "numbers.csv"), *arguments]) == 0
+    gone = np.random.default_rng(0).random((len(frame), 3)) < 0.1
+    return folder / "numbers.model", numbers.mask(np.column_stack([gone, np.zeros(len(frame), bool)]))
+
+
+@pytest.mark.parametrize("missing", ["", "NA", "-999"])
+def test_numbers_are_predicted_alike_whatever_reads_them(of_numbers, here, monkeypatch, missing):
+    pytest.importorskip("ffmlp.files._plain_numbers")
+    model, frame = of_numbers
+    frame.to_csv("new.csv", index=False, na_rep=missing)
+    outputs = []
+
+    def predict_again():
+        arguments = ["new.csv", "-o", "o.csv", "--proba", "--force", "--missing=-999", "--block-rows=40"]
+        assert main(["predict", str(model), *arguments]) == 0
+        outputs.append((here / "o.csv").read_text())
+
+    predict_again()
+    monkeypatch.setattr("ffmlp.files.plain_numbers.compiled", None)
+    predict_again()
+    monkeypatch.undo()
+    monkeypatch.setattr("ffmlp.files.predictor.read_predictor", lambda path: None)
+    monkeypatch.chdir(here)
+    predict_again()
+    assert outputs[0] == outputs[1] == outputs[2]
+    expected = ffmlp.load(model).predict_proba(frame)
+    written = pd.read_csv(io.StringIO(outputs[0]))
+    np.testing.assert_allclose(written.iloc[:, 1:], expected, atol=1e-6)
+
+
+def test_plain_numbers_need_no_pandas(of_numbers, here):
+    pytest.importorskip("ffmlp.files._plain_numbers")
+    model, frame = of_numbers
+    frame.to_csv("new.csv", index=False)
+    code = (
+        "import sys; from ffmlp.cli import main; "
+        f"assert main(['predict', {str(model)!r}, 'new.csv', '-o', 'o.csv']) == 0; "
+        "sys.exit('pandas' in sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+    assert len(pd.read_csv("o.csv")) == len(frame)

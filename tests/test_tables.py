@@ -264,14 +264,14 @@ def outcome(frames):
         return "ValueError"
 
 
-@hypothesis.example("1, 2\n3,4\n5,6\n", "a,b\n", 2, ".csv")
-@hypothesis.example('1,2\n3,4\n"5",6\n7,"8\n', "a,b\n", 1, ".csv")
-@hypothesis.example("1,2\n3,4,5\n", "a,b\n", 1, ".csv")
-@hypothesis.example("1,2\n3,4,,5\n", "a,b\n", 1, ".csv.gz")
-@hypothesis.example("1,2\n3\n", "a,b\n", 1, ".csv")
-@hypothesis.example("1,2\n\n\n3,inf\n", "a,b\n", 1, ".csv")
-@hypothesis.example("1,2\r3,4\r", "a,b\r", 1, ".csv")
-@hypothesis.example("1,x\r\n2, NA", "\n\ufeffa,b\r\n", 1, ".csv")
+@hypothesis.example("1, 2\n3,4\n5,6\n", "a,b\n", 2, ".csv", TEXT)
+@hypothesis.example('1,2\n3,4\n"5",6\n7,"8\n', "a,b\n", 1, ".csv", TEXT)
+@hypothesis.example("1,2\n3,4,5\n", "a,b\n", 1, ".csv", TEXT)
+@hypothesis.example("1,2\n3,4,,5\n", "a,b\n", 1, ".csv.gz", TEXT)
+@hypothesis.example("1,2\n3\n", "a,b\n", 1, ".csv", TEXT)
+@hypothesis.example("1,2\n\n\n3,inf\n", "a,b\n", 1, ".csv", TEXT)
+@hypothesis.example("1,2\r3,4\r", "a,b\r", 1, ".csv", TEXT)
+@hypothesis.example("1,x\r\n2, NA", "\n\ufeffa,b\r\n", 1, ".csv", TEXT)
 @hypothesis.given(
     st.lists(
         st.sampled_from(["1", "-2.5", "x", "NA", "inf", ",", ",", "\n", "\n", "\r\n", '"', " "])
@@ -279,8 +279,9 @@ def outcome(frames):
     st.sampled_from(["a,b\n", '"a","b"\r\n', '"a",b\r', "\ufeffa,b\n", "\n a, b\n"]),
     st.integers(1, 3),
     st.sampled_from([".csv", ".csv.gz"]),
+    st.sampled_from([TEXT, NUMBER]),
 )
-def test_parts_are_the_blocks(tmp_path_factory, rows, header, n_rows, suffix):
+def test_parts_are_the_blocks(tmp_path_factory, rows, header, n_rows, suffix, kind):
     content = (header + rows).encode()
     path = tmp_path_factory.getbasetemp() / f"parts{suffix}"
     path.write_bytes(gzip.compress(content) if suffix.endswith("gz") else content)
@@ -288,14 +289,18 @@ def test_parts_are_the_blocks(tmp_path_factory, rows, header, n_rows, suffix):
         table = open_table(path)
     except ValueError:
         hypothesis.reject()
-    kinds = {"a": "number", "b": "text"}
+    kinds = {"a": NUMBER, "b": kind}
     hypothesis.assume(set(table.columns) == set(kinds))
-    parts = (part() for part in table.parts(n_rows, kinds))
+    parts = frames_of_parts(table, n_rows, kinds)
     assert outcome(parts) == outcome(open_table(path).blocks(1000, kinds))
 
 
+def frames_of_parts(table, n_rows, kinds):
+    return (pd.DataFrame(part(), columns=list(kinds)) for part in table.parts(n_rows, kinds))
+
+
 def rows_of_parts(table, n_rows, kinds):
-    return pd.concat([part() for part in table.parts(n_rows, kinds)])
+    return pd.concat(frames_of_parts(table, n_rows, kinds))
 
 
 @pytest.mark.parametrize("n_rows", [1, 2, 5, 6, 7, 1000])

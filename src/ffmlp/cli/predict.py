@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ffmlp.cli.console import Console, add_dialect, add_output, check_output, counted, dialect, need
 from ffmlp.files.columns import known, listed
-from ffmlp.files.tables import Table, open_table, pandas
+from ffmlp.files.tables import Table, open_table
 
 if TYPE_CHECKING:
     from ffmlp.files.interface import Interface
@@ -39,7 +39,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Read, predict and write at the same time."""
     need("predict", "pandas", "tqdm")
-    pandas()  # the threads that parse would wait for each other to import it
     from ffmlp.files.predictions import check_kind, header, predictions, write_predictions
 
     if options.block_rows is not None and not 1 <= options.block_rows < 2**31:

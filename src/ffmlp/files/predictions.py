@@ -113,7 +113,7 @@ def predictions(
         ThreadPoolExecutor(n_threads) as pool,
     ):
         # Of numbers that are texts, which an error tells with their lines. Threads cannot ignore it.
-        warnings.simplefilter("ignore", pandas().errors.DtypeWarning)
+        warnings.filterwarnings("ignore", "Columns? .* mixed types")
         for block in _in_order(pool, rendered, table.parts(n_rows, kinds), n_threads):
             if block.n_rows:
                 empty = False
@@ -161,7 +161,8 @@ def _predicted(
     model: Predictor | TableModel, block: Any, id_column: str | None, proba: bool
 ) -> Predictions:
     ids = None if id_column is None else block[id_column].to_numpy(object)
-    features, labels = block[model.features], model.labels
+    features = block if isinstance(block, np.ndarray) else block[model.features]
+    labels = model.labels
     if not proba:
         return Predictions(ids, model.classes(features), labels, None)
     probability = model.probabilities(features)

@@ -21,7 +21,7 @@ from ffmlp.prediction import class_probabilities, most_probable_classes
 from ffmlp.regions import Regions
 
 if TYPE_CHECKING:
-    import pandas as pd
+    from ffmlp.files.tables import Rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,11 +38,11 @@ class Predictor(Interface):
         """How many features the classifier has."""
         return self.preparation.n_inputs
 
-    def probabilities(self, features: pd.DataFrame) -> NDArray[np.float64]:
+    def probabilities(self, features: Rows) -> NDArray[np.float64]:
         """The probability of each class, for rows of features."""
         return class_probabilities(self.network, self.regions, self.preparation.inputs(features))
 
-    def classes(self, features: pd.DataFrame) -> NDArray[np.intp]:
+    def classes(self, features: Rows) -> NDArray[np.intp]:
         """The most probable class of each row of features, as an index into the labels."""
         return most_probable_classes(self.network, self.regions, self.preparation.inputs(features))
 

@@ -14,6 +14,8 @@ from ffmlp.files.tables import pandas
 if TYPE_CHECKING:
     import pandas as pd
 
+    from ffmlp.files.tables import Rows
+
 # What a missing category is called.
 MISSING_CATEGORY = "missing"
 
@@ -82,16 +84,17 @@ class Preparation:
         """How many features the classifier has."""
         return len(self.medians) + sum(encoding.n_inputs for encoding in self.encodings)
 
-    def inputs(self, features: pd.DataFrame) -> NDArray[np.float64]:
+    def inputs(self, features: Rows) -> NDArray[np.float64]:
         """What the classifier takes in, for columns of numbers and then of categories."""
+        if isinstance(features, np.ndarray):
+            return self._numbers(features)
         n_numbers = len(self.medians)
-        parts = [self._numbers(features.iloc[:, :n_numbers])] if n_numbers else []
+        parts = [self._numbers(features.iloc[:, :n_numbers].to_numpy(float))] if n_numbers else []
         for place, encoding in enumerate(self.encodings, start=n_numbers):
             cells = features.iloc[:, place].fillna(MISSING_CATEGORY)
             parts.append(encoding.inputs(encoding.places(cells)))
         return parts[0] if len(parts) == 1 else np.hstack(parts)
 
-    def _numbers(self, features: pd.DataFrame) -> NDArray[np.float64]:
-        values: NDArray[np.float64] = features.to_numpy(np.float64)
+    def _numbers(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         missing = np.isnan(values)
         return np.where(missing, self.medians, values) if missing.any() else values

@@ -10,13 +10,18 @@ import gzip
 import lzma
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Protocol
+from typing import IO, TYPE_CHECKING, Any, Protocol, TypeAlias
 
 if TYPE_CHECKING:
+    import numpy as np
     import pandas as pd
+    from numpy.typing import NDArray
+
+    # A frame, or an array of all columns that were asked for, in that order.
+    Rows: TypeAlias = pd.DataFrame | NDArray[np.float64]
 
 # What the cells of a column are: in names, no text stands for a missing value.
 NUMBER, TEXT, NAME = "number", "text", "name"
@@ -50,6 +55,12 @@ class Dialect:
     def tokens(self) -> tuple[str, ...]:
         """All tokens of a missing value."""
         return MISSING + self.missing
+
+    @property
+    def missing_numbers(self) -> list[float]:
+        """The numbers that stand for a missing value."""
+        others = replace(self, missing=())
+        return [others.number(token) for token in self.missing if others.is_number(token)]
 
     def number(self, cell: str) -> float:
         """The number that is written in a cell, NaN if it is missing.
@@ -102,7 +113,7 @@ class Table(Protocol):
     def blocks(self, n_rows: int, kinds: Mapping[str, str]) -> Iterator[pd.DataFrame]:
         """Blocks of rows with the columns of the given kinds: floats, or text with NaN for missing."""
 
-    def parts(self, n_rows: int, kinds: Mapping[str, str]) -> Iterator[Callable[[], pd.DataFrame]]:
+    def parts(self, n_rows: int, kinds: Mapping[str, str]) -> Iterator[Callable[[], Rows]]:
         """Functions that give the blocks, of about so many rows, and may be called in any thread."""
 
     def place(self, row: int, column: str) -> str:

@@ -1,7 +1,7 @@
 """CSV and TSV files as tables.
 
-pandas does the parsing, of several blocks at a time if asked; where it stumbles, the file is read again
-slowly to tell which line and column is wrong.
+pandas does the parsing, of several blocks at a time if asked, unless there are plain numbers only; where
+it stumbles, the file is read again slowly to tell which line and column is wrong.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 
 from ffmlp.files.decoding import undecodable
+from ffmlp.files.plain_numbers import plain_numbers
 from ffmlp.files.quotes import QuoteError, is_open_after, opened_in
 from ffmlp.files.tables import NAME, NUMBER, TEXT, Dialect, check_names, pandas
 from ffmlp.files.text_files import (
@@ -34,6 +35,8 @@ from ffmlp.files.text_files import (
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from ffmlp.files.tables import Rows
 
 DELIMITERS = ",;\t|"
 # A delimiter must split the header and the rows in so many lines alike.
@@ -81,7 +84,7 @@ class TextTable:
         with self._text() as file:
             yield from self._rows(file, 0, n_rows, kinds)
 
-    def parts(self, n_rows: int, kinds: Mapping[str, str]) -> Iterator[Callable[[], pd.DataFrame]]:
+    def parts(self, n_rows: int, kinds: Mapping[str, str]) -> Iterator[Callable[[], Rows]]:
         """Functions that give the blocks, of about so many rows, and may be called in any thread.
 
         They parse lines. Where the first quote is, that ends: a row may go over several lines from there
@@ -165,7 +168,12 @@ class TextTable:
             and (b"\r" not in lines or lines.count(b"\r") == lines.count(b"\r\n"))
         )
 
-    def _of_lines(self, lines: bytes, kinds: Mapping[str, str]) -> pd.DataFrame:
+    def _of_lines(self, lines: bytes, kinds: Mapping[str, str]) -> Rows:
+        if set(kinds.values()) == {NUMBER} and not self.dialect.missing_numbers:
+            mark, decimal = self.delimiter, self.dialect.decimal
+            numbers = plain_numbers(lines, mark, decimal, self.columns, list(kinds))
+            if numbers is not None:
+                return numbers
         with self._located(kinds):
             parsed = self._numbers_and_texts(lines, kinds)
             # To pandas, the first line of what it reads at once may be too long.
@@ -245,7 +253,7 @@ class TextTable:
         """Errors of parsing as errors that say where they are."""
         try:
             yield
-        except (ValueError, pandas().errors.ParserWarning) as error:
+        except (ValueError, Warning) as error:
             if isinstance(error, LocatedError):
                 raise
             # What pandas makes of Ctrl-C while it reads; errors of reading itself come through.

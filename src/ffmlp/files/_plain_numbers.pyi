@@ -1,0 +1,10 @@
+import numpy as np
+from numpy.typing import NDArray
+
+def read_columns(
+    lines: bytes,
+    delimiter: str,
+    decimal: str,
+    places: NDArray[np.int32],
+    numbers: NDArray[np.float64],
+) -> bool: ...
