@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from problems import overlapping
 
-from ffmlp.gaussianise import Gaussianisation, Grid, quantiles
+from ffmlp.gaussianise import Gaussianisation, quantiles
 
 hypothesis = pytest.importorskip("hypothesis")
 st = hypothesis.strategies
@@ -76,27 +76,7 @@ def test_no_move_within_the_radius_is_steeper_than_the_steepest(values, x, radiu
     assert rise <= steepest * (abs(moved - x) + 1e-9 * abs(x)) + 1e-9
 
 
-@hypothesis.example([1e9, 1e9 + 2e-7, 1e9 + 1e-6], [1e9 + 2e-7, 1e9 + 5e-7])
-@hypothesis.given(
-    st.lists(st.floats(-1e300, 1e300), min_size=1, max_size=30),
-    st.lists(st.floats(-1e300, 1e300), max_size=20),
-)
-def test_a_grid_finds_the_knots_that_a_search_finds(knots, others):
-    knots = np.unique(knots)
-    beside = [np.nextafter(knots, -np.inf), knots, np.nextafter(knots, np.inf)]
-    values = np.concatenate([*beside, knots[:-1] + 0.5 * np.diff(np.clip(knots, -1e307, 1e307)), others])
-    expected = np.searchsorted(knots, values, side="right")
-    grid = Grid.of(knots)
-    hypothesis.assume(grid.pays)
-    np.testing.assert_array_equal(grid.count(values), expected)
-
-
-@pytest.mark.parametrize("knots", [[1.0], [-1e308, 0.0, 1e308], [0.0, 5e-324]])
-def test_knots_without_a_grid(knots):
-    assert not Grid.of(np.array(knots)).pays
-
-
-@pytest.mark.parametrize("spread", [0.0, 1.0, 4.0])  # the largest has too many knots in a cell
+@pytest.mark.parametrize("spread", [0.0, 1.0, 4.0])
 def test_many_values_are_mapped_like_few(spread):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(5000, 3)) * np.exp(spread * rng.normal(size=(5000, 3)))

@@ -4,7 +4,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from problems import IRIS, overlapping, xor
@@ -21,6 +21,7 @@ pd = pytest.importorskip("pandas")
 
 onnx = pytest.importorskip("onnx")
 onnxruntime = pytest.importorskip("onnxruntime")
+Grid = pytest.importorskip("ffmlp.export.onnx_graph").Grid
 
 DESIGNS = ("region", "blob", "readout")
 X, Y = IRIS
@@ -219,3 +220,24 @@ def test_skl2onnx_can_give_the_numbers_of_classes():
     options = {id(clf): {"nocl": True, "zipmap": False}}
     labels, _ = answers(skl2onnx.to_onnx(clf, samples[:1], options=options), {"X": samples})
     np.testing.assert_array_equal(NAMES[labels], clf.predict(samples))
+
+
+@example([1e9, 1e9 + 2e-7, 1e9 + 1e-6], [1e9 + 2e-7, 1e9 + 5e-7])
+@example([1.0], [0.0])
+@example([-1e308, 0.0, 1e308], [-9e307, 5.0])
+@example([0.0, 5e-324], [1.0])
+@given(
+    st.lists(st.floats(-1e300, 1e300), min_size=1, max_size=30),
+    st.lists(st.floats(-1e300, 1e300), max_size=20),
+)
+def test_a_grid_leaves_few_knots_to_look_at(knots, others):
+    knots = np.unique(knots)
+    beside = [np.nextafter(knots, -np.inf), knots, np.nextafter(knots, np.inf)]
+    values = np.clip(np.concatenate([*beside, others]), knots[0], knots[-1])
+    grid = Grid.of(knots)
+    with np.errstate(over="ignore", invalid="ignore"):
+        cell = np.nan_to_num((values - knots[0]) * grid.cells_per_unit)
+    before = grid.before[np.minimum(cell, len(grid.before) - 1).astype(int)]
+    more = np.searchsorted(knots, values, side="right") - before
+    assert more.min() >= 0
+    assert more.max() <= grid.n_steps

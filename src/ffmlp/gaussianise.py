@@ -7,12 +7,16 @@ are drawn towards their normal scores.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ffmlp.blobs import Floats
+
+try:
+    from ffmlp import _interpolation as compiled
+except ImportError:  # there was no compiler where this was installed
+    compiled = None  # type: ignore[assignment]
 
 N_KNOTS = 100
 # A value this many robust standard deviations from the median is drawn in to 0.7 times that.
@@ -23,53 +27,6 @@ _TINY = 1e-280
 _NOTHING = 1e-12
 # The range between the quartiles of a Gaussian, in standard deviations.
 _GAUSSIAN_QUARTILES = 1.349
-# A grid of cells finds the knots of many values faster than a search, unless a cell has many knots.
-_CELLS_PER_KNOT = 64
-_FEWEST_VALUES = 1024
-_MOST_STEPS = 3
-
-
-@dataclass(frozen=True, eq=False)
-class Grid:
-    """Equal cells from the first to the last knot of a feature.
-
-    Before the values of cell i come ``before[i]`` knots for sure, and at most ``n_steps`` more. A cell
-    too many on either side makes up for rounding. Knots too far apart or too near share one cell.
-    """
-
-    knots: Floats
-    before: NDArray[np.intp]
-    cells_per_unit: float
-    n_steps: int
-
-    @classmethod
-    def of(cls, knots: Floats, cells_per_knot: int = _CELLS_PER_KNOT) -> Grid:
-        """The grid of knots, ascending."""
-        n_cells = cells_per_knot * len(knots)
-        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-            from_first = knots - knots[0]
-            edges = from_first[-1] / n_cells * np.arange(-1, n_cells + 2)
-            counts = np.searchsorted(from_first, edges, side="right")
-            cells_per_unit = float(n_cells / from_first[-1])
-        reachable = np.append(knots, np.inf)
-        if not 0.0 < cells_per_unit < np.inf:
-            return cls(reachable, np.zeros(1, np.intp), 0.0, len(knots))
-        n_steps = int((counts[3:] - counts[:-3]).max())
-        return cls(reachable, counts[:n_cells], cells_per_unit, n_steps)
-
-    @property
-    def pays(self) -> bool:
-        """Whether it leaves few steps."""
-        return self.cells_per_unit > 0.0 and self.n_steps <= _MOST_STEPS
-
-    def count(self, values: NDArray[np.floating]) -> NDArray[np.intp]:
-        """How many knots each value has reached."""
-        with np.errstate(over="ignore"):
-            cell = (values - self.knots[0]) * self.cells_per_unit
-        index = self.before.take(np.clip(cell, 0, len(self.before) - 1, out=cell).astype(np.intp))
-        for _ in range(self.n_steps):
-            index += values >= self.knots.take(index)
-        return index
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,14 +58,11 @@ class Gaussianisation:
         """The scores of samples (n, N), in float64."""
         scores = np.empty(X.shape)
         for feature, (knots, values) in enumerate(zip(self.knots, self.scores, strict=True)):
-            if len(X) < _FEWEST_VALUES or not self._grids[feature].pays:
-                scores[:, feature] = np.interp(X[:, feature], knots, values)
+            column = np.asarray(X[:, feature], np.float64)
+            if compiled is None:
+                scores[:, feature] = np.interp(column, knots, values)
             else:
-                column = np.ascontiguousarray(X[:, feature], np.float64)
-                reached = self._grids[feature].count(column)
-                slopes, starts, start_scores = self._pieces[feature]
-                rise = slopes.take(reached) * (column - starts.take(reached))
-                scores[:, feature] = rise + start_scores.take(reached)
+                compiled.interpolate(column, knots, values, scores[:, feature])
         return scores
 
     def padded(self) -> tuple[Floats, Floats, Floats]:
@@ -152,21 +106,6 @@ class Gaussianisation:
                 ratio = np.divide(rise, run, out=np.zeros_like(rise), where=within)
             steepest[:, feature] = np.minimum(ratio.max(axis=1), self._slopes_of(feature).max())
         return steepest
-
-    @cached_property
-    def _grids(self) -> list[Grid]:
-        return [Grid.of(knots) for knots in self.knots]
-
-    @cached_property
-    def _pieces(self) -> list[tuple[Floats, Floats, Floats]]:
-        """Slope, start and score at the start of the pieces before, between and after knots."""
-        return [
-            (self._slopes_of(feature), np.append(knots[0], knots), np.append(scores[0], scores))
-            for feature, (knots, scores) in enumerate(zip(self.knots, self.scores, strict=True))
-        ]
-
-    def __getstate__(self) -> dict[str, tuple[Floats, ...]]:
-        return {"knots": self.knots, "scores": self.scores}  # what is cached is made again
 
     def _slopes_of(self, feature: int) -> Floats:
         """The slopes before, between and after the knots of a feature."""

@@ -9,13 +9,14 @@ with all regions.
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, checker, helper, numpy_helper
 
-from ffmlp.gaussianise import Gaussianisation, Grid
+from ffmlp.gaussianise import Gaussianisation
 from ffmlp.hyperplanes import Hyperplanes
 from ffmlp.network import Network
 from ffmlp.regions import Regions
@@ -199,10 +200,37 @@ def _classified(graph: Graph, clf: FFMLPClassifier, x: str) -> tuple[str, str]:
     return chosen, graph.apply("Gather", regions.frequencies, region)
 
 
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """Equal cells from the first to the last knot of a feature.
+
+    Before the values of cell i come ``before[i]`` knots for sure, and at most ``n_steps`` more. A cell
+    too many on either side makes up for rounding. Knots too far apart or too near share one cell.
+    """
+
+    before: NDArray[np.intp]
+    cells_per_unit: float
+    n_steps: int
+
+    @classmethod
+    def of(cls, knots: NDArray[np.float64]) -> Grid:
+        """The grid of knots, ascending."""
+        n_cells = _CELLS_PER_KNOT * len(knots)
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            from_first = knots - knots[0]
+            edges = from_first[-1] / n_cells * np.arange(-1, n_cells + 2)
+            counts = np.searchsorted(from_first, edges, side="right")
+            cells_per_unit = float(n_cells / from_first[-1])
+        if not 0.0 < cells_per_unit < np.inf:
+            return cls(np.zeros(1, np.intp), 0.0, len(knots))
+        n_steps = int((counts[3:] - counts[:-3]).max())
+        return cls(counts[:n_cells], cells_per_unit, n_steps)
+
+
 def _gaussianised(graph: Graph, x: str, gaussianisation: Gaussianisation) -> str:
     """The scores of samples: a grid, then bisection finds the last knot at or below each value."""
     tables = gaussianisation.padded()
-    grids = [Grid.of(own, _CELLS_PER_KNOT) for own in gaussianisation.knots]
+    grids = [Grid.of(own) for own in gaussianisation.knots]
     n_features, n_knots = tables[0].shape
     n_more = (1 << max(grid.n_steps for grid in grids).bit_length()) - 1
     # The tables are flat: knot k of feature j is entry j * width + k, and so are its cells.
