@@ -10,44 +10,46 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#define N_CELLS 1024
+/* With as many cells as values, the grid takes less time than its use. */
+#define FEWEST_CELLS 64
+#define MOST_CELLS 8192
 
 typedef struct {
     const double *knots, *scores;
     double *slopes;
-    Py_ssize_t n_knots;
+    int32_t n_knots, n_cells;
     double cells_per_unit;
-    /* How many knots are in the cells before each one; the last one counts all. */
-    Py_ssize_t before[N_CELLS + 1];
+    /* How many knots are in the cells before each one; behind the last cell, all of them. */
+    int32_t before[MOST_CELLS + 1];
 } Map;
 
 /* It grows with the value, also where rounding or overflow makes it a wrong one. */
-static inline Py_ssize_t cell_of(const Map *map, double value)
+static inline int32_t cell_of(const Map *map, double value)
 {
-    const double place = (value - map->knots[0]) * map->cells_per_unit;
-    return place > 0.0 ? (Py_ssize_t)(place < N_CELLS - 1 ? place : N_CELLS - 1) : 0;
+    const double place = (value - map->knots[0]) * map->cells_per_unit, last = map->n_cells - 1;
+    return place > 0.0 ? (int32_t)(place < last ? place : last) : 0;
 }
 
 static void set_up(Map *map)
 {
-    map->cells_per_unit = N_CELLS / (map->knots[map->n_knots - 1] - map->knots[0]);
-    Py_ssize_t cell = 0;
-    for (Py_ssize_t knot = 0; knot < map->n_knots; knot++)
-        for (const Py_ssize_t own = cell_of(map, map->knots[knot]); cell <= own; cell++)
+    map->cells_per_unit = map->n_cells / (map->knots[map->n_knots - 1] - map->knots[0]);
+    int32_t cell = 0;
+    for (int32_t knot = 0; knot < map->n_knots; knot++)
+        for (const int32_t own = cell_of(map, map->knots[knot]); cell <= own; cell++)
             map->before[cell] = knot;
-    for (; cell <= N_CELLS; cell++)
+    for (; cell <= map->n_cells; cell++)
         map->before[cell] = map->n_knots;
-    for (Py_ssize_t knot = 0; knot + 1 < map->n_knots; knot++)
+    for (int32_t knot = 0; knot + 1 < map->n_knots; knot++)
         map->slopes[knot] =
             (map->scores[knot + 1] - map->scores[knot]) / (map->knots[knot + 1] - map->knots[knot]);
 }
 
 static inline double score_of(const Map *map, double value)
 {
-    const Py_ssize_t cell = cell_of(map, value);
-    Py_ssize_t reached = map->before[cell], end = map->before[cell + 1];
+    const int32_t cell = cell_of(map, value);
+    int32_t reached = map->before[cell], end = map->before[cell + 1];
     while (reached < end) {
-        const Py_ssize_t middle = (reached + end) / 2;
+        const int32_t middle = reached + (end - reached) / 2;
         if (map->knots[middle] <= value)
             reached = middle + 1;
         else
@@ -82,19 +84,24 @@ static int get_doubles(PyObject *object, Py_buffer *buffer, int flags)
     return -1;
 }
 
-static int all_of_them(const Py_buffer *values, const Py_buffer *knots, const Py_buffer *scores,
-                       const Py_buffer *results)
+/* Returns -1 if there is no memory. */
+static int write_scores(const Py_buffer *values, const Py_buffer *knots, const Py_buffer *scores,
+                        const Py_buffer *results)
 {
     const Py_ssize_t n_values = values->shape[0];
-    Map map = {.knots = knots->buf, .scores = scores->buf, .n_knots = knots->shape[0]};
+    Map map;
+    map.knots = knots->buf;
+    map.scores = scores->buf;
+    map.n_knots = (int32_t)knots->shape[0];
+    map.n_cells = n_values > MOST_CELLS ? MOST_CELLS : n_values < FEWEST_CELLS ? FEWEST_CELLS : (int32_t)n_values;
     map.slopes = malloc((size_t)map.n_knots * sizeof(double));
     if (map.slopes == NULL)
         return -1;
     set_up(&map);
-    for (Py_ssize_t row = 0; row < n_values; row++) {
-        const double *value = (const double *)((const char *)values->buf + row * values->strides[0]);
-        *(double *)((char *)results->buf + row * results->strides[0]) = score_of(&map, *value);
-    }
+    const char *value = values->buf;
+    char *result = results->buf;
+    for (Py_ssize_t row = 0; row < n_values; row++, value += values->strides[0], result += results->strides[0])
+        *(double *)result = score_of(&map, *(const double *)value);
     free(map.slopes);
     return 0;
 }
@@ -102,22 +109,24 @@ static int all_of_them(const Py_buffer *values, const Py_buffer *knots, const Py
 static PyObject *interpolate(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
     PyObject *objects[4];
-    Py_buffer buffers[4];
-    const int flags[4] = {0, PyBUF_C_CONTIGUOUS, PyBUF_C_CONTIGUOUS, PyBUF_WRITABLE};
     if (!PyArg_ParseTuple(arguments, "OOOO", &objects[0], &objects[1], &objects[2], &objects[3]))
         return NULL;
+    const int flags[4] = {0, PyBUF_C_CONTIGUOUS, PyBUF_C_CONTIGUOUS, PyBUF_WRITABLE};
+    Py_buffer buffers[4], *values = &buffers[0], *knots = &buffers[1], *scores = &buffers[2], *results = &buffers[3];
     int n_buffers = 0;
     while (n_buffers < 4 && get_doubles(objects[n_buffers], &buffers[n_buffers], flags[n_buffers]) == 0)
         n_buffers++;
     PyObject *answer = NULL;
     if (n_buffers == 4) {
-        const Py_buffer *values = &buffers[0], *knots = &buffers[1], *scores = &buffers[2], *results = &buffers[3];
-        int failed = 0;
-        if (values->shape[0] != results->shape[0] || knots->shape[0] != scores->shape[0] || !knots->shape[0])
-            PyErr_SetString(PyExc_ValueError, "as many results as values and scores as knots are needed");
+        const Py_ssize_t n_knots = knots->shape[0];
+        if (values->shape[0] != results->shape[0])
+            PyErr_SetString(PyExc_ValueError, "as many results as values are needed");
+        else if (n_knots != scores->shape[0] || n_knots < 1 || n_knots > INT32_MAX)
+            PyErr_SetString(PyExc_ValueError, "as many scores as knots are needed, and not too many");
         else {
+            int failed;
             Py_BEGIN_ALLOW_THREADS
-            failed = all_of_them(values, knots, scores, results);
+            failed = write_scores(values, knots, scores, results);
             Py_END_ALLOW_THREADS
             answer = failed ? PyErr_NoMemory() : Py_NewRef(Py_None);
         }

@@ -151,20 +151,20 @@ class Hyperplanes:
         """Yield ``(rows, h)`` as `blocks` does, with the rows and columns that fill up the product."""
         n_rows, n_mapped, n_features = self.rows_per_product, self.rows_per_map, self.weights.shape[1]
         # Biases are the weights of a feature that is always 1, which saves a pass over h.
-        buffer = np.ones((n_rows, n_features + 1), dtype)
+        mapped = np.ones((min(n_mapped, -(-len(X) // n_rows) * n_rows), n_features + 1), dtype)
         transposed = in_whole_tiles(np.vstack([self.weights.T, self.biases]).astype(dtype))
         h = np.empty((n_rows, transposed.shape[1]), dtype)
         scores = self.gaussianisation
         for start in range(0, len(X), n_rows):
             if start % n_mapped == 0:
                 samples = X[start : start + n_mapped]
-                mapped = samples if scores is None else scores.apply(samples)
-            block = mapped[start % n_mapped :][:n_rows]
-            buffer[: len(block), :n_features] = block
+                mapped[: len(samples), :n_features] = (
+                    samples if scores is None else scores.apply(samples)
+                )
             # Features beyond 1e300 may overflow; there is no sensible response to warn about then.
             with np.errstate(over="ignore", invalid="ignore"):
-                np.matmul(buffer, transposed, out=h)
-            yield slice(start, start + len(block)), h
+                np.matmul(mapped[start % n_mapped :][:n_rows], transposed, out=h)
+            yield slice(start, min(start + n_rows, len(X))), h
 
     def extent(self, X: NDArray[np.floating]) -> NDArray[np.float64]:
         """A bound (N,) on the absolute values that the features of samples have before stage 1."""
