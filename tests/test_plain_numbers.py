@@ -5,11 +5,16 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from ffmlp.files.plain_numbers import plain_numbers
+from ffmlp.files.plain_numbers import plain_block
 
 hypothesis = pytest.importorskip("hypothesis")
 compiled = pytest.importorskip("ffmlp.files._plain_numbers")
 st = hypothesis.strategies
+
+
+def plain_numbers(*arguments):
+    block = plain_block(*arguments, None)
+    return None if block is None else block.features
 
 
 def number(text, decimal="."):
@@ -92,23 +97,41 @@ def test_lines_of_other_lengths_are_left_to_pandas(lines):
     assert plain_numbers(lines, ",", ".", ["a", "b"], ["a", "b"]) is None
 
 
+def test_names_are_as_they_are_written():
+    lines = "1,a é ;1\n-2,\n3,007\r\n".encode()
+    block = plain_block(lines, ",", ".", ["a", "name"], ["a"], "name")
+    np.testing.assert_array_equal(block.features, [[1], [-2], [3]])
+    assert block.ids.tolist() == ["a é ;1", "", "007"]
+
+
+@pytest.mark.parametrize("name", [" a", "a\0b", "a\rb"])
+def test_names_that_pandas_has_to_read(name):
+    assert plain_block(f"{name},1\n".encode(), ",", ".", ["name", "a"], ["a"], "name") is None
+
+
+def test_names_that_are_no_text_are_left_to_pandas():
+    assert plain_block(b"\xff,1\n", ",", ".", ["name", "a"], ["a"], "name") is None
+
+
 @hypothesis.given(st.binary(), st.lists(st.integers(-2, 3), max_size=4), st.integers(0, 5))
 def test_nothing_is_read_or_written_beyond_the_buffers(lines, places, n_rows):
     n_wanted = max([-1, *places]) + 1
-    guarded = np.full(n_wanted * n_rows + 2, 7.0)
-    inside = guarded[1:-1]
-    compiled.read_columns(lines, ",", ".", np.array(places, np.int32), inside)
-    assert guarded[0] == guarded[-1] == 7.0
+    numbers, bounds = np.full(n_wanted * n_rows + 2, 7.0), np.full(2 * n_rows + 2, 7)
+    compiled.read_columns(lines, ",", ".", np.array(places, np.int32), numbers[1:-1], bounds[1:-1])
+    assert numbers[0] == numbers[-1] == bounds[0] == bounds[-1] == 7
 
 
 def test_buffers_of_other_kinds_are_refused():
-    places, numbers = np.zeros(1, np.int32), np.zeros(1)
+    places, numbers, bounds = np.zeros(1, np.int32), np.zeros(1), np.zeros(2, np.int64)
     for arguments in [
-        ("1\n", ",", ".", places, numbers),
-        (b"1\n", ",,", ".", places, numbers),
-        (b"1\n", ",", ".", None, numbers),
-        (b"1\n", ",", ".", places, b"constant"),
-        (b"1\n", ",", ".", places, np.zeros((4, 2))[:, 0]),
+        ("1\n", ",", ".", places, numbers, bounds),
+        (b"1\n", ",,", ".", places, numbers, bounds),
+        (b"1\n", ",", ".", None, numbers, bounds),
+        (b"1\n", ",", ".", places, b"constant", bounds),
+        (b"1\n", ",", ".", places, np.zeros((4, 2))[:, 0], bounds),
     ]:
         with pytest.raises((TypeError, BufferError, ValueError)):
             compiled.read_columns(*arguments)
+    for wrong in ([-1, 0], [0, 3], [2, 1]):
+        with pytest.raises(ValueError, match="bounds beyond the lines"):
+            compiled.cut(b"1\n", np.array(wrong))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from ffmlp.files.columns import infer
-from ffmlp.files.tables import NUMBER, TEXT, Dialect, open_table
+from ffmlp.files.tables import NAME, NUMBER, TEXT, Dialect, open_table
 from ffmlp.files.text_files import even_share
 from ffmlp.files.text_tables import TextTable
 
@@ -279,7 +279,7 @@ def outcome(frames):
     st.sampled_from(["a,b\n", '"a","b"\r\n', '"a",b\r', "\ufeffa,b\n", "\n a, b\n"]),
     st.integers(1, 3),
     st.sampled_from([".csv", ".csv.gz"]),
-    st.sampled_from([TEXT, NUMBER]),
+    st.sampled_from([TEXT, NUMBER, NAME]),
 )
 def test_parts_are_the_blocks(tmp_path_factory, rows, header, n_rows, suffix, kind):
     content = (header + rows).encode()
@@ -296,7 +296,12 @@ def test_parts_are_the_blocks(tmp_path_factory, rows, header, n_rows, suffix, ki
 
 
 def frames_of_parts(table, n_rows, kinds):
-    return (pd.DataFrame(part(), columns=list(kinds)) for part in table.parts(n_rows, kinds))
+    ids = [name for name, kind in kinds.items() if kind == NAME]
+    features = {name: kind for name, kind in kinds.items() if kind != NAME}
+    for part in table.parts(n_rows, features, *ids):
+        block = part()
+        frame = pd.DataFrame(block.features, columns=list(features))
+        yield frame.assign(**dict.fromkeys(ids, block.ids))
 
 
 def rows_of_parts(table, n_rows, kinds):

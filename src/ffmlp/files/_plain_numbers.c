@@ -1,4 +1,4 @@
-/* Lines of plain numbers, such as "1,-2.5,,3e-7", as columns of doubles.
+/* Lines of plain numbers, such as "1,-2.5,,3e-7", as columns of doubles; one column may hold texts.
 
    Every number is the double nearest to what is written. Whatever is not as plain as that (texts, quotes,
    spaces, signs of missing values, lines that are too short or too long) ends the parsing: pandas has to
@@ -18,6 +18,9 @@
 #define MOST_DIGITS 19
 /* Exponents of more are left to pandas. */
 #define MOST_EXPONENT_DIGITS 4
+/* In the place of a column, instead of the column of numbers that it goes to. */
+#define NOWHERE -1
+#define TEXTS -2
 
 #if FLT_EVAL_METHOD == 0
 /* The powers of ten that are doubles without rounding. */
@@ -117,18 +120,26 @@ static const char *read_number(const char *start, char decimal, double *number)
 }
 
 /* Whether all lines are plain. A column of the file goes to the column of numbers at its place, each of
-   n_rows, or nowhere if its place is negative. The last letter must be a newline: nothing reads past it. */
-static int read_lines(const char *at, const char *end, char delimiter, char decimal, const int32_t *places,
-                      Py_ssize_t n_columns, double *numbers, Py_ssize_t n_rows)
+   n_rows; of texts, the bounds go to two columns. The last letter must be a newline: nothing reads past it. */
+static int read_lines(const char *start, const char *end, char delimiter, char decimal, const int32_t *places,
+                      Py_ssize_t n_columns, double *numbers, int64_t *bounds, Py_ssize_t n_rows)
 {
+    const char *at = start;
     for (Py_ssize_t row = 0; row < n_rows; row++) {
         for (Py_ssize_t column = 0; column < n_columns; column++) {
             const int is_last = column == n_columns - 1;
             if (at == end)
                 return 0;
             if (places[column] < 0) {
-                while (*at != delimiter && *at != '\r' && *at != '\n')
+                const char *text = at;
+                while (*at != delimiter && *at != '\r' && *at != '\n' && *at != '\0')
                     at++;
+                if (places[column] == TEXTS) {
+                    if (*text == ' ')
+                        return 0;
+                    bounds[row] = text - start;
+                    bounds[n_rows + row] = at - start;
+                }
             } else {
                 double *number = numbers + places[column] * n_rows + row;
                 if (*at == delimiter && !is_last)
@@ -147,33 +158,68 @@ static int read_lines(const char *at, const char *end, char delimiter, char deci
 
 static PyObject *read_columns(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
-    Py_buffer lines, places, numbers;
+    Py_buffer lines, places, numbers, bounds;
     int delimiter, decimal;
-    if (!PyArg_ParseTuple(arguments, "y*CCy*w*", &lines, &delimiter, &decimal, &places, &numbers))
+    if (!PyArg_ParseTuple(arguments, "y*CCy*w*w*", &lines, &delimiter, &decimal, &places, &numbers, &bounds))
         return NULL;
     const char *start = lines.buf, *end = start + lines.len;
     const Py_ssize_t n_columns = places.len / (Py_ssize_t)sizeof(int32_t);
     const int32_t *place = places.buf;
     Py_ssize_t n_wanted = 0;
-    for (Py_ssize_t column = 0; column < n_columns; column++)
+    int has_texts = 0;
+    for (Py_ssize_t column = 0; column < n_columns; column++) {
         n_wanted = place[column] >= n_wanted ? place[column] + 1 : n_wanted;
+        has_texts |= place[column] == TEXTS;
+    }
+    const Py_ssize_t n_rows = n_wanted ? numbers.len / (Py_ssize_t)sizeof(double) / n_wanted : 0;
+    const int has_room = !has_texts || bounds.len / (Py_ssize_t)sizeof(int64_t) / 2 >= n_rows;
     int plain = 0;
-    if (n_wanted && lines.len && end[-1] == '\n') {
-        const Py_ssize_t n_rows = numbers.len / (Py_ssize_t)sizeof(double) / n_wanted;
+    if (n_rows && has_room && lines.len && end[-1] == '\n') {
         Py_BEGIN_ALLOW_THREADS
-        plain = read_lines(start, end, (char)delimiter, (char)decimal, place, n_columns, numbers.buf, n_rows);
+        plain = read_lines(start, end, (char)delimiter, (char)decimal, place, n_columns, numbers.buf,
+                           bounds.buf, n_rows);
         Py_END_ALLOW_THREADS
     }
     PyBuffer_Release(&lines);
     PyBuffer_Release(&places);
     PyBuffer_Release(&numbers);
+    PyBuffer_Release(&bounds);
     return PyBool_FromLong(plain);
+}
+
+/* A list of strings, or an error if the bounds of one are wrong or it is not UTF-8. */
+static PyObject *cut(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    Py_buffer lines, bounds;
+    if (!PyArg_ParseTuple(arguments, "y*y*", &lines, &bounds))
+        return NULL;
+    const Py_ssize_t n_texts = bounds.len / (Py_ssize_t)sizeof(int64_t) / 2;
+    const int64_t *starts = bounds.buf, *ends = starts + n_texts;
+    PyObject *texts = PyList_New(n_texts);
+    for (Py_ssize_t row = 0; texts != NULL && row < n_texts; row++) {
+        PyObject *text = NULL;
+        if (starts[row] < 0 || ends[row] < starts[row] || ends[row] > lines.len)
+            PyErr_SetString(PyExc_ValueError, "bounds beyond the lines");
+        else
+            text = PyUnicode_DecodeUTF8((const char *)lines.buf + starts[row],
+                                        (Py_ssize_t)(ends[row] - starts[row]), NULL);
+        if (text == NULL || PyList_SetItem(texts, row, text) < 0) {
+            Py_DECREF(texts);
+            texts = NULL;
+        }
+    }
+    PyBuffer_Release(&lines);
+    PyBuffer_Release(&bounds);
+    return texts;
 }
 
 static PyMethodDef methods[] = {
     {"read_columns", read_columns, METH_VARARGS,
-     "read_columns(lines, delimiter, decimal, places, numbers)\n--\n\n"
-     "Write the columns of lines to rows of numbers; whether all of it was plain."},
+     "read_columns(lines, delimiter, decimal, places, numbers, bounds)\n--\n\n"
+     "Write the columns of lines to rows of numbers, and where texts begin and end; whether all was plain."},
+    {"cut", cut, METH_VARARGS,
+     "cut(lines, bounds)\n--\n\n"
+     "The texts between bounds."},
     {NULL, NULL, 0, NULL},
 };
 

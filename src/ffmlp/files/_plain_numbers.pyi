@@ -7,4 +7,6 @@ def read_columns(
     decimal: str,
     places: NDArray[np.int32],
     numbers: NDArray[np.float64],
+    bounds: NDArray[np.int64],
 ) -> bool: ...
+def cut(lines: bytes, bounds: NDArray[np.int64]) -> list[str]: ...

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ffmlp.files.tables import NAME, NUMBER, Dialect, check_names, pandas
+from ffmlp.files.tables import NAME, NUMBER, Block, Dialect, check_names, pandas, with_ids
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,7 +42,7 @@ class ParquetTable:
 
     def inferred(self, n_rows: int, texts: Sequence[str]) -> Iterator[pd.DataFrame]:
         """Blocks of rows whose columns have the type that their cells suggest, or text if told so."""
-        for batch in self._batches(n_rows, self.columns):
+        for _, batch in self._batches(n_rows, self.columns):
             yield _frame(
                 {
                     name: _texts(_plain(batch[name]), self.dialect)
@@ -54,15 +54,16 @@ class ParquetTable:
 
     def blocks(self, n_rows: int, kinds: Mapping[str, str]) -> Iterator[pd.DataFrame]:
         """Blocks of rows with the columns of the given kinds: floats, or text with NaN for missing."""
-        for part in self.parts(n_rows, kinds):
-            yield part()
+        for start, batch in self._batches(n_rows, list(kinds)):
+            yield self._of_kinds(batch, start, kinds)
 
-    def parts(self, n_rows: int, kinds: Mapping[str, str]) -> Iterator[Callable[[], pd.DataFrame]]:
+    def parts(
+        self, n_rows: int, kinds: Mapping[str, str], id_column: str | None = None
+    ) -> Iterator[Callable[[], Block]]:
         """Functions that give the blocks, and may be called in any thread."""
-        start = 0
-        for batch in self._batches(n_rows, list(kinds)):
-            yield partial(self._of_kinds, batch, start, kinds)
-            start += len(batch)
+        all_kinds = with_ids(kinds, id_column)
+        for start, batch in self._batches(n_rows, list(all_kinds)):
+            yield partial(self._block, batch, start, all_kinds, id_column)
 
     def place(self, row: int, column: str) -> str:
         """File, row and column of a cell."""
@@ -78,12 +79,18 @@ class ParquetTable:
         except (OSError, ValueError) as error:  # pyarrow's own errors are ValueErrors
             raise ValueError(f"{self.path} cannot be read as Parquet: {error}") from error
 
-    def _batches(self, n_rows: int, columns: Sequence[str]) -> Iterator[Any]:
-        file = self._file()
+    def _batches(self, n_rows: int, columns: Sequence[str]) -> Iterator[tuple[int, Any]]:
+        """Blocks of rows, each with the number of rows before it."""
+        file, start = self._file(), 0
         try:
-            yield from file.iter_batches(n_rows, columns=list(columns))
+            for batch in file.iter_batches(n_rows, columns=list(columns)):
+                yield start, batch
+                start += len(batch)
         except (OSError, ValueError) as error:
             raise ValueError(f"{self.path} cannot be read as Parquet: {error}") from error
+
+    def _block(self, batch: Any, start: int, kinds: Mapping[str, str], id_column: str | None) -> Block:
+        return Block.of(self._of_kinds(batch, start, kinds), id_column)
 
     def _of_kinds(self, batch: Any, start: int, kinds: Mapping[str, str]) -> pd.DataFrame:
         cells: dict[str, Any] = {}

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ffmlp.files.substitutes import UnknownCategory, summed, unknown_categories
-from ffmlp.files.tables import COMPRESSIONS, NAME, Table, pandas
+from ffmlp.files.tables import COMPRESSIONS, Block, Table
 from ffmlp.records import whole_file
 
 if TYPE_CHECKING:
@@ -90,19 +90,18 @@ def predictions(
     """
     from threadpoolctl import threadpool_limits
 
-    kinds = model.kinds if id_column is None else {**model.kinds, id_column: NAME}
     # An input of the classifier takes half the memory of a cell that is read.
     n_cells = len(table.columns) + model.n_inputs // 2
     n_threads, usual = threads_and_rows(os.cpu_count() or 1, n_cells)
     if n_rows is None:
         n_rows = usual
 
-    def rendered(part: Callable[[], Any]) -> Rendered:
+    def rendered(part: Callable[[], Block]) -> Rendered:
         block = part()
         if not len(block):
             return Rendered(0, None, ())
-        unknown = unknown_categories(model, block)
-        return Rendered(len(block), render(_predicted(model, block, id_column, proba)), unknown)
+        unknown = unknown_categories(model, block.features)
+        return Rendered(len(block), render(_predicted(model, block, proba)), unknown)
 
     empty = True
     _keep_freed_memory(n_threads)
@@ -114,7 +113,8 @@ def predictions(
     ):
         # Of numbers that are texts, which an error tells with their lines. Threads cannot ignore it.
         warnings.filterwarnings("ignore", "Columns? .* mixed types")
-        for block in _in_order(pool, rendered, table.parts(n_rows, kinds), n_threads):
+        parts = table.parts(n_rows, model.kinds, id_column)
+        for block in _in_order(pool, rendered, parts, n_threads):
             if block.n_rows:
                 empty = False
                 yield block
@@ -157,16 +157,11 @@ def _in_order(
             future.cancel()
 
 
-def _predicted(
-    model: Predictor | TableModel, block: Any, id_column: str | None, proba: bool
-) -> Predictions:
-    ids = None if id_column is None else block[id_column].to_numpy(object)
-    features = block if isinstance(block, np.ndarray) else block[model.features]
-    labels = model.labels
+def _predicted(model: Predictor | TableModel, block: Block, proba: bool) -> Predictions:
     if not proba:
-        return Predictions(ids, model.classes(features), labels, None)
-    probability = model.probabilities(features)
-    return Predictions(ids, probability.argmax(axis=1), labels, probability)
+        return Predictions(block.ids, model.classes(block.features), model.labels, None)
+    probability = model.probabilities(block.features)
+    return Predictions(block.ids, probability.argmax(axis=1), model.labels, probability)
 
 
 def header(model: Predictor | TableModel, id_column: str | None, *, proba: bool) -> list[str]:
@@ -239,8 +234,10 @@ def _lines(mark: str, block: Predictions) -> bytes:
     labels = [quoted(str(label), mark).encode() for label in block.labels.tolist()]
     columns = [np.array(labels, object)[block.classes].tolist()]
     if block.ids is not None:
-        texts = np.where(pandas().isna(block.ids), "", block.ids).tolist()
-        columns.insert(0, [(quoted(text, mark) + mark).encode() for text in texts])
+        ids = ["" if text != text else text for text in block.ids.tolist()]  # NaN is missing
+        if _needs_quotes("".join(ids), mark):
+            ids = [quoted(text, mark) for text in ids]
+        columns.insert(0, [(text + mark).encode() for text in ids])
     if block.probabilities is not None:
         columns.append(decimals(block.probabilities, mark))
     rows = columns[0] if len(columns) == 1 else map(b"".join, zip(*columns, strict=True))
@@ -249,9 +246,11 @@ def _lines(mark: str, block: Predictions) -> bytes:
 
 def quoted(text: str, delimiter: str) -> str:
     """A cell of a text file."""
-    if any(mark in text for mark in (delimiter, '"', "\n", "\r")):
-        return '"' + text.replace('"', '""') + '"'
-    return text
+    return '"' + text.replace('"', '""') + '"' if _needs_quotes(text, delimiter) else text
+
+
+def _needs_quotes(text: str, delimiter: str) -> bool:
+    return any(mark in text for mark in (delimiter, '"', "\n", "\r"))
 
 
 def decimals(probabilities: NDArray[np.float64], delimiter: str) -> list[bytes]:

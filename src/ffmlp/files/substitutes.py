@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ffmlp.files.interface import Interface
+    from ffmlp.files.tables import Rows
 
 RARE = "rare"
 
@@ -58,7 +59,7 @@ def substitutes(model: Interface, row: pd.Series) -> tuple[Substitute, ...]:
     return (*_numbers(model, model.preparation, row), *_categories(model, model.preparation, row))
 
 
-def unknown_categories(model: Interface, features: pd.DataFrame) -> tuple[UnknownCategory, ...]:
+def unknown_categories(model: Interface, features: Rows) -> tuple[UnknownCategory, ...]:
     """Those in some rows, for a model that ``ffmlp fit`` made; none are known of others."""
     if model.preparation is None:
         return ()

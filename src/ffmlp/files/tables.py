@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-    # A frame, or an array of all columns that were asked for, in that order.
+    # Columns in the order in which they were asked for; if all are numbers, it may be an array.
     Rows: TypeAlias = pd.DataFrame | NDArray[np.float64]
 
 # What the cells of a column are: in names, no text stands for a missing value.
@@ -96,6 +96,24 @@ class Dialect:
         return f"Separators of thousands must be removed{also}."
 
 
+@dataclass(frozen=True, eq=False)
+class Block:
+    """The features of some rows, and what the rows are called if there is a column that says so."""
+
+    features: Rows
+    ids: NDArray[np.object_] | None
+
+    @classmethod
+    def of(cls, frame: pd.DataFrame, id_column: str | None) -> Block:
+        """A frame of features, and of ids as the last column."""
+        if id_column is None:
+            return cls(frame, None)
+        return cls(frame.iloc[:, :-1], frame[id_column].to_numpy(object))
+
+    def __len__(self) -> int:
+        return len(self.features)
+
+
 class Table(Protocol):
     """A data file whose header has been read."""
 
@@ -113,7 +131,9 @@ class Table(Protocol):
     def blocks(self, n_rows: int, kinds: Mapping[str, str]) -> Iterator[pd.DataFrame]:
         """Blocks of rows with the columns of the given kinds: floats, or text with NaN for missing."""
 
-    def parts(self, n_rows: int, kinds: Mapping[str, str]) -> Iterator[Callable[[], Rows]]:
+    def parts(
+        self, n_rows: int, kinds: Mapping[str, str], id_column: str | None = None
+    ) -> Iterator[Callable[[], Block]]:
         """Functions that give the blocks, of about so many rows, and may be called in any thread."""
 
     def place(self, row: int, column: str) -> str:
@@ -141,6 +161,11 @@ def open_table(path: Path, dialect: Dialect = Dialect()) -> Table:  # noqa: B008
 
     _check_file(path)
     return TextTable.of(path, dialect, "\t" if kind in (".tsv", ".tab") else None)
+
+
+def with_ids(kinds: Mapping[str, str], id_column: str | None) -> dict[str, str]:
+    """The kinds of all columns of a block."""
+    return dict(kinds) if id_column is None else {**kinds, id_column: NAME}
 
 
 def check_names(path: Path, names: Sequence[str], line: str) -> None:

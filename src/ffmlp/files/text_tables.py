@@ -21,9 +21,9 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 
 from ffmlp.files.decoding import undecodable
-from ffmlp.files.plain_numbers import plain_numbers
+from ffmlp.files.plain_numbers import plain_block
 from ffmlp.files.quotes import QuoteError, is_open_after, opened_in
-from ffmlp.files.tables import NAME, NUMBER, TEXT, Dialect, check_names, pandas
+from ffmlp.files.tables import NAME, NUMBER, TEXT, Block, Dialect, check_names, pandas, with_ids
 from ffmlp.files.text_files import (
     LocatedError,
     blocks_of_lines,
@@ -35,8 +35,6 @@ from ffmlp.files.text_files import (
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from ffmlp.files.tables import Rows
 
 DELIMITERS = ",;\t|"
 # A delimiter must split the header and the rows in so many lines alike.
@@ -84,7 +82,9 @@ class TextTable:
         with self._text() as file:
             yield from self._rows(file, 0, n_rows, kinds)
 
-    def parts(self, n_rows: int, kinds: Mapping[str, str]) -> Iterator[Callable[[], Rows]]:
+    def parts(
+        self, n_rows: int, kinds: Mapping[str, str], id_column: str | None = None
+    ) -> Iterator[Callable[[], Block]]:
         """Functions that give the blocks, of about so many rows, and may be called in any thread.
 
         They parse lines. Where the first quote is, that ends: a row may go over several lines from there
@@ -98,13 +98,13 @@ class TextTable:
                     if not self._are_rows(lines):
                         break
                     start += len(lines)
-                    yield partial(self._of_lines, lines, kinds)
+                    yield partial(self._of_lines, lines, kinds, id_column)
                 else:
                     return
             file.seek(start or 0)
             with io.TextIOWrapper(file, self.dialect.decoder, newline="") as text:
-                for block in self._rows(text, header, n_rows, kinds):
-                    yield partial(_parsed_already, block)
+                for frame in self._rows(text, header, n_rows, with_ids(kinds, id_column)):
+                    yield partial(Block.of, frame, id_column)
 
     def lines(self) -> Iterator[tuple[int, list[str]]]:
         """The line and the cells of each row, as they are written (needs no pandas)."""
@@ -168,12 +168,15 @@ class TextTable:
             and (b"\r" not in lines or lines.count(b"\r") == lines.count(b"\r\n"))
         )
 
-    def _of_lines(self, lines: bytes, kinds: Mapping[str, str]) -> Rows:
+    def _of_lines(self, lines: bytes, kinds: Mapping[str, str], id_column: str | None) -> Block:
         if set(kinds.values()) == {NUMBER} and not self.dialect.missing_numbers:
             mark, decimal = self.delimiter, self.dialect.decimal
-            numbers = plain_numbers(lines, mark, decimal, self.columns, list(kinds))
-            if numbers is not None:
-                return numbers
+            block = plain_block(lines, mark, decimal, self.columns, list(kinds), id_column)
+            if block is not None:
+                return block
+        return Block.of(self._frame_of_lines(lines, with_ids(kinds, id_column)), id_column)
+
+    def _frame_of_lines(self, lines: bytes, kinds: Mapping[str, str]) -> pd.DataFrame:
         with self._located(kinds):
             parsed = self._numbers_and_texts(lines, kinds)
             # To pandas, the first line of what it reads at once may be too long.
@@ -297,10 +300,6 @@ class TextTable:
             raise LocatedError(
                 f"{self.place_in_line(line, column)}: numbers must be finite, got {cell.strip()}."
             )
-
-
-def _parsed_already(block: pd.DataFrame) -> pd.DataFrame:
-    return block
 
 
 class _Watched:
