@@ -2,7 +2,7 @@
 
 from setuptools import Extension, setup
 
-COMPILED = ["ffmlp._interpolation", "ffmlp.files._plain_numbers"]
+COMPILED = ["ffmlp._interpolation", "ffmlp.files._plain_lines"]
 
 setup(
     ext_modules=[

@@ -379,7 +379,7 @@ def of_numbers(trained):
 
 @pytest.mark.parametrize("missing", ["", "NA", "-999"])
 def test_numbers_are_predicted_alike_whatever_reads_them(of_numbers, here, monkeypatch, missing):
-    pytest.importorskip("ffmlp.files._plain_numbers")
+    pytest.importorskip("ffmlp.files._plain_lines")
     model, frame = of_numbers
     frame.to_csv("new.csv", index=False, na_rep=missing)
     outputs = []
@@ -390,7 +390,7 @@ def test_numbers_are_predicted_alike_whatever_reads_them(of_numbers, here, monke
         outputs.append((here / "o.csv").read_text())
 
     predict_again()
-    monkeypatch.setattr("ffmlp.files.plain_numbers.compiled", None)
+    monkeypatch.setattr("ffmlp.files.plain_lines.compiled", None)
     predict_again()
     monkeypatch.undo()
     monkeypatch.setattr("ffmlp.files.predictor.read_predictor", lambda path: None)
@@ -403,7 +403,7 @@ def test_numbers_are_predicted_alike_whatever_reads_them(of_numbers, here, monke
 
 
 def test_plain_numbers_need_no_pandas(of_numbers, here):
-    pytest.importorskip("ffmlp.files._plain_numbers")
+    pytest.importorskip("ffmlp.files._plain_lines")
     model, frame = of_numbers
     frame.to_csv("new.csv", index=False)
     code = (

@@ -18,6 +18,7 @@ from forgeries import (
 
 import ffmlp
 from ffmlp import FFMLPClassifier
+from ffmlp.files.blocks import Block
 from ffmlp.files.columns import Columns
 from ffmlp.files.predictor import read_predictor
 from ffmlp.files.tables import Dialect
@@ -74,8 +75,10 @@ def test_a_predictor_says_what_the_model_says(design, kind, tmp_path):
     new.loc[20:70, "town"] = "elsewhere"
     features = new[model.features]
     np.testing.assert_array_equal(predictor.labels, model.labels)
-    np.testing.assert_array_equal(predictor.probabilities(features), model.probabilities(features))
-    np.testing.assert_array_equal(predictor.classes(features), model.classes(features))
+    block = Block.of(features, model.kinds)
+    np.testing.assert_array_equal(predictor.probabilities(block), model.probabilities(features))
+    np.testing.assert_array_equal(predictor.classes(block), model.classes(features))
+    np.testing.assert_array_equal(model.probabilities(block), model.probabilities(features))
 
 
 @pytest.mark.parametrize("read", [read_predictor, TableModel.load])
@@ -83,9 +86,9 @@ def test_a_table_model_of_format_1_is_still_read(read):
     model = read(DATA / "table-1.model")
     expected = json.loads((DATA / "table-1.json").read_text(encoding="utf-8"))
     rows = pd.DataFrame(expected["rows"])[model.features].astype(dict.fromkeys(model.categories, object))
-    rows = rows.fillna(np.nan)
-    assert model.labels[model.classes(rows)].tolist() == expected["labels"]
-    np.testing.assert_allclose(model.probabilities(rows), expected["probabilities"], atol=1e-12)
+    block = Block.of(rows.fillna(np.nan), model.kinds)
+    assert model.labels[model.classes(block)].tolist() == expected["labels"]
+    np.testing.assert_allclose(model.probabilities(block), expected["probabilities"], atol=1e-12)
 
 
 cells = st.sampled_from([np.nan, "", "missing", "a", "b", "ä", *map(str, range(40))])
@@ -101,7 +104,8 @@ def test_inputs_are_those_of_scikit_learns_encoder(known, new):
     clf = FFMLPClassifier(design="region", n_components=1)
     fitted = pipeline(columns, clf).fit(X, np.arange(len(known)) % 2)
     frame = pd.DataFrame({"a": [np.nan] * len(new), "c": pd.Series(new, dtype=object)})
-    np.testing.assert_array_equal(preparation(fitted).inputs(frame), fitted[0].transform(frame))
+    inputs = preparation(fitted).inputs(Block.of(frame, columns.kinds))
+    np.testing.assert_array_equal(inputs, fitted[0].transform(frame))
 
 
 def test_other_models_are_left_to_skops(tmp_path):
@@ -135,7 +139,8 @@ def test_changed_type_names_with_a_fitting_checksum_run_nothing(design, tmp_path
         if predictor is None:
             n_refused += 1
         else:
-            np.testing.assert_array_equal(predictor.probabilities(features), expected)
+            block = Block.of(features, predictor.kinds)
+            np.testing.assert_array_equal(predictor.probabilities(block), expected)
     assert not ran
     assert n_refused > 20
 

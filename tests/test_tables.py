@@ -300,8 +300,8 @@ def frames_of_parts(table, n_rows, kinds):
     features = {name: kind for name, kind in kinds.items() if kind != NAME}
     for part in table.parts(n_rows, features, *ids):
         block = part()
-        frame = pd.DataFrame(block.features, columns=list(features))
-        yield frame.assign(**dict.fromkeys(ids, block.ids))
+        names = ([name for name, kind in features.items() if kind == own] for own in (NUMBER, TEXT))
+        yield block.frame(*names).assign(**dict.fromkeys(ids, block.ids))[list(kinds)]
 
 
 def rows_of_parts(table, n_rows, kinds):

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ffmlp.files.tables import NAME, NUMBER, Block, Dialect, check_names, pandas, with_ids
+from ffmlp.files.blocks import Block
+from ffmlp.files.tables import NAME, NUMBER, Dialect, check_names, pandas, with_ids
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -61,9 +62,8 @@ class ParquetTable:
         self, n_rows: int, kinds: Mapping[str, str], id_column: str | None = None
     ) -> Iterator[Callable[[], Block]]:
         """Functions that give the blocks, and may be called in any thread."""
-        all_kinds = with_ids(kinds, id_column)
-        for start, batch in self._batches(n_rows, list(all_kinds)):
-            yield partial(self._block, batch, start, all_kinds, id_column)
+        for start, batch in self._batches(n_rows, list(with_ids(kinds, id_column))):
+            yield partial(self._block, batch, start, kinds, id_column)
 
     def place(self, row: int, column: str) -> str:
         """File, row and column of a cell."""
@@ -90,7 +90,7 @@ class ParquetTable:
             raise ValueError(f"{self.path} cannot be read as Parquet: {error}") from error
 
     def _block(self, batch: Any, start: int, kinds: Mapping[str, str], id_column: str | None) -> Block:
-        return Block.of(self._of_kinds(batch, start, kinds), id_column)
+        return Block.of(self._of_kinds(batch, start, with_ids(kinds, id_column)), kinds, id_column)
 
     def _of_kinds(self, batch: Any, start: int, kinds: Mapping[str, str]) -> pd.DataFrame:
         cells: dict[str, Any] = {}

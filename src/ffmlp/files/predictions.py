@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ffmlp.files.blocks import Block
 from ffmlp.files.substitutes import UnknownCategory, summed, unknown_categories
-from ffmlp.files.tables import COMPRESSIONS, Block, Table
+from ffmlp.files.tables import COMPRESSIONS, Table
 from ffmlp.records import whole_file
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ def predictions(
         block = part()
         if not len(block):
             return Rendered(0, None, ())
-        unknown = unknown_categories(model, block.features)
+        unknown = unknown_categories(model, block.texts)
         return Rendered(len(block), render(_predicted(model, block, proba)), unknown)
 
     empty = True
@@ -159,8 +160,8 @@ def _in_order(
 
 def _predicted(model: Predictor | TableModel, block: Block, proba: bool) -> Predictions:
     if not proba:
-        return Predictions(block.ids, model.classes(block.features), model.labels, None)
-    probability = model.probabilities(block.features)
+        return Predictions(block.ids, model.classes(block), model.labels, None)
+    probability = model.probabilities(block)
     return Predictions(block.ids, probability.argmax(axis=1), model.labels, probability)
 
 

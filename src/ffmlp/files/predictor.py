@@ -8,20 +8,17 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ffmlp.files.blocks import Block
 from ffmlp.files.interface import Interface, interface_of
 from ffmlp.files.preparation import Preparation
 from ffmlp.model_files import Node, check_network, checked_payload
 from ffmlp.network import Network
 from ffmlp.prediction import class_probabilities, most_probable_classes
 from ffmlp.regions import Regions
-
-if TYPE_CHECKING:
-    from ffmlp.files.tables import Rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,13 +35,13 @@ class Predictor(Interface):
         """How many features the classifier has."""
         return self.preparation.n_inputs
 
-    def probabilities(self, features: Rows) -> NDArray[np.float64]:
+    def probabilities(self, block: Block) -> NDArray[np.float64]:
         """The probability of each class, for rows of features."""
-        return class_probabilities(self.network, self.regions, self.preparation.inputs(features))
+        return class_probabilities(self.network, self.regions, self.preparation.inputs(block))
 
-    def classes(self, features: Rows) -> NDArray[np.intp]:
+    def classes(self, block: Block) -> NDArray[np.intp]:
         """The most probable class of each row of features, as an index into the labels."""
-        return most_probable_classes(self.network, self.regions, self.preparation.inputs(features))
+        return most_probable_classes(self.network, self.regions, self.preparation.inputs(block))
 
 
 def read_predictor(path: Path) -> Predictor | None:

@@ -4,17 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ffmlp.files.tables import pandas
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from ffmlp.files.tables import Rows
+from ffmlp.files.blocks import Block, Texts
 
 # What a missing category is called.
 MISSING_CATEGORY = "missing"
@@ -41,19 +36,19 @@ class Encoding:
         return len(self.frequent) + (1 if self.rare else 0)
 
     @cached_property
-    def _index(self) -> pd.Index:
-        return pandas().Index(self.known, dtype=object)
+    def _places(self) -> dict[str, int]:
+        return {category: place for place, category in enumerate(self.known)}
 
-    def places(self, cells: pd.Series) -> NDArray[np.intp]:
+    def places(self, cells: Texts) -> NDArray[np.intp]:
         """The place of each cell among the known categories, -1 if it is unknown."""
-        places: NDArray[np.intp] = self._index.get_indexer(cells)
-        return places
+        own = [self._places.get(text, -1) for text in (*cells.distinct, MISSING_CATEGORY)]
+        return np.array(own)[cells.places]  # the last one is that of missing cells
 
     def inputs(self, places: NDArray[np.intp]) -> NDArray[np.float64]:
         """The inputs of categories that are given by their places."""
         n_frequent = len(self.frequent)
-        one_each = np.eye(n_frequent + 1)[:, : self.n_inputs]
-        return one_each[np.where((places >= 0) & (places < n_frequent), places, n_frequent)]
+        own = np.where((places >= 0) & (places < n_frequent), places, n_frequent)
+        return np.eye(n_frequent + 1)[: self.n_inputs].take(own, axis=1).T
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,17 +79,15 @@ class Preparation:
         """How many features the classifier has."""
         return len(self.medians) + sum(encoding.n_inputs for encoding in self.encodings)
 
-    def inputs(self, features: Rows) -> NDArray[np.float64]:
-        """What the classifier takes in, for columns of numbers and then of categories."""
-        if isinstance(features, np.ndarray):
-            return self._numbers(features)
-        n_numbers = len(self.medians)
-        parts = [self._numbers(features.iloc[:, :n_numbers].to_numpy(float))] if n_numbers else []
-        for place, encoding in enumerate(self.encodings, start=n_numbers):
-            cells = features.iloc[:, place].fillna(MISSING_CATEGORY)
-            parts.append(encoding.inputs(encoding.places(cells)))
-        return parts[0] if len(parts) == 1 else np.hstack(parts)
-
-    def _numbers(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        missing = np.isnan(values)
-        return np.where(missing, self.medians, values) if missing.any() else values
+    def inputs(self, block: Block) -> NDArray[np.float64]:
+        """What the classifier takes in."""
+        missing = np.isnan(block.numbers)
+        numbers = np.where(missing, self.medians, block.numbers) if missing.any() else block.numbers
+        if not self.encodings:
+            return numbers
+        encoded = [
+            encoding.inputs(encoding.places(texts))
+            for encoding, texts in zip(self.encodings, block.texts, strict=True)
+        ]
+        # Column by column, as the classifier maps them.
+        return np.vstack([part.T for part in (numbers, *encoded)]).T

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from ffmlp.files.blocks import Texts
 from ffmlp.files.preparation import MISSING_CATEGORY, Preparation
 from ffmlp.files.tables import pandas
 
@@ -13,7 +16,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ffmlp.files.interface import Interface
-    from ffmlp.files.tables import Rows
 
 RARE = "rare"
 
@@ -59,15 +61,19 @@ def substitutes(model: Interface, row: pd.Series) -> tuple[Substitute, ...]:
     return (*_numbers(model, model.preparation, row), *_categories(model, model.preparation, row))
 
 
-def unknown_categories(model: Interface, features: Rows) -> tuple[UnknownCategory, ...]:
-    """Those in some rows, for a model that ``ffmlp fit`` made; none are known of others."""
+def unknown_categories(model: Interface, columns: Sequence[Texts]) -> tuple[UnknownCategory, ...]:
+    """Those in columns of categories, for a model that ``ffmlp fit`` made; none are known of others."""
     if model.preparation is None:
         return ()
-    return tuple(
-        UnknownCategory(name, len(unknown), unknown.iloc[0])
-        for name, encoding in zip(model.categories, model.preparation.encodings, strict=True)
-        if len(unknown := (cells := features[name].dropna())[encoding.places(cells) < 0])
-    )
+    unknown = []
+    for name, encoding, texts in zip(
+        model.categories, model.preparation.encodings, columns, strict=True
+    ):
+        places = [place for place, text in enumerate(texts.distinct) if text not in encoding.known]
+        if places:
+            n_cells = int(np.isin(texts.places, places).sum())
+            unknown.append(UnknownCategory(name, n_cells, texts.distinct[places[0]]))
+    return tuple(unknown)
 
 
 def summed(unknown: Iterable[UnknownCategory]) -> list[UnknownCategory]:

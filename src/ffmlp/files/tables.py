@@ -13,15 +13,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import IO, TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    import numpy as np
     import pandas as pd
-    from numpy.typing import NDArray
 
-    # Columns in the order in which they were asked for; if all are numbers, it may be an array.
-    Rows: TypeAlias = pd.DataFrame | NDArray[np.float64]
+    from ffmlp.files.blocks import Block
 
 # What the cells of a column are: in names, no text stands for a missing value.
 NUMBER, TEXT, NAME = "number", "text", "name"
@@ -94,24 +91,6 @@ class Dialect:
         """What to do about them, in the words of a message."""
         also = "; only decimal commas need --decimal ','" if self.decimal == "." else ""
         return f"Separators of thousands must be removed{also}."
-
-
-@dataclass(frozen=True, eq=False)
-class Block:
-    """The features of some rows, and what the rows are called if there is a column that says so."""
-
-    features: Rows
-    ids: NDArray[np.object_] | None
-
-    @classmethod
-    def of(cls, frame: pd.DataFrame, id_column: str | None) -> Block:
-        """A frame of features, and of ids as the last column."""
-        if id_column is None:
-            return cls(frame, None)
-        return cls(frame.iloc[:, :-1], frame[id_column].to_numpy(object))
-
-    def __len__(self) -> int:
-        return len(self.features)
 
 
 class Table(Protocol):

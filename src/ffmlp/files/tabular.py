@@ -21,17 +21,16 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 from ffmlp.classifier import FFMLPClassifier
+from ffmlp.files.blocks import Block
 from ffmlp.files.columns import Columns
 from ffmlp.files.interface import Interface, interface_of
 from ffmlp.files.preparation import MISSING_CATEGORY, Encoding, Preparation
-from ffmlp.files.tables import Dialect, pandas
+from ffmlp.files.tables import Dialect
 from ffmlp.model_files import damaged
 from ffmlp.persistence import load_with_metadata, save
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from ffmlp.files.tables import Rows
 
 # Categories of one column that get an input of their own; rarer ones share one.
 _MAX_CATEGORIES = 32
@@ -85,13 +84,14 @@ class TableModel(Interface):
             last = last.steps[-1][1]
         return last
 
-    def probabilities(self, features: Rows) -> NDArray[np.float64]:
+    def probabilities(self, features: pd.DataFrame | Block) -> NDArray[np.float64]:
         """The probability of each class, for rows of features."""
-        named = pandas().DataFrame(features, columns=self.features)
-        probability: NDArray[np.float64] = self.estimator.predict_proba(named)
+        if isinstance(features, Block):
+            features = features.frame(self.numbers, self.categories)
+        probability: NDArray[np.float64] = self.estimator.predict_proba(features)
         return probability
 
-    def classes(self, features: Rows) -> NDArray[np.intp]:
+    def classes(self, features: pd.DataFrame | Block) -> NDArray[np.intp]:
         """The most probable class of each row of features, as an index into the labels."""
         return self.probabilities(features).argmax(axis=1)
 

@@ -1,7 +1,7 @@
 """CSV and TSV files as tables.
 
-pandas does the parsing, of several blocks at a time if asked, unless there are plain numbers only; where
-it stumbles, the file is read again slowly to tell which line and column is wrong.
+Several blocks are parsed at a time if asked, by pandas unless their lines are plain; where it stumbles,
+the file is read again slowly to tell which line and column is wrong.
 """
 
 from __future__ import annotations
@@ -20,10 +20,11 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
+from ffmlp.files.blocks import Block
 from ffmlp.files.decoding import undecodable
-from ffmlp.files.plain_numbers import plain_block
+from ffmlp.files.plain_lines import plain_block
 from ffmlp.files.quotes import QuoteError, is_open_after, opened_in
-from ffmlp.files.tables import NAME, NUMBER, TEXT, Block, Dialect, check_names, pandas, with_ids
+from ffmlp.files.tables import NAME, NUMBER, TEXT, Dialect, check_names, pandas, with_ids
 from ffmlp.files.text_files import (
     LocatedError,
     blocks_of_lines,
@@ -104,7 +105,7 @@ class TextTable:
             file.seek(start or 0)
             with io.TextIOWrapper(file, self.dialect.decoder, newline="") as text:
                 for frame in self._rows(text, header, n_rows, with_ids(kinds, id_column)):
-                    yield partial(Block.of, frame, id_column)
+                    yield partial(Block.of, frame, kinds, id_column)
 
     def lines(self) -> Iterator[tuple[int, list[str]]]:
         """The line and the cells of each row, as they are written (needs no pandas)."""
@@ -169,12 +170,12 @@ class TextTable:
         )
 
     def _of_lines(self, lines: bytes, kinds: Mapping[str, str], id_column: str | None) -> Block:
-        if set(kinds.values()) == {NUMBER} and not self.dialect.missing_numbers:
-            mark, decimal = self.delimiter, self.dialect.decimal
-            block = plain_block(lines, mark, decimal, self.columns, list(kinds), id_column)
+        if not self.dialect.missing_numbers:
+            mark, decimal, missing = self.delimiter, self.dialect.decimal, self.dialect.tokens
+            block = plain_block(lines, mark, decimal, self.columns, kinds, id_column, missing)
             if block is not None:
                 return block
-        return Block.of(self._frame_of_lines(lines, with_ids(kinds, id_column)), id_column)
+        return Block.of(self._frame_of_lines(lines, with_ids(kinds, id_column)), kinds, id_column)
 
     def _frame_of_lines(self, lines: bytes, kinds: Mapping[str, str]) -> pd.DataFrame:
         with self._located(kinds):

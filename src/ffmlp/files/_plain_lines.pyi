@@ -6,7 +6,9 @@ def read_columns(
     delimiter: str,
     decimal: str,
     places: NDArray[np.int32],
+    n_rows: int,
     numbers: NDArray[np.float64],
     bounds: NDArray[np.int64],
 ) -> bool: ...
 def cut(lines: bytes, bounds: NDArray[np.int64]) -> list[str]: ...
+def distinct(lines: bytes, bounds: NDArray[np.int64], places: NDArray[np.int32]) -> list[str] | None: ...

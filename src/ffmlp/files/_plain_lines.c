@@ -1,0 +1,348 @@
+/* Lines of plain cells, such as "1,-2.5,,red,3e-7", as columns of doubles and of texts.
+
+   Every number is the double nearest to what is written. Whatever is not as plain as that (texts among
+   numbers, spaces before a cell, signs of missing values, lines that are too short or too long) ends the
+   parsing: pandas has to look at it. There must be no quotes. */
+
+#define Py_LIMITED_API 0x030b0000
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include <float.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* No integer of more digits is sure to fit into 64 bits. */
+#define MOST_DIGITS 19
+/* Exponents of more are left to pandas. */
+#define MOST_EXPONENT_DIGITS 4
+/* More texts than this are no categories. */
+#define MOST_DISTINCT 4096
+#define N_SLOTS (4 * MOST_DISTINCT)
+
+#if FLT_EVAL_METHOD == 0
+/* The powers of ten that are doubles without rounding. */
+static const double TENS[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
+                              1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+#define MOST_TENS 22
+#endif
+
+#if LDBL_MANT_DIG == 64
+/* And those that are extended doubles. */
+static const long double LONG_TENS[] = {1e0L,  1e1L,  1e2L,  1e3L,  1e4L,  1e5L,  1e6L,  1e7L,  1e8L,  1e9L,
+                                        1e10L, 1e11L, 1e12L, 1e13L, 1e14L, 1e15L, 1e16L, 1e17L, 1e18L, 1e19L,
+                                        1e20L, 1e21L, 1e22L, 1e23L, 1e24L, 1e25L, 1e26L, 1e27L};
+#define MOST_LONG_TENS 27
+#endif
+
+static int is_digit(char letter)
+{
+    return letter >= '0' && letter <= '9';
+}
+
+/* Digits behind those that were read before: returns where they end. */
+static const char *read_digits(const char *at, uint64_t *number)
+{
+    for (; is_digit(*at); at++)
+        *number = 10 * *number + (uint64_t)(*at - '0');
+    return at;
+}
+
+/* digits * 10^exponent, if one rounding gives the nearest double; returns whether it does. */
+static int rounded_once(uint64_t digits, int exponent, double *number)
+{
+#if FLT_EVAL_METHOD == 0
+    if (digits <= (uint64_t)1 << DBL_MANT_DIG && exponent >= -MOST_TENS && exponent <= MOST_TENS) {
+        *number = exponent < 0 ? (double)digits / TENS[-exponent] : (double)digits * TENS[exponent];
+        return 1;
+    }
+#endif
+#if LDBL_MANT_DIG == 64
+    if (digits != 0 && exponent >= -MOST_LONG_TENS && exponent <= MOST_LONG_TENS) {
+        const long double close = exponent < 0 ? (long double)digits / LONG_TENS[-exponent]
+                                               : (long double)digits * LONG_TENS[exponent];
+        uint64_t bits;
+        memcpy(&bits, &close, sizeof bits);
+        /* The second rounding drops 11 bits. It goes wrong only where the first one has made them a half. */
+        if ((bits & 0x7ff) != 0x400) {
+            *number = (double)close;
+            return 1;
+        }
+    }
+#endif
+    return 0;
+}
+
+/* The number that is written somewhere: returns where it ends, or NULL if it is not plain. */
+static const char *read_number(const char *start, char decimal, double *number)
+{
+    const int negative = *start == '-';
+    const char *first = start + negative;
+    uint64_t digits = 0;
+    const char *at = read_digits(first, &digits);
+    Py_ssize_t n_digits = at - first, n_decimals = 0;
+    if (*at == decimal) {
+        const char *point = at;
+        at = read_digits(at + 1, &digits);
+        n_decimals = at - point - 1;
+        n_digits += n_decimals;
+    }
+    if (n_digits == 0)
+        return NULL;
+    Py_ssize_t exponent = 0;
+    if (*at == 'e' || *at == 'E') {
+        at++;
+        const int small = *at == '-';
+        at += *at == '-' || *at == '+';
+        uint64_t size = 0;
+        const char *end = read_digits(at, &size);
+        if (end == at || end - at > MOST_EXPONENT_DIGITS)
+            return NULL;
+        exponent = small ? -(Py_ssize_t)size : (Py_ssize_t)size;
+        at = end;
+    }
+    for (; n_digits > MOST_DIGITS && (*first == '0' || *first == decimal); first++)
+        n_digits -= *first == '0';
+    exponent -= n_decimals;
+    const int fits = n_digits <= MOST_DIGITS && exponent > INT16_MIN && exponent < INT16_MAX;
+    double size;
+    if (!fits || !rounded_once(digits, (int)exponent, &size)) {
+        char *end;
+        size = fabs(strtod(start, &end));
+        /* In some places of the world, strtod ends at the decimal mark. */
+        if (end != at || size > DBL_MAX)
+            return NULL;
+    }
+    *number = negative ? -size : size;
+    return at;
+}
+
+/* What becomes of the columns of a file. A place from 0 on is that of a column of numbers, -1 is that of
+   nothing, -2 that of the first column of texts, -3 of the second. */
+typedef struct {
+    const int32_t *places;
+    Py_ssize_t n_columns, n_rows;
+    double *numbers;
+    /* For each column of texts, where they begin, then where they end. */
+    int64_t *bounds;
+} Columns;
+
+/* Whether all lines are plain. The last letter must be a newline: nothing reads past it. */
+static int read_lines(const char *start, const char *end, char delimiter, char decimal, const Columns *columns)
+{
+    const Py_ssize_t n_rows = columns->n_rows;
+    const char *at = start;
+    for (Py_ssize_t row = 0; row < n_rows; row++) {
+        for (Py_ssize_t column = 0; column < columns->n_columns; column++) {
+            const int is_last = column == columns->n_columns - 1;
+            const Py_ssize_t place = columns->places[column];
+            if (at == end)
+                return 0;
+            if (place < 0) {
+                const char *text = at;
+                while (*at != delimiter && *at != '\r' && *at != '\n' && *at != '\0')
+                    at++;
+                if (place < -1) {
+                    if (*text == ' ')
+                        return 0;
+                    int64_t *bound = columns->bounds + 2 * (-2 - place) * n_rows + row;
+                    bound[0] = text - start;
+                    bound[n_rows] = at - start;
+                }
+            } else {
+                double *number = columns->numbers + place * n_rows + row;
+                if (*at == delimiter && !is_last)
+                    *number = NAN;
+                else if ((at = read_number(at, decimal, number)) == NULL)
+                    return 0;
+            }
+            if (is_last && *at == '\r')
+                at++;
+            if (*at++ != (is_last ? '\n' : delimiter))
+                return 0;
+        }
+    }
+    return at == end;
+}
+
+/* Whether the places are those of so many columns of numbers and of texts. */
+static int places_fit(const Columns *columns, Py_ssize_t n_numbers, Py_ssize_t n_texts)
+{
+    for (Py_ssize_t column = 0; column < columns->n_columns; column++)
+        if (columns->places[column] >= n_numbers || columns->places[column] < -1 - n_texts)
+            return 0;
+    return 1;
+}
+
+static PyObject *read_columns(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    Py_buffer lines, places, numbers, bounds;
+    int delimiter, decimal;
+    Py_ssize_t n_rows;
+    if (!PyArg_ParseTuple(arguments, "y*CCy*nw*w*", &lines, &delimiter, &decimal, &places, &n_rows, &numbers,
+                          &bounds))
+        return NULL;
+    const Py_ssize_t n_columns = places.len / (Py_ssize_t)sizeof(int32_t);
+    const Columns columns = {places.buf, n_columns, n_rows, numbers.buf, bounds.buf};
+    const char *start = lines.buf, *end = start + lines.len;
+    PyObject *answer = NULL;
+    if (n_rows < 1 || !places_fit(&columns, numbers.len / (Py_ssize_t)sizeof(double) / n_rows,
+                                  bounds.len / (Py_ssize_t)sizeof(int64_t) / 2 / n_rows))
+        PyErr_SetString(PyExc_ValueError, "there is no room for all columns");
+    else {
+        int plain = 0;
+        if (lines.len && end[-1] == '\n') {
+            Py_BEGIN_ALLOW_THREADS
+            plain = read_lines(start, end, (char)delimiter, (char)decimal, &columns);
+            Py_END_ALLOW_THREADS
+        }
+        answer = PyBool_FromLong(plain);
+    }
+    PyBuffer_Release(&lines);
+    PyBuffer_Release(&places);
+    PyBuffer_Release(&numbers);
+    PyBuffer_Release(&bounds);
+    return answer;
+}
+
+/* Texts by the places where they begin and end. */
+typedef struct {
+    const char *lines;
+    const int64_t *starts, *ends;
+    Py_ssize_t n_texts;
+} Texts;
+
+static Texts texts_between(const Py_buffer *lines, const Py_buffer *bounds)
+{
+    const Py_ssize_t n_texts = bounds->len / (Py_ssize_t)sizeof(int64_t) / 2;
+    const int64_t *starts = bounds->buf;
+    return (Texts){lines->buf, starts, starts + n_texts, n_texts};
+}
+
+static int are_within(const Texts *texts, Py_ssize_t length)
+{
+    for (Py_ssize_t row = 0; row < texts->n_texts; row++)
+        if (texts->starts[row] < 0 || texts->ends[row] < texts->starts[row] || texts->ends[row] > length) {
+            PyErr_SetString(PyExc_ValueError, "bounds beyond the lines");
+            return 0;
+        }
+    return 1;
+}
+
+/* A list of strings: those of the given rows, or of all. */
+static PyObject *strings(const Texts *texts, const int32_t *rows, Py_ssize_t n_rows)
+{
+    PyObject *list = PyList_New(n_rows);
+    for (Py_ssize_t place = 0; list != NULL && place < n_rows; place++) {
+        const Py_ssize_t row = rows == NULL ? place : rows[place];
+        const Py_ssize_t length = (Py_ssize_t)(texts->ends[row] - texts->starts[row]);
+        PyObject *string = PyUnicode_DecodeUTF8(texts->lines + texts->starts[row], length, NULL);
+        if (string == NULL || PyList_SetItem(list, place, string) < 0) {
+            Py_DECREF(list);
+            list = NULL;
+        }
+    }
+    return list;
+}
+
+static PyObject *cut(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    Py_buffer lines, bounds;
+    if (!PyArg_ParseTuple(arguments, "y*y*", &lines, &bounds))
+        return NULL;
+    const Texts texts = texts_between(&lines, &bounds);
+    PyObject *answer = are_within(&texts, lines.len) ? strings(&texts, NULL, texts.n_texts) : NULL;
+    PyBuffer_Release(&lines);
+    PyBuffer_Release(&bounds);
+    return answer;
+}
+
+static uint64_t hash_of(const char *text, int64_t length)
+{
+    uint64_t hash = 14695981039346656037u; /* FNV-1a */
+    for (int64_t letter = 0; letter < length; letter++)
+        hash = (hash ^ (unsigned char)text[letter]) * 1099511628211u;
+    return hash ^ hash >> 32;
+}
+
+/* The place of each text among the distinct ones, and the first row of each of these. Returns how many there
+   are, or -1 if too many. */
+static Py_ssize_t find_distinct(const Texts *texts, int32_t *places, int32_t *rows)
+{
+    /* Places of distinct texts, found by their hash; 0 is none. */
+    int32_t slots[N_SLOTS] = {0};
+    int32_t n_distinct = 0;
+    for (Py_ssize_t row = 0; row < texts->n_texts; row++) {
+        const char *text = texts->lines + texts->starts[row];
+        const int64_t length = texts->ends[row] - texts->starts[row];
+        uint64_t slot = hash_of(text, length) % N_SLOTS;
+        for (; slots[slot]; slot = (slot + 1) % N_SLOTS) {
+            const int32_t first = rows[slots[slot] - 1];
+            if (texts->ends[first] - texts->starts[first] == length
+                && memcmp(texts->lines + texts->starts[first], text, (size_t)length) == 0)
+                break;
+        }
+        if (!slots[slot]) {
+            if (n_distinct == MOST_DISTINCT)
+                return -1;
+            rows[n_distinct] = (int32_t)row;
+            slots[slot] = ++n_distinct;
+        }
+        places[row] = slots[slot] - 1;
+    }
+    return n_distinct;
+}
+
+static PyObject *distinct(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    Py_buffer lines, bounds, places;
+    if (!PyArg_ParseTuple(arguments, "y*y*w*", &lines, &bounds, &places))
+        return NULL;
+    const Texts texts = texts_between(&lines, &bounds);
+    PyObject *answer = NULL;
+    if (places.len != texts.n_texts * (Py_ssize_t)sizeof(int32_t) || texts.n_texts > INT32_MAX)
+        PyErr_SetString(PyExc_ValueError, "as many places as texts are needed, and not too many");
+    else if (are_within(&texts, lines.len)) {
+        int32_t rows[MOST_DISTINCT];
+        Py_ssize_t n_distinct;
+        Py_BEGIN_ALLOW_THREADS
+        n_distinct = find_distinct(&texts, places.buf, rows);
+        Py_END_ALLOW_THREADS
+        answer = n_distinct < 0 ? Py_NewRef(Py_None) : strings(&texts, rows, n_distinct);
+    }
+    PyBuffer_Release(&lines);
+    PyBuffer_Release(&bounds);
+    PyBuffer_Release(&places);
+    return answer;
+}
+
+static PyMethodDef methods[] = {
+    {"read_columns", read_columns, METH_VARARGS,
+     "read_columns(lines, delimiter, decimal, places, n_rows, numbers, bounds)\n--\n\n"
+     "Write the columns of lines to rows of numbers, and where texts begin and end; whether all was plain."},
+    {"cut", cut, METH_VARARGS,
+     "cut(lines, bounds)\n--\n\n"
+     "The texts between bounds."},
+    {"distinct", distinct, METH_VARARGS,
+     "distinct(lines, bounds, places)\n--\n\n"
+     "The distinct texts between bounds, in the order in which they come, and the place of each text among "
+     "them; None if there are too many."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyModuleDef_Slot slots[] = {{0, NULL}};
+
+static struct PyModuleDef module = {
+    .m_base = PyModuleDef_HEAD_INIT,
+    .m_name = "_plain_lines",
+    .m_doc = "Lines of plain cells as columns of doubles and of texts.",
+    .m_methods = methods,
+    .m_slots = slots,
+};
+
+PyMODINIT_FUNC PyInit__plain_lines(void)
+{
+    return PyModuleDef_Init(&module);
+}
