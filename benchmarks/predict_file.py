@@ -1,9 +1,10 @@
 """How fast ``ffmlp predict`` is on a large CSV file, beside reading that file with pandas alone.
 
-    python benchmarks/predict_file.py --rows 1000000
+    python benchmarks/predict_file.py --rows 1000000 [--mixed]
 
-Each line is a fresh process. "whole" is the command from start to end, "work" is without imports and
-loading the model. Of some runs the best one counts, because other programs can only make it slower.
+The columns are 20 numbers; with --mixed they are an id that is kept, 16 numbers and 3 categories. Each
+line is a fresh process. "whole" is the command from start to end, "work" is without imports and loading
+the model. Of some runs the best one counts, because other programs can only make it slower.
 """
 
 from __future__ import annotations
@@ -32,10 +33,17 @@ print(json.dumps({"seconds": perf_counter() - start}))
 WRITE = """
 import sys
 import numpy as np, pandas as pd
-folder, n_rows, n_columns, n_trained = sys.argv[1], *map(int, sys.argv[2:])
-X = np.random.default_rng(0).normal(size=(n_rows, n_columns))
+folder, n_rows, n_columns, n_trained, is_mixed = sys.argv[1], *map(int, sys.argv[2:])
+rng = np.random.default_rng(0)
+X = rng.normal(size=(n_rows, n_columns))
 y = (X[:, 0] * X[:, 1] + X[:, 2] > 0).astype(int) + (X[:, 3] > 1)
 frame = pd.DataFrame(X.round(6), columns=[f"f{number}" for number in range(n_columns)])
+if is_mixed:
+    for column, n_categories in zip(("f17", "f18", "f19"), (3, 6, 30)):
+        names = np.array([f"category {number}" for number in range(n_categories)])
+        frame[column] = names[rng.integers(n_categories, size=n_rows)]
+    frame["f16"] = [f"row {number}" for number in range(n_rows)]
+    frame = frame.rename(columns={"f16": "id"})
 frame.to_csv(f"{folder}/new.csv", index=False)
 trained = frame.head(n_trained).assign(label=np.array(["no", "yes", "very"])[y[:n_trained]])
 trained.to_csv(f"{folder}/train.csv", index=False)
@@ -79,10 +87,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--mixed", action="store_true", help="ids and categories beside numbers")
     options = parser.parse_args()
     with TemporaryDirectory() as name:
         folder = Path(name)
-        sizes = [str(size) for size in (options.rows, N_COLUMNS, N_TRAINED)]
+        sizes = [str(int(size)) for size in (options.rows, N_COLUMNS, N_TRAINED, options.mixed)]
         subprocess.run([sys.executable, "-c", WRITE, name, *sizes], check=True)
         data = str(folder / "new.csv")
         print(f"{options.rows} rows × {N_COLUMNS} columns, {os.cpu_count()} processors\n")
@@ -104,6 +113,7 @@ def main() -> None:
                 path,
                 "--force",
                 "--json",
+                *(["--id", "id"] if options.mixed else []),
             ]
             made = subprocess.run(
                 [sys.executable, *ffmlp, *fit, *choices], check=True, capture_output=True, text=True
