@@ -225,6 +225,7 @@ def duplicated(table):
         lambda metadata: metadata["table"].update(missing=3),
         lambda metadata: metadata["table"].update(missing=[3]),
         lambda metadata: metadata["table"].update(missing=None),
+        lambda metadata: metadata["table"].update(decimal="abc"),
         lambda metadata: metadata.update(order=None),
         lambda metadata: metadata.update(rows="many"),
         lambda metadata: duplicated(metadata["table"]),

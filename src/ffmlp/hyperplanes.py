@@ -27,7 +27,7 @@ _FEWEST_ROWS, _MOST_ROWS = 256, 1024
 _COLUMNS_PER_TILE, _FEWEST_COLUMNS = 8, 128
 # Mapping a feature has a price for each call: it is done for the rows of several products at once.
 _VALUES_PER_MAP = 1 << 19
-_FEWEST_ROWS_PER_MAP, _MOST_ROWS_PER_MAP = 1 << 12, 1 << 14
+_FEWEST_ROWS_PER_MAP, _MOST_ROWS_PER_MAP = _MOST_ROWS, 1 << 14
 
 
 @dataclass(frozen=True, eq=False)

@@ -41,23 +41,24 @@ def plain_block(
         return None
     numbers = [name for name, kind in kinds.items() if kind == NUMBER]
     texts = [name for name, kind in kinds.items() if kind == TEXT]
-    texts += [] if id_column is None else [id_column]
+    names = [] if id_column is None else [id_column]
     place = {name: number for number, name in enumerate(numbers)}
-    place |= {name: _FIRST_TEXT - number for number, name in enumerate(texts)}
+    place |= {name: _FIRST_TEXT - number for number, name in enumerate(texts + names)}
     places = np.array([place.get(name, _NOWHERE) for name in columns], np.int32)
     n_rows = lines.count(b"\n")
-    values, bounds = np.empty((len(numbers), n_rows)), np.empty((len(texts), 2, n_rows), np.int64)
+    values = np.empty((len(numbers), n_rows))
+    bounds = np.empty((len(texts + names), 2, n_rows), np.int64)
     if not n_rows or not compiled.read_columns(
         lines, delimiter, decimal, places, n_rows, values, bounds
     ):
         return None
     try:
-        ids = None if id_column is None else _objects(compiled.cut(lines, bounds[-1]))
-        cells = [_texts(lines, own, missing) for own in (bounds if ids is None else bounds[:-1])]
+        ids = np.fromiter(compiled.cut(lines, bounds[-1]), object, n_rows) if names else None
+        cells = [_texts(lines, own, missing) for own in bounds[: len(texts)]]
     except UnicodeDecodeError:
         return None
     found = tuple(column for column in cells if column is not None)
-    return Block(values.T, found, ids) if len(found) == len(cells) else None
+    return Block(values.T, found, ids) if len(found) == len(texts) else None
 
 
 def _texts(lines: bytes, bounds: NDArray[np.int64], missing: Collection[str]) -> Texts | None:
@@ -70,7 +71,3 @@ def _texts(lines: bytes, bounds: NDArray[np.int64], missing: Collection[str]) ->
     trimmed = [text.rstrip(" ") for text in written]
     place = [-1 if text in missing else distinct.setdefault(text, len(distinct)) for text in trimmed]
     return Texts(np.array(place, np.int32)[written_places], list(distinct))
-
-
-def _objects(values: list[str]) -> NDArray[np.object_]:
-    return np.fromiter(values, object, len(values))

@@ -43,6 +43,10 @@ class Dialect:
     decimal: str = "."
     encoding: str = "utf-8"
 
+    def __post_init__(self) -> None:
+        if self.decimal not in (".", ","):
+            raise ValueError(f"the decimal mark must be '.' or ',', got {self.decimal!r}.")
+
     @property
     def decoder(self) -> str:
         """The encoding, less the mark that some programs put first: it is no part of the first name."""
