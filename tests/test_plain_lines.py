@@ -1,3 +1,4 @@
+import csv
 import math
 import re
 from fractions import Fraction
@@ -5,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from ffmlp.files.plain_lines import plain_block
+from ffmlp.files.plain_lines import n_delimiters, plain_block
 from ffmlp.files.tables import MISSING, NUMBER, TEXT
 
 hypothesis = pytest.importorskip("hypothesis")
@@ -69,7 +70,7 @@ def test_halfway_between_two_doubles_the_even_one_is_nearest(low, aside):
 
 NOT_PLAIN = [
     "", " ", "x", "-", ".", "e5", "-.e1", "1e", "1e+", "1e12345", "1e999", "+1", "--1", " 1", "1 ",
-    "1_000", "1,5", "1.5.1", "0x1A", "nan", "inf", "-inf", "NA", "True", '"1"', "1\0", "\0", "1f", "١",
+    "1_000", "1,5", "1.5.1", "0x1A", "nan", "inf", "-inf", "NA", "True", "1\0", "\0", "1f", "١",
 ]  # fmt: skip
 
 
@@ -146,6 +147,48 @@ def test_too_many_different_texts_are_no_categories(n_distinct):
     else:
         assert list(block.texts[0].distinct) == [str(number) for number in range(n_distinct)]
         np.testing.assert_array_equal(block.texts[0].places, np.arange(5000) % n_distinct)
+
+
+def test_quotes_around_a_cell_are_no_part_of_it():
+    lines = b'"1.5","a, b "," c"\r\n-2,"","x"\n'
+    block = block_of(lines, {"a": NUMBER, "b": TEXT}, ["a", "b", "c"], "c")
+    np.testing.assert_array_equal(block.numbers, [[1.5], [-2]])
+    assert block.texts[0].cells().tolist()[0] == "a, b"
+    assert block.texts[0].places.tolist() == [0, -1]
+    assert block.ids.tolist() == [" c", "x"]
+
+
+@pytest.mark.parametrize("cell", ['"1', '"1"2', '""', '"x"', '"1" ', '" 1"', '1"', '"1""'])
+def test_numbers_in_quotes_that_pandas_has_to_read(cell):
+    assert number(cell) is None
+
+
+@pytest.mark.parametrize("cell", ['"a""b"', '"a', '"a"b', ' "a"', '"a\n"', '"a\r"', '"a\0"'])
+def test_texts_in_quotes_that_pandas_has_to_read(cell):
+    assert block_of(f"{cell},1\n".encode(), {"t": TEXT, "a": NUMBER}) is None
+
+
+@hypothesis.settings(max_examples=500)
+@hypothesis.given(st.lists(st.sampled_from(['"', '""', "a", ",", " ", "\n", "\r\n"])).map("".join))
+@hypothesis.example('"a,""b",c\n"",""""\r\n')
+@hypothesis.example('a"b",c\n')
+@hypothesis.example('"a"b",c\n')
+def test_delimiters_outside_of_quotes_are_those_that_the_csv_module_sees(lines):
+    count = n_delimiters(lines.encode(), ",")
+    if count is None:
+        assert '"' in lines
+    else:
+        rows = list(csv.reader(lines.splitlines(keepends=True)))
+        assert count == sum(len(row) - 1 for row in rows if row)
+        assert all("\n" not in cell for row in rows for cell in row)
+
+
+def test_quotes_may_span_lines_unless_someone_looks(monkeypatch):
+    assert n_delimiters(b'"a,",b\n', ",") == 1
+    assert n_delimiters(b'a,"\n",b\n', ",") is None
+    monkeypatch.setattr("ffmlp.files.plain_lines.compiled", None)
+    assert n_delimiters(b'"a,",b\n', ",") is None
+    assert n_delimiters(b"a,,b\n", ",") == 2
 
 
 @hypothesis.given(st.binary(), st.lists(st.integers(-3, 3), max_size=4), st.integers(1, 5))

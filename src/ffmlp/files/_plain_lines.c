@@ -1,8 +1,8 @@
-/* Lines of plain cells, such as "1,-2.5,,red,3e-7", as columns of doubles and of texts.
+/* Lines of plain cells, such as 1,-2.5,,red,"dark, red",3e-7 as columns of doubles and of texts.
 
    Every number is the double nearest to what is written. Whatever is not as plain as that (texts among
-   numbers, spaces before a cell, signs of missing values, lines that are too short or too long) ends the
-   parsing: pandas has to look at it. There must be no quotes. */
+   numbers, spaces before a cell, quotes within quotes, signs of missing values, lines that are too short or
+   too long) ends the parsing: pandas has to look at it. */
 
 #define Py_LIMITED_API 0x030b0000
 #define PY_SSIZE_T_CLEAN
@@ -119,6 +119,40 @@ static const char *read_number(const char *start, char decimal, double *number)
     return at;
 }
 
+static int ends_cell(char letter, char delimiter)
+{
+    return letter == delimiter || letter == '\r' || letter == '\n';
+}
+
+/* The text that a cell holds: returns where the cell ends, or NULL if it is not plain. */
+static const char *read_text(const char *at, char delimiter, const char **start, const char **end)
+{
+    const int is_quoted = *at == '"';
+    *start = at += is_quoted;
+    if (is_quoted)
+        while (*at != '"' && *at != '\r' && *at != '\n' && *at != '\0')
+            at++;
+    else
+        while (!ends_cell(*at, delimiter) && *at != '\0')
+            at++;
+    *end = at;
+    if (is_quoted ? *at != '"' : **start == ' ')
+        return NULL;
+    return at + is_quoted;
+}
+
+/* The number that a cell holds, NaN if that is empty. */
+static const char *read_cell(const char *at, char delimiter, char decimal, double *number)
+{
+    if (*at == delimiter) {
+        *number = NAN;
+        return at;
+    }
+    const int is_quoted = *at == '"';
+    at = read_number(at + is_quoted, decimal, number);
+    return at == NULL || !is_quoted ? at : *at == '"' ? at + 1 : NULL;
+}
+
 /* What becomes of the columns of a file. A place from 0 on is that of a column of numbers, -1 is that of
    nothing, -2 that of the first column of texts, -3 of the second. */
 typedef struct {
@@ -141,23 +175,17 @@ static int read_lines(const char *start, const char *end, char delimiter, char d
             if (at == end)
                 return 0;
             if (place < 0) {
-                const char *text = at;
-                while (*at != delimiter && *at != '\r' && *at != '\n' && *at != '\0')
-                    at++;
-                if (place < -1) {
-                    if (*text == ' ')
-                        return 0;
+                const char *text, *text_end;
+                at = read_text(at, delimiter, &text, &text_end);
+                if (at != NULL && place < -1) {
                     int64_t *bound = columns->bounds + 2 * (-2 - place) * n_rows + row;
                     bound[0] = text - start;
-                    bound[n_rows] = at - start;
+                    bound[n_rows] = text_end - start;
                 }
-            } else {
-                double *number = columns->numbers + place * n_rows + row;
-                if (*at == delimiter && !is_last)
-                    *number = NAN;
-                else if ((at = read_number(at, decimal, number)) == NULL)
-                    return 0;
-            }
+            } else
+                at = read_cell(at, delimiter, decimal, columns->numbers + place * n_rows + row);
+            if (at == NULL)
+                return 0;
             if (is_last && *at == '\r')
                 at++;
             if (*at++ != (is_last ? '\n' : delimiter))
@@ -205,6 +233,45 @@ static PyObject *read_columns(PyObject *Py_UNUSED(module), PyObject *arguments)
     PyBuffer_Release(&numbers);
     PyBuffer_Release(&bounds);
     return answer;
+}
+
+/* How many delimiters there are outside of quotes; -1 if not all quotes open a cell and close it in its line. */
+static Py_ssize_t count_outside(const char *at, const char *end, char delimiter)
+{
+    Py_ssize_t n_delimiters = 0;
+    int is_start = 1;
+    for (; at < end; at++) {
+        if (*at == '"') {
+            if (!is_start)
+                return -1;
+            do {
+                for (at++; at < end && *at != '"' && *at != '\r' && *at != '\n'; at++)
+                    ;
+                if (at == end || *at != '"')
+                    return -1;
+                at++;
+            } while (at < end && *at == '"'); /* two of them are one within quotes */
+            if (at == end || !ends_cell(*at, delimiter))
+                return -1;
+        }
+        n_delimiters += *at == delimiter;
+        is_start = ends_cell(*at, delimiter);
+    }
+    return n_delimiters;
+}
+
+static PyObject *count_delimiters(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    Py_buffer lines;
+    int delimiter;
+    if (!PyArg_ParseTuple(arguments, "y*C", &lines, &delimiter))
+        return NULL;
+    Py_ssize_t n_delimiters;
+    Py_BEGIN_ALLOW_THREADS
+    n_delimiters = count_outside(lines.buf, (const char *)lines.buf + lines.len, (char)delimiter);
+    Py_END_ALLOW_THREADS
+    PyBuffer_Release(&lines);
+    return PyLong_FromSsize_t(n_delimiters);
 }
 
 /* Texts by the places where they begin and end. */
@@ -322,6 +389,9 @@ static PyMethodDef methods[] = {
     {"read_columns", read_columns, METH_VARARGS,
      "read_columns(lines, delimiter, decimal, places, n_rows, numbers, bounds)\n--\n\n"
      "Write the columns of lines to rows of numbers, and where texts begin and end; whether all was plain."},
+    {"count_delimiters", count_delimiters, METH_VARARGS,
+     "count_delimiters(lines, delimiter)\n--\n\n"
+     "Those outside of quotes; -1 if not all quotes open a cell and close it in its line."},
     {"cut", cut, METH_VARARGS,
      "cut(lines, bounds)\n--\n\n"
      "The texts between bounds."},

@@ -24,6 +24,17 @@ except ImportError:  # there was no compiler where this was installed
 _NOWHERE, _FIRST_TEXT = -1, -2
 
 
+def n_delimiters(lines: bytes, delimiter: str) -> int | None:
+    """How many there are outside of quotes.
+
+    None if it is not known: if a quote does not open a cell, or is not closed in its line.
+    """
+    if b'"' not in lines:
+        return int(np.count_nonzero(np.frombuffer(lines, np.uint8) == ord(delimiter)))
+    count = -1 if compiled is None else compiled.count_delimiters(lines, delimiter)
+    return None if count < 0 else count
+
+
 def plain_block(
     lines: bytes,
     delimiter: str,
@@ -33,7 +44,7 @@ def plain_block(
     id_column: str | None,
     missing: Collection[str],
 ) -> Block | None:
-    """The columns of the given kinds in lines without quotes; None if pandas has to read them.
+    """The columns of the given kinds in lines that are rows; None if pandas has to read them.
 
     An empty number is missing, and so is a text that is among ``missing``.
     """

@@ -22,7 +22,7 @@ import numpy as np
 
 from ffmlp.files.blocks import Block
 from ffmlp.files.decoding import undecodable
-from ffmlp.files.plain_lines import plain_block
+from ffmlp.files.plain_lines import n_delimiters, plain_block
 from ffmlp.files.quotes import QuoteError, is_open_after, opened_in
 from ffmlp.files.tables import NAME, NUMBER, TEXT, Dialect, check_names, pandas, with_ids
 from ffmlp.files.text_files import (
@@ -88,8 +88,8 @@ class TextTable:
     ) -> Iterator[Callable[[], Block]]:
         """Functions that give the blocks, of about so many rows, and may be called in any thread.
 
-        They parse lines. Where the first quote is, that ends: a row may go over several lines from there
-        on, and only who has parsed all rows before it knows where it ends.
+        They parse lines. Where the first quote is that its line does not close, that ends: a row may go
+        over several lines from there on, and only who has parsed all rows before it knows where it ends.
         """
         with readable(self.path, self.dialect.encoding), opened_bytes(self.path) as file:
             start = end_of_header(file) if self.dialect.encoding == "utf-8" else None
@@ -161,11 +161,11 @@ class TextTable:
 
     def _are_rows(self, lines: bytes) -> bool:
         """Whether each line is a row; a first line that is too long is no error to pandas."""
-        first = lines[: lines.find(b"\n")]
+        first = lines[: lines.find(b"\n") + 1]
         return (
             lines.endswith(b"\n")
-            and first.count(self.delimiter.encode()) == len(self.columns) - 1
-            and b'"' not in lines
+            and n_delimiters(first, self.delimiter) == len(self.columns) - 1
+            and (b'"' not in lines or n_delimiters(lines, self.delimiter) is not None)
             and (b"\r" not in lines or lines.count(b"\r") == lines.count(b"\r\n"))
         )
 
@@ -181,8 +181,7 @@ class TextTable:
         with self._located(kinds):
             parsed = self._numbers_and_texts(lines, kinds)
             # To pandas, the first line of what it reads at once may be too long.
-            delimiters = np.frombuffer(lines, np.uint8) == ord(self.delimiter)
-            if np.count_nonzero(delimiters) != len(parsed) * (len(self.columns) - 1):
+            if n_delimiters(lines, self.delimiter) != len(parsed) * (len(self.columns) - 1):
                 self.check_lengths()
             self._check_last(parsed, kinds)
             return self._of_kinds(parsed, kinds)
