@@ -379,27 +379,53 @@ def of_numbers(trained):
 
 @pytest.mark.parametrize("missing", ["", "NA", "-999"])
 def test_numbers_are_predicted_alike_whatever_reads_them(of_numbers, here, monkeypatch, missing):
-    pytest.importorskip("ffmlp.files._plain_lines")
     model, frame = of_numbers
     frame.to_csv("new.csv", index=False, na_rep=missing)
-    outputs = []
-
-    def predict_again():
-        arguments = ["new.csv", "-o", "o.csv", "--proba", "--force", "--missing=-999", "--block-rows=40"]
-        assert main(["predict", str(model), *arguments]) == 0
-        outputs.append((here / "o.csv").read_text())
-
-    predict_again()
-    monkeypatch.setattr("ffmlp.files.plain_lines.compiled", None)
-    predict_again()
-    monkeypatch.undo()
-    monkeypatch.setattr("ffmlp.files.predictor.read_predictor", lambda path: None)
-    monkeypatch.chdir(here)
-    predict_again()
-    assert outputs[0] == outputs[1] == outputs[2]
+    options = [
+        "--proba",
+        "--force",
+        "--block-rows=40",
+        *(["--missing=-999"] if missing == "-999" else []),
+    ]
+    outputs = outputs_of_all_readers(model, options, here, monkeypatch)
+    assert len(set(outputs)) == 1
     expected = ffmlp.load(model).predict_proba(frame)
     written = pd.read_csv(io.StringIO(outputs[0]))
     np.testing.assert_allclose(written.iloc[:, 1:], expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("quoting", [csv.QUOTE_MINIMAL, csv.QUOTE_NONNUMERIC])
+@pytest.mark.parametrize("name", ["flower {}", "flower {}, iris", 'the "{}"'])
+def test_texts_are_predicted_alike_whatever_reads_them(trained, here, monkeypatch, quoting, name):
+    folder, frame = trained
+    frame = frame.assign(flower=[name.format(number) for number in range(len(frame))])
+    frame.loc[::7, "size"] = np.nan
+    frame.loc[::9, "size"] = "huge"
+    frame.loc[::5, "b"] = np.nan
+    frame.to_csv("new.csv", index=False, quoting=quoting)
+    options = ["--proba", "--force", "--block-rows=40"]
+    outputs = outputs_of_all_readers(folder / "iris.model", options, here, monkeypatch)
+    assert len(set(outputs)) == 1
+    written = pd.read_csv(io.StringIO(outputs[0]))
+    assert written["flower"].tolist() == frame["flower"].tolist()
+    expected = ffmlp.load(folder / "iris.model").predict_proba(frame.drop(columns="flower"))
+    np.testing.assert_allclose(written.iloc[:, 2:], expected, atol=1e-6)
+
+
+def outputs_of_all_readers(model, options, here, monkeypatch):
+    """What is written with compiled code, without it, and by a model that scikit-learn reads."""
+    outputs = []
+    for changed in (
+        {},
+        {"ffmlp.files.plain_lines.compiled": None, "ffmlp.gaussianise.compiled": None},
+        {"ffmlp.files.predictor.read_predictor": lambda path: None},
+    ):
+        with monkeypatch.context() as patch:
+            for name, value in changed.items():
+                patch.setattr(name, value)
+            assert main(["predict", str(model), "new.csv", "-o", "o.csv", *options]) == 0
+        outputs.append((here / "o.csv").read_text())
+    return outputs
 
 
 def test_plain_numbers_need_no_pandas(of_numbers, here):
