@@ -1,20 +1,27 @@
 """The compiled parts of the package; everything else is in pyproject.toml."""
 
+import os
+import sysconfig
+
 from setuptools import Extension, setup
 
 COMPILED = ["ffmlp._interpolation", "ffmlp.files._plain_lines"]
+# One build for Python 3.11 and later; Python without a global lock has no such interface.
+STABLE = not sysconfig.get_config_var("Py_GIL_DISABLED")
 
 setup(
     ext_modules=[
         Extension(
             name,
             [f"src/{name.replace('.', '/')}.c"],
+            define_macros=[("Py_LIMITED_API", "0x030b0000")] if STABLE else [],
             # Results are those of NumPy to the last bit: no product is summed before it is rounded.
             extra_compile_args=["-ffp-contract=off"],
-            py_limited_api=True,
-            optional=True,  # without a compiler, NumPy and pandas do the work
+            py_limited_api=STABLE,
+            # Without a compiler, NumPy and pandas do the work, unless that would hide a mistake.
+            optional="FFMLP_MUST_COMPILE" not in os.environ,
         )
         for name in COMPILED
     ],
-    options={"bdist_wheel": {"py_limited_api": "cp311"}},
+    options={"bdist_wheel": {"py_limited_api": "cp311"}} if STABLE else {},
 )

@@ -439,3 +439,32 @@ def test_plain_numbers_need_no_pandas(of_numbers, here):
     )
     subprocess.run([sys.executable, "-c", code], check=True)
     assert len(pd.read_csv("o.csv")) == len(frame)
+
+
+def test_rows_without_an_id_have_an_empty_one(trained, here):
+    pytest.importorskip("pyarrow")
+    frame = trained[1].head(3).assign(flower=["x", None, "z"])
+    frame.to_parquet("new.parquet")
+    assert predict(trained, "new.parquet", "-o", "o.csv") == 0
+    assert [line.split(",")[0] for line in (here / "o.csv").read_text().splitlines()[1:]] == [
+        "x",
+        "",
+        "z",
+    ]
+
+
+def test_a_text_among_many_numbers_is_told_in_one_line(of_numbers, here):
+    model, frame = of_numbers
+    # In a table so wide and long, pandas finds the types of some rows at a time, and warns if they differ.
+    columns = {f"more {number}": 0 for number in range(28)}
+    many = pd.concat([frame] * 260, ignore_index=True).assign(**columns).astype(object)
+    many.iloc[-1, 0] = "x"
+    many.to_csv("new.csv", index=False)
+    arguments = ["predict", str(model), "new.csv", "-o", "o.csv", "--block-rows", "50000", "--quiet"]
+    done = subprocess.run(
+        [sys.executable, "-m", "ffmlp.cli", *arguments], capture_output=True, text=True
+    )
+    assert done.returncode == 2
+    place = f"new.csv, line {len(many) + 1}, column 1 ('a')"
+    assert done.stderr.startswith(f"ffmlp: {place}: a number is needed, got 'x'.")
+    assert len(done.stderr.splitlines()) == 1

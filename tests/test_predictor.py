@@ -204,6 +204,32 @@ def test_a_classifier_whose_parts_do_not_fit_is_not_read(change, read, tmp_path)
             read(path)
 
 
+@pytest.mark.parametrize("read", [read_predictor, TableModel.load])
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda knots, scores: {"knots": [knots[0][::-1], *knots[1:]]},
+        lambda knots, scores: {"knots": [knots[0][1:], *knots[1:]]},
+        lambda knots, scores: {"knots": [knots[0].astype(np.float32), *knots[1:]]},
+        lambda knots, scores: {"scores": [scores[0] * np.nan, *scores[1:]]},
+        lambda knots, scores: {"knots": knots[1:]},
+    ],
+)
+def test_features_without_a_usable_map_are_not_read(change, read, tmp_path):
+    model, path = model_of(COLUMNS["numbers"]), tmp_path / "m"
+    network = model.classifier.network_
+    scores = network.hyperplanes.gaussianisation
+    changed = {name: tuple(part) for name, part in change(scores.knots, scores.scores).items()}
+    planes = replace(network.hyperplanes, gaussianisation=replace(scores, **changed))
+    model.classifier.network_ = replace(network, hyperplanes=planes)
+    model.save(path)
+    if read is read_predictor:
+        assert read(path) is None
+    else:
+        with pytest.raises(ValueError, match="m holds no usable model"):
+            read(path)
+
+
 def test_a_median_too_large_for_a_number_is_left_to_scikit_learn(tmp_path):
     X, y = pd.DataFrame({"a": [1e308] * 12 + [1.0, 2.0] * 4}), np.repeat([0, 1], 10)
     columns = Columns(("a",), (), {})

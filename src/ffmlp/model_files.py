@@ -176,9 +176,20 @@ def check_network(network: Network, regions: Regions | None, n_features: int, la
         raise ValueError(f"labels are {labels.dtype} of shape {labels.shape}")
     if regions is not None and regions.codes.shape != (len(regions.counts), len(network.hyperplanes)):
         raise ValueError(f"regions are {regions.codes.shape} codes with {len(regions.counts)} counts")
+    if network.hyperplanes.gaussianisation is not None:
+        _check_maps(network.hyperplanes.gaussianisation)
     probabilities = class_probabilities(network, regions, np.zeros((1, n_features)))
     if probabilities.shape != (1, len(labels)) or not np.isfinite(probabilities).all():
         raise ValueError(f"{len(labels)} classes have the probabilities {probabilities}")
+
+
+def _check_maps(gaussianisation: Gaussianisation) -> None:
+    for knots, scores in zip(gaussianisation.knots, gaussianisation.scores, strict=True):
+        numbers = np.concatenate([knots, scores])
+        if knots.shape != scores.shape or numbers.dtype != np.float64 or not np.isfinite(numbers).all():
+            raise ValueError(f"{knots.shape} knots and {scores.shape} scores of {numbers.dtype}")
+        if not (np.diff(knots) > 0.0).all():
+            raise ValueError("knots that do not ascend")
 
 
 def check_part(value: Any, kind: Any, name: str) -> None:

@@ -4,7 +4,6 @@
    numbers, spaces before a cell, quotes within quotes, signs of missing values, lines that are too short or
    too long) ends the parsing: pandas has to look at it. */
 
-#define Py_LIMITED_API 0x030b0000
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
@@ -20,7 +19,7 @@
 #define MOST_EXPONENT_DIGITS 4
 /* More texts than this are no categories. */
 #define MOST_DISTINCT 4096
-#define N_SLOTS (4 * MOST_DISTINCT)
+#define N_SLOTS (2 * MOST_DISTINCT)
 
 #if FLT_EVAL_METHOD == 0
 /* The powers of ten that are doubles without rounding. */
@@ -29,7 +28,9 @@ static const double TENS[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e
 #define MOST_TENS 22
 #endif
 
-#if LDBL_MANT_DIG == 64
+/* The first 64 bits of an extended double are its digits. */
+#if LDBL_MANT_DIG == 64 && (defined(__x86_64__) || defined(__i386__))
+#define HAS_EXTENDED
 /* And those that are extended doubles. */
 static const long double LONG_TENS[] = {1e0L,  1e1L,  1e2L,  1e3L,  1e4L,  1e5L,  1e6L,  1e7L,  1e8L,  1e9L,
                                         1e10L, 1e11L, 1e12L, 1e13L, 1e14L, 1e15L, 1e16L, 1e17L, 1e18L, 1e19L,
@@ -59,7 +60,7 @@ static int rounded_once(uint64_t digits, int exponent, double *number)
         return 1;
     }
 #endif
-#if LDBL_MANT_DIG == 64
+#ifdef HAS_EXTENDED
     if (digits != 0 && exponent >= -MOST_LONG_TENS && exponent <= MOST_LONG_TENS) {
         const long double close = exponent < 0 ? (long double)digits / LONG_TENS[-exponent]
                                                : (long double)digits * LONG_TENS[exponent];
@@ -144,7 +145,7 @@ static const char *read_text(const char *at, char delimiter, const char **start,
 /* The number that a cell holds, NaN if that is empty. */
 static const char *read_cell(const char *at, char delimiter, char decimal, double *number)
 {
-    if (*at == delimiter) {
+    if (ends_cell(*at, delimiter)) {
         *number = NAN;
         return at;
     }
@@ -172,7 +173,8 @@ static int read_lines(const char *start, const char *end, char delimiter, char d
         for (Py_ssize_t column = 0; column < columns->n_columns; column++) {
             const int is_last = column == columns->n_columns - 1;
             const Py_ssize_t place = columns->places[column];
-            if (at == end)
+            /* A line without anything is no row, also where a row has one cell only. */
+            if (at == end || (columns->n_columns == 1 && ends_cell(*at, delimiter)))
                 return 0;
             if (place < 0) {
                 const char *text, *text_end;
@@ -339,8 +341,8 @@ static uint64_t hash_of(const char *text, int64_t length)
 static Py_ssize_t find_distinct(const Texts *texts, int32_t *places, int32_t *rows)
 {
     /* Places of distinct texts, found by their hash; 0 is none. */
-    int32_t slots[N_SLOTS] = {0};
-    int32_t n_distinct = 0;
+    uint16_t slots[N_SLOTS] = {0};
+    uint16_t n_distinct = 0;
     for (Py_ssize_t row = 0; row < texts->n_texts; row++) {
         const char *text = texts->lines + texts->starts[row];
         const int64_t length = texts->ends[row] - texts->starts[row];
@@ -402,7 +404,12 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static PyModuleDef_Slot slots[] = {{0, NULL}};
+static PyModuleDef_Slot slots[] = {
+#ifdef Py_GIL_DISABLED
+    {Py_mod_gil, Py_MOD_GIL_NOT_USED},
+#endif
+    {0, NULL},
+};
 
 static struct PyModuleDef module = {
     .m_base = PyModuleDef_HEAD_INIT,

@@ -69,8 +69,9 @@ def unknown_categories(model: Interface, columns: Sequence[Texts]) -> tuple[Unkn
     for name, encoding, texts in zip(
         model.categories, model.preparation.encodings, columns, strict=True
     ):
-        places = [place for place, text in enumerate(texts.distinct) if text not in encoding.known]
-        if places:
+        each = Texts(np.arange(len(texts.distinct)), texts.distinct)
+        places = np.flatnonzero(encoding.places(each) < 0)
+        if len(places):
             n_cells = int(np.isin(texts.places, places).sum())
             unknown.append(UnknownCategory(name, n_cells, texts.distinct[places[0]]))
     return tuple(unknown)

@@ -170,11 +170,9 @@ class TextTable:
         )
 
     def _of_lines(self, lines: bytes, kinds: Mapping[str, str], id_column: str | None) -> Block:
-        if not self.dialect.missing_numbers:
-            mark, decimal, missing = self.delimiter, self.dialect.decimal, self.dialect.tokens
-            block = plain_block(lines, mark, decimal, self.columns, kinds, id_column, missing)
-            if block is not None:
-                return block
+        block = plain_block(lines, self.delimiter, self.dialect, self.columns, kinds, id_column)
+        if block is not None:
+            return block
         return Block.of(self._frame_of_lines(lines, with_ids(kinds, id_column)), kinds, id_column)
 
     def _frame_of_lines(self, lines: bytes, kinds: Mapping[str, str]) -> pd.DataFrame:
