@@ -455,7 +455,7 @@ def test_rows_without_an_id_have_an_empty_one(trained, here):
 
 def test_a_text_among_many_numbers_is_told_in_one_line(of_numbers, here):
     model, frame = of_numbers
-    # In a table so wide and long, pandas finds the types of some rows at a time and warns if they differ.
+    # In a table so wide and long, pandas finds types some rows at a time, and warns if they differ.
     columns = {f"more {number}": 0 for number in range(28)}
     many = pd.concat([frame] * 260, ignore_index=True).assign(**columns).astype(object)
     many.iloc[-1, 0] = "x"
