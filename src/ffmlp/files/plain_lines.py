@@ -54,7 +54,7 @@ def plain_block(
     place = {name: number for number, name in enumerate(numbers)}
     place |= {name: _FIRST_TEXT - number for number, name in enumerate(texts + names)}
     places = np.array([place.get(name, _NOWHERE) for name in columns], np.int32)
-    n_rows = lines.count(b"\n")
+    n_rows = compiled.count_lines(lines)
     values = np.empty((len(numbers), n_rows))
     bounds = np.empty((len(texts + names), 2, n_rows), np.int64)
     if not n_rows or not compiled.read_columns(
