@@ -297,7 +297,7 @@ def test_parts_are_the_blocks(tmp_path_factory, rows, header, n_rows, suffix, ki
 
 @pytest.mark.parametrize("kind", [NUMBER, TEXT, NAME])
 def test_blank_lines_are_no_rows_where_a_row_has_one_cell(file, kind):
-    table = open_table(file(b"a\n1\n\n2\r\n\r\n3\n\n"))
+    table = open_table(file(b"a\n1\n\n2\r\n\r\n\t\n3\n \n\n"))
     assert rows_of_parts(table, 2, {"a": kind})["a"].astype(str).str[0].tolist() == ["1", "2", "3"]
 
 

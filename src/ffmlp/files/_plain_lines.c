@@ -168,8 +168,8 @@ static int read_lines(const char *start, const char *end, char delimiter, char d
     const Py_ssize_t n_rows = columns.n_rows;
     const char *at = start;
     for (Py_ssize_t row = 0; row < n_rows; row++) {
-        /* A line without anything is no row, also where a row has one cell only. */
-        if (at == end || (columns.n_columns == 1 && ends_cell(*at, delimiter)))
+        /* A line of nothing but spaces and tabs is no row, also where a row has one cell only. */
+        if (at == end || (columns.n_columns == 1 && (ends_cell(*at, delimiter) || *at == '\t')))
             return 0;
         for (Py_ssize_t column = 0; column < columns.n_columns; column++) {
             const int is_last = column == columns.n_columns - 1;
