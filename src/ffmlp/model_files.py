@@ -185,9 +185,9 @@ def check_network(network: Network, regions: Regions | None, n_features: int, la
 
 def _check_maps(gaussianisation: Gaussianisation) -> None:
     for knots, scores in zip(gaussianisation.knots, gaussianisation.scores, strict=True):
-        numbers = np.concatenate([knots, scores])
-        if knots.shape != scores.shape or numbers.dtype != np.float64 or not np.isfinite(numbers).all():
-            raise ValueError(f"{knots.shape} knots and {scores.shape} scores of {numbers.dtype}")
+        for part in (knots, scores):
+            if part.shape != knots.shape or part.dtype != np.float64 or not np.isfinite(part).all():
+                raise ValueError(f"knots or scores are {part.dtype} of shape {part.shape}")
         if not (np.diff(knots) > 0.0).all():
             raise ValueError("knots that do not ascend")
 

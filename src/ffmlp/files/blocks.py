@@ -54,9 +54,10 @@ class Block:
 
     def frame(self, numbers: Sequence[str], texts: Sequence[str]) -> pd.DataFrame:
         """A frame whose columns of numbers and of texts have these names."""
-        cells = [column.cells() for column in self.texts]
-        columns = dict(zip(texts, cells, strict=True))
-        return pandas().DataFrame(self.numbers, columns=list(numbers)).assign(**columns)
+        columns = dict(zip(numbers, self.numbers.T, strict=True))
+        for name, column in zip(texts, self.texts, strict=True):
+            columns[name] = pandas().Series(column.cells(), dtype=object)
+        return pandas().DataFrame(columns)
 
     def __len__(self) -> int:
         return len(self.numbers)

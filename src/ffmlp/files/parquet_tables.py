@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from importlib import import_module
 from pathlib import Path
@@ -163,14 +163,14 @@ def _numbers(column: Any, dialect: Dialect) -> NDArray[np.float64]:
         texts = _texts(column, dialect)
         values = {text: dialect.number(text) for text in _distinct(texts)}
         numbers = np.array([values.get(text, np.nan) for text in texts], float)
-    numbers[np.isin(numbers, dialect.missing_numbers)] = np.nan
+    numbers[np.isin(numbers, _missing_numbers(dialect))] = np.nan
     return numbers
 
 
 def _texts(column: Any, dialect: Dialect) -> NDArray[np.object_]:
     """Texts without the spaces around them, NaN for missing ones."""
     written = _written(column)
-    whole = [int(number) for number in dialect.missing_numbers if number.is_integer()]
+    whole = [int(number) for number in _missing_numbers(dialect) if number.is_integer()]
     tokens = {*dialect.tokens, *map(str, whole), *(f"{number}.0" for number in whole)}  # as pandas does
     changed: dict[str, Any] = {}
     for text in _distinct(written):
@@ -214,6 +214,12 @@ def _objects(values: Sequence[Any]) -> NDArray[np.object_]:
 def _distinct(texts: NDArray[np.object_]) -> list[str]:
     distinct: list[str] = pandas().Series(texts, dtype=object).dropna().unique().tolist()
     return distinct
+
+
+def _missing_numbers(dialect: Dialect) -> list[float]:
+    """The numbers that stand for a missing value."""
+    others = replace(dialect, missing=())
+    return [others.number(token) for token in dialect.missing if others.is_number(token)]
 
 
 def _is_numeric(kind: Any) -> bool:

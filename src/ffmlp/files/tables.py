@@ -10,7 +10,7 @@ import gzip
 import lzma
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Protocol
@@ -56,12 +56,6 @@ class Dialect:
     def tokens(self) -> tuple[str, ...]:
         """All tokens of a missing value."""
         return MISSING + self.missing
-
-    @property
-    def missing_numbers(self) -> list[float]:
-        """The numbers that stand for a missing value."""
-        others = replace(self, missing=())
-        return [others.number(token) for token in self.missing if others.is_number(token)]
 
     def number(self, cell: str) -> float:
         """The number that is written in a cell, NaN if it is missing.
