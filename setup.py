@@ -5,7 +5,7 @@ import sysconfig
 
 from setuptools import Extension, setup
 
-COMPILED = ["ffmlp._interpolation", "ffmlp.files._plain_lines"]
+COMPILED = ["ffmlp.model._interpolation", "ffmlp.tables._plain_lines"]
 # One build for Python 3.11 and later; Python without a global lock has no such interface.
 STABLE = not sysconfig.get_config_var("Py_GIL_DISABLED")
 

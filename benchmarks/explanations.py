@@ -13,7 +13,7 @@ from sklearn.datasets import load_breast_cancer
 from ffmlp import FFMLPClassifier, robustness
 from ffmlp.reproduction.experiments import Settings, design, split_of, trained
 from ffmlp.reproduction.paper import ROWS_BY_KEY
-from ffmlp.robust.attacks import fgsm, hop_skip_jump, pgd, random_search
+from ffmlp.robustness.attacks import fgsm, hop_skip_jump, pgd, random_search
 
 DESIGNS = {
     "region": FFMLPClassifier(2, design="region", error_threshold=0.05, random_state=0),

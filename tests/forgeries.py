@@ -9,14 +9,14 @@ from types import CodeType
 
 import numpy as np
 
-from ffmlp.model_files import FORMAT_VERSION
+from ffmlp.storage.model_files import FORMAT_VERSION
 
 _STRANGE_KINDS = [
     ("os", "system", "FunctionNode"),
     ("builtins", "eval", "TypeNode"),
     ("subprocess", "Popen", "ConstructorFromReduceNode"),
     ("operator", "methodcaller", "OperatorFuncNode"),
-    ("ffmlp.readout", "Readout", "ObjectNode"),
+    ("ffmlp.design.readout", "Readout", "ObjectNode"),
     ("numpy", "bool", "NdArrayNode"),
     ("numpy", "float32", "NdArrayNode"),
 ]

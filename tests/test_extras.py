@@ -24,9 +24,9 @@ class Missing:
         if name.partition(".")[0] in {EXTRAS!r}:
             raise ModuleNotFoundError(name)
 sys.meta_path.insert(0, Missing())
-import ffmlp, ffmlp.robust.attacks, ffmlp.backprop, ffmlp.benchmark.report, ffmlp.cli, ffmlp.datasets
-import ffmlp.export, ffmlp.reproduction.gallery, ffmlp.files.model_figures, ffmlp.files.predictions
-import ffmlp.pages, ffmlp.plots
+import ffmlp, ffmlp.robustness.attacks, ffmlp.backprop, ffmlp.benchmark.report, ffmlp.cli, ffmlp.datasets
+import ffmlp.export, ffmlp.reproduction.gallery, ffmlp.reports.model_figures, ffmlp.tabular.predictions
+import ffmlp.reports.pages, ffmlp.plots
 from sklearn.datasets import load_iris
 X, y = load_iris(return_X_y=True)
 print(ffmlp.FFMLPClassifier(random_state=0).fit(X, y).network_.layer_sizes)

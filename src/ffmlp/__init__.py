@@ -4,20 +4,20 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ffmlp.blobs import Blobs
     from ffmlp.classifier import FFMLPClassifier
-    from ffmlp.discriminants import two_class_lda
+    from ffmlp.design.blobs import Blobs
+    from ffmlp.design.discriminants import two_class_lda
+    from ffmlp.design.pruning import PruningPath
     from ffmlp.explanations.describe import export_text, hyperplane_meaning
     from ffmlp.explanations.explain import Explanations
     from ffmlp.explanations.explanation import Explanation
     from ffmlp.explanations.importance import FeatureImportance, feature_importance
     from ffmlp.export import from_torch
-    from ffmlp.hyperplanes import Hyperplanes
-    from ffmlp.network import Network
-    from ffmlp.persistence import load, save
-    from ffmlp.pruning import PruningPath
-    from ffmlp.regions import Regions
-    from ffmlp.robust.distance import Robustness, robustness
+    from ffmlp.model.hyperplanes import Hyperplanes
+    from ffmlp.model.network import Network
+    from ffmlp.model.regions import Regions
+    from ffmlp.robustness.distance import Robustness, robustness
+    from ffmlp.storage.persistence import load, save
 
 __version__ = "0.1.0"
 
@@ -44,24 +44,24 @@ __all__ = [
 
 # Imported when first used: scikit-learn takes a second to import, and ``ffmlp --help`` does not need it.
 _HOMES = {
-    "Blobs": "blobs",
+    "Blobs": "design.blobs",
     "Explanation": "explanations.explanation",
     "Explanations": "explanations.explain",
     "FFMLPClassifier": "classifier",
     "FeatureImportance": "explanations.importance",
-    "Hyperplanes": "hyperplanes",
-    "Network": "network",
-    "PruningPath": "pruning",
-    "Regions": "regions",
-    "Robustness": "robust.distance",
+    "Hyperplanes": "model.hyperplanes",
+    "Network": "model.network",
+    "PruningPath": "design.pruning",
+    "Regions": "model.regions",
+    "Robustness": "robustness.distance",
     "export_text": "explanations.describe",
     "feature_importance": "explanations.importance",
     "from_torch": "export",
     "hyperplane_meaning": "explanations.describe",
-    "load": "persistence",
-    "robustness": "robust.distance",
-    "save": "persistence",
-    "two_class_lda": "discriminants",
+    "load": "storage.persistence",
+    "robustness": "robustness.distance",
+    "save": "storage.persistence",
+    "two_class_lda": "design.discriminants",
 }
 
 

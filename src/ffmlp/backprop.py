@@ -22,7 +22,7 @@ from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from ffmlp.network import Network
+from ffmlp.model.network import Network
 
 Floats = NDArray[np.float64]
 

@@ -17,15 +17,15 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
-from ffmlp.designs import Plan, Samples, design_network
+from ffmlp.design.designs import Plan, Samples, design_network
+from ffmlp.design.plans import possible_plans
+from ffmlp.design.progress import Progress
+from ffmlp.design.selection import select
 from ffmlp.explanations.explain import Explanations, explained
 from ffmlp.explanations.margins import units
-from ffmlp.plans import possible_plans
-from ffmlp.prediction import class_probabilities, most_probable_classes
-from ffmlp.progress import Progress
-from ffmlp.robust.distance import distances
-from ffmlp.robust.limits import checked_limits
-from ffmlp.selection import select
+from ffmlp.model.prediction import class_probabilities, most_probable_classes
+from ffmlp.robustness.distance import distances
+from ffmlp.robustness.limits import checked_limits
 from ffmlp.validation import (
     check_parameters,
     check_size,
@@ -349,7 +349,9 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
         path : str or path-like
             Where to. A file that is there is replaced.
         """
-        from ffmlp.persistence import save  # it knows every part of a classifier, this class included
+        from ffmlp.storage.persistence import (
+            save,
+        )  # it knows every part of a classifier, this class included
 
         save(self, path)
 

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_array
 
-from ffmlp.designs import DESIGNS
-from ffmlp.discriminants import DISCRIMINANTS
+from ffmlp.design.designs import DESIGNS
+from ffmlp.design.discriminants import DISCRIMINANTS
 
 if TYPE_CHECKING:
     from ffmlp.classifier import FFMLPClassifier

@@ -14,8 +14,8 @@ from sklearn.datasets import load_iris
 
 from ffmlp import FFMLPClassifier
 from ffmlp.cli import main as cli
-from ffmlp.files.tabular import TableModel
-from ffmlp.model_files import FORMAT_VERSION
+from ffmlp.storage.model_files import FORMAT_VERSION
+from ffmlp.tabular.table_model import TableModel
 
 PARAMETERS = {
     "region": {"n_components": 2, "gaussianise": False, "error_threshold": 0.05},

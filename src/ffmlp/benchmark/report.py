@@ -14,8 +14,8 @@ from scipy.stats import rankdata
 
 from ffmlp.benchmark.peers import OWN
 from ffmlp.benchmark.runs import BenchmarkRun, Settings
-from ffmlp.pages import Picture, Table, to_html, to_markdown
-from ffmlp.records import write_whole
+from ffmlp.reports.pages import Picture, Table, to_html, to_markdown
+from ffmlp.reports.records import write_whole
 
 Floats = NDArray[np.float64]
 

@@ -24,7 +24,7 @@ from threadpoolctl import threadpool_limits
 from ffmlp.benchmark.peers import MODELS, n_parameters
 from ffmlp.benchmark.sets import checksum
 from ffmlp.datasets import Dataset
-from ffmlp.records import claim, read_records, write_records
+from ffmlp.reports.records import claim, read_records, write_records
 
 # A class that a model gives less than this costs as much as one that it gives this.
 SMALLEST_PROBABILITY = 1e-15

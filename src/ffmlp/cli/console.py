@@ -14,7 +14,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from ffmlp.files.tables import Dialect
+from ffmlp.tables.tables import Dialect
 
 _SECONDS_BETWEEN_LINES = 10.0
 _LONGEST_LINE = 2000

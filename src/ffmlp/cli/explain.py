@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 from ffmlp.cli.console import Console, add_dialect, dialect, need
 from ffmlp.cli.predict import column_notes
-from ffmlp.files.tables import Table, open_table, pandas
+from ffmlp.tables.tables import Table, open_table, pandas
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ffmlp.files.tabular import TableModel
+    from ffmlp.tabular.table_model import TableModel
 
 HELP = "say why a row gets its class, and what would change it"
 EXAMPLE = "ffmlp explain iris.model new.csv --row 51 --counterfactual"
@@ -41,8 +41,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Find the rows and explain them."""
     need("explain", "pandas", "skops")
-    from ffmlp.files.substitutes import substitutes
-    from ffmlp.files.tabular import TableModel
+    from ffmlp.tabular.substitutes import substitutes
+    from ffmlp.tabular.table_model import TableModel
 
     console = Console.of(options)
     model = TableModel.load(options.model)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ffmlp.cli.console import Console, add_output, check_name, check_output, need
 
 if TYPE_CHECKING:
-    from ffmlp.files.tabular import TableModel
+    from ffmlp.tabular.table_model import TableModel
 
 HELP = "write a model as ONNX, as a PyTorch program or as text"
 EXAMPLE = "ffmlp export iris.model --to onnx -o iris.onnx"
@@ -31,8 +31,8 @@ def run(options: argparse.Namespace) -> int:
     need("export", "skops")
     check_name(options.output, f"the file of --to {options.to}", *_SUFFIXES[options.to])
     check_output(options.output, options.force, options.model)
-    from ffmlp.files.tabular import TableModel
-    from ffmlp.records import write_whole
+    from ffmlp.reports.records import write_whole
+    from ffmlp.tabular.table_model import TableModel
 
     console = Console.of(options)
     model = TableModel.load(options.model)
@@ -46,7 +46,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _onnx(model: TableModel) -> tuple[bytes, str]:
     try:
-        from ffmlp.export.table_onnx import to_onnx
+        from ffmlp.tabular.table_onnx import to_onnx
     except ImportError as error:
         raise ImportError("--to onnx needs onnx: pip install 'ffmlp[onnx]'") from error
     content: bytes = to_onnx(model).SerializeToString()

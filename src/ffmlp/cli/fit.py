@@ -11,14 +11,14 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from ffmlp.cli.console import Console, add_dialect, add_output, check_output, counted, dialect, need
-from ffmlp.files.columns import Columns, infer, known
-from ffmlp.files.tables import TEXT, Table, open_table, pandas
+from ffmlp.tables.tables import TEXT, Table, open_table, pandas
+from ffmlp.tabular.columns import Columns, infer, known
 
 if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-    from ffmlp.files.tabular import Evaluation, TableModel
+    from ffmlp.tabular.table_model import Evaluation, TableModel
 
 HELP = "design a network from a table and save it"
 EXAMPLE = "ffmlp fit iris.csv --target species -o iris.model"
@@ -73,7 +73,7 @@ def run(options: argparse.Namespace) -> int:
     from threadpoolctl import threadpool_limits
 
     from ffmlp.classifier import FFMLPClassifier
-    from ffmlp.files.tabular import evaluate, pipeline
+    from ffmlp.tabular.table_model import evaluate, pipeline
 
     console = Console.of(options)
     table = open_table(options.data, dialect(options))
@@ -136,7 +136,7 @@ def _columns(table: Table, options: argparse.Namespace) -> Columns:
 
 def _read(table: Table, columns: Columns, target: str) -> tuple[pd.DataFrame, NDArray, int]:
     """Features and labels of the rows that have a label, and how many have none."""
-    from ffmlp.files.tabular import labels
+    from ffmlp.tabular.table_model import labels
 
     blocks = table.blocks(_ROWS_AT_ONCE, {**columns.kinds, target: TEXT})
     frame = pandas().concat(blocks, ignore_index=True)
@@ -161,7 +161,7 @@ def _described(
     evaluation: Evaluation | None,
     seconds: float,
 ) -> TableModel:
-    from ffmlp.files.tabular import TableModel, preparation
+    from ffmlp.tabular.table_model import TableModel, preparation
 
     facts = {
         "file": table.path.name,

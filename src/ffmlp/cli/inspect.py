@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from ffmlp.cli.console import Console, need
 from ffmlp.cli.fit import evaluation_text
-from ffmlp.files.columns import listed
+from ffmlp.tabular.columns import listed
 
 if TYPE_CHECKING:
-    from ffmlp.files.tabular import TableModel
+    from ffmlp.tabular.table_model import TableModel
 
 HELP = "tell what a model is: columns, classes, network, design, accuracy"
 EXAMPLE = "ffmlp inspect iris.model"
@@ -28,7 +28,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Load and tell."""
     need("inspect", "skops")
-    from ffmlp.files.tabular import TableModel
+    from ffmlp.tabular.table_model import TableModel
 
     console = Console.of(options)
     model = TableModel.load(options.model)

@@ -9,13 +9,13 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from ffmlp.cli.console import Console, add_dialect, add_output, check_output, counted, dialect, need
-from ffmlp.files.columns import known, listed
-from ffmlp.files.tables import Table, open_table
+from ffmlp.tables.tables import Table, open_table
+from ffmlp.tabular.columns import known, listed
 
 if TYPE_CHECKING:
-    from ffmlp.files.interface import Interface
-    from ffmlp.files.predictor import Predictor
-    from ffmlp.files.tabular import TableModel
+    from ffmlp.tabular.interface import Interface
+    from ffmlp.tabular.predictor import Predictor
+    from ffmlp.tabular.table_model import TableModel
 
 HELP = "predict the class of each row of a table, of any length"
 EXAMPLE = "ffmlp predict iris.model new.csv -o out.csv --proba"
@@ -39,7 +39,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Read, predict and write at the same time."""
     need("predict", "pandas", "tqdm")
-    from ffmlp.files.predictions import check_kind, header, predictions, write_predictions
+    from ffmlp.tabular.predictions import check_kind, header, predictions, write_predictions
 
     if options.block_rows is not None and not 1 <= options.block_rows < 2**31:
         raise ValueError(f"--block-rows must be at least 1 and below 2^31, got {options.block_rows}.")
@@ -80,13 +80,13 @@ def run(options: argparse.Namespace) -> int:
 
 def _model(path: Path) -> Predictor | TableModel:
     """The part of a model that predicts; the whole of one that cannot be read without scikit-learn."""
-    from ffmlp.files.predictor import read_predictor
+    from ffmlp.tabular.predictor import read_predictor
 
     model = read_predictor(path)
     if model is not None:
         return model
     need("predict", "skops")
-    from ffmlp.files.tabular import TableModel
+    from ffmlp.tabular.table_model import TableModel
 
     return TableModel.load(path)
 

@@ -18,7 +18,7 @@ from ffmlp.cli.console import (
     need,
 )
 from ffmlp.cli.predict import column_notes
-from ffmlp.files.tables import open_table
+from ffmlp.tables.tables import open_table
 
 HELP = "write a page about a model: design, rules, accuracy, importance, doubts"
 EXAMPLE = "ffmlp report iris.model iris.csv -o report.html"
@@ -41,11 +41,11 @@ def run(options: argparse.Namespace) -> int:
     check_output(options.output, options.force, options.model, options.data)
     from threadpoolctl import threadpool_limits
 
-    from ffmlp.files import model_figures, model_report
-    from ffmlp.files.assessment import Importance, Movers, read_rows
-    from ffmlp.files.tabular import TableModel
-    from ffmlp.pages import to_html
-    from ffmlp.records import write_whole
+    from ffmlp.reports import model_figures, model_report
+    from ffmlp.reports.assessment import Importance, Movers, read_rows
+    from ffmlp.reports.pages import to_html
+    from ffmlp.reports.records import write_whole
+    from ffmlp.tabular.table_model import TableModel
 
     console = Console.of(options)
     model = TableModel.load(options.model)

@@ -41,8 +41,8 @@ def run(options: argparse.Namespace) -> int:
     from threadpoolctl import threadpool_limits
     from tqdm import tqdm
 
-    from ffmlp import pages
-    from ffmlp.records import write_whole
+    from ffmlp.reports import pages
+    from ffmlp.reports.records import write_whole
     from ffmlp.reproduction import gallery, report
     from ffmlp.reproduction.experiments import Settings, n_runs, reproduce
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ffmlp.blobs import Floats
+from ffmlp.design.blobs import Floats
 from ffmlp.explanations.margins import feature_spreads, response_spreads
-from ffmlp.stages import BlobStages, ReadoutStages, RegionStages
+from ffmlp.model.stages import BlobStages, ReadoutStages, RegionStages
 
 if TYPE_CHECKING:
     from ffmlp.classifier import FFMLPClassifier

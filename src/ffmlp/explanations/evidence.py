@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logsumexp, softmax
 
-from ffmlp.stages import ACTIVATIONS, BlobStages, Floats, ReadoutStages, RegionStages, Stages
+from ffmlp.model.stages import ACTIVATIONS, BlobStages, Floats, ReadoutStages, RegionStages, Stages
 
 # Entries of a (sample, region) table, or of one of slopes, that are held in memory at once (64 MB).
 _ENTRIES_AT_ONCE = 1 << 23

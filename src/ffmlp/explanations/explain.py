@@ -11,14 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chdtri
 
-from ffmlp.blobs import Blobs, Floats
+from ffmlp.design.blobs import Blobs, Floats
 from ffmlp.explanations.evidence import class_scores, contributions, score_slopes
 from ffmlp.explanations.explanation import Counterfactual, Driver, Explanation, Margin, Place
 from ffmlp.explanations.margins import crossings, nearest_blobs, response_spreads, units
-from ffmlp.network import Network
-from ffmlp.prediction import class_probabilities, most_probable_classes
-from ffmlp.regions import Regions, find_regions, sign_codes
-from ffmlp.robust.distance import Robustness
+from ffmlp.model.network import Network
+from ffmlp.model.prediction import class_probabilities, most_probable_classes
+from ffmlp.model.regions import Regions, find_regions, sign_codes
+from ffmlp.robustness.distance import Robustness
 
 # A sample is far from all training samples if this share of its nearest blob is nearer to the middle.
 _FAR = 0.999

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ffmlp.blobs import Floats
-from ffmlp.prediction import most_probable_classes
-from ffmlp.robust.boundary_search import leads
+from ffmlp.design.blobs import Floats
+from ffmlp.model.prediction import most_probable_classes
+from ffmlp.robustness.boundary_search import leads
 
 if TYPE_CHECKING:
     from ffmlp.classifier import FFMLPClassifier

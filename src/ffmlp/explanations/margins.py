@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve, pinv
 
-from ffmlp.blobs import Blobs, Floats
-from ffmlp.hyperplanes import NO_BLOB, Hyperplanes
+from ffmlp.design.blobs import Blobs, Floats
+from ffmlp.model.hyperplanes import NO_BLOB, Hyperplanes
 
 
 def feature_spreads(blobs: Blobs) -> Floats:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from sklearn.utils.validation import check_is_fitted
 
-from ffmlp.network import Network
+from ffmlp.model.network import Network
 
 if TYPE_CHECKING:
     from ffmlp.classifier import FFMLPClassifier

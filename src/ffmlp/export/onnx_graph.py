@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, checker, helper, numpy_helper
 
-from ffmlp.gaussianise import Gaussianisation
-from ffmlp.hyperplanes import Hyperplanes
-from ffmlp.network import Network
-from ffmlp.regions import Regions
-from ffmlp.stages import ReadoutStages
+from ffmlp.model.features import Gaussianisation
+from ffmlp.model.hyperplanes import Hyperplanes
+from ffmlp.model.network import Network
+from ffmlp.model.regions import Regions
+from ffmlp.model.stages import ReadoutStages
 
 if TYPE_CHECKING:
     from ffmlp.classifier import FFMLPClassifier

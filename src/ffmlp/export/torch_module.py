@@ -14,10 +14,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from ffmlp.gaussianise import Gaussianisation
-from ffmlp.hyperplanes import Hyperplanes
-from ffmlp.network import Network
-from ffmlp.stages import TrainedStages
+from ffmlp.model.features import Gaussianisation
+from ffmlp.model.hyperplanes import Hyperplanes
+from ffmlp.model.network import Network
+from ffmlp.model.stages import TrainedStages
 
 
 class Gaussianise(nn.Module):

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ffmlp.network import Network
+from ffmlp.model.network import Network
+from ffmlp.model.stages import RegionStages
 from ffmlp.plots.view import INK, RED, SYMBOLS, AxesDisplay, Floats, colours, lighter, matplotlib
-from ffmlp.stages import RegionStages
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ffmlp.design.pruning import PruningPath
 from ffmlp.plots.view import INK, AxesDisplay, Floats, colours, matplotlib
-from ffmlp.pruning import PruningPath
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -14,7 +14,7 @@ from sklearn.utils import check_array
 from ffmlp.explanations.explanation import Explanation
 from ffmlp.plots.samples import DecisionRegionsDisplay
 from ffmlp.plots.view import INK, AxesDisplay, FigureDisplay, Floats, colours
-from ffmlp.robust.distance import robustness
+from ffmlp.robustness.distance import robustness
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

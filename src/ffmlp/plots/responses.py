@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ffmlp.hyperplanes import Hyperplanes
-from ffmlp.network import Network
+from ffmlp.model.hyperplanes import Hyperplanes
+from ffmlp.model.network import Network
 from ffmlp.plots.samples import SamplesDisplay
 from ffmlp.plots.view import SYMBOLS, FigureDisplay, Floats, View, draw_lines
 

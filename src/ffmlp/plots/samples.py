@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from ffmlp.blobs import Blobs
-from ffmlp.gaussianise import Gaussianisation
+from ffmlp.design.blobs import Blobs
+from ffmlp.model.features import Gaussianisation
 from ffmlp.plots.view import (
     INK,
     AxesDisplay,

@@ -12,10 +12,10 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from ffmlp.explanations.explain import explained
 from ffmlp.explanations.margins import feature_spreads
+from ffmlp.model.prediction import most_probable_classes
 from ffmlp.plots.samples import SamplesDisplay
 from ffmlp.plots.view import INK, AxesDisplay, Floats, View, colours, draw_lines, lighter
-from ffmlp.prediction import most_probable_classes
-from ffmlp.robust.limits import feature_number
+from ffmlp.robustness.limits import feature_number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_array
 
-from ffmlp.hyperplanes import Hyperplanes
+from ffmlp.model.hyperplanes import Hyperplanes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -26,9 +26,9 @@ from ffmlp import datasets
 from ffmlp.backprop import BackpropClassifier
 from ffmlp.classifier import FFMLPClassifier
 from ffmlp.datasets import Dataset
-from ffmlp.records import claim, read_records, write_records
+from ffmlp.reports.records import claim, read_records, write_records
 from ffmlp.reproduction.paper import Row
-from ffmlp.robust.accuracy import RADII, attacked_accuracy, proved_accuracy
+from ffmlp.reproduction.robust_accuracy import RADII, attacked_accuracy, proved_accuracy
 
 N_EPOCHS = 50
 FEW_EPOCHS = 15

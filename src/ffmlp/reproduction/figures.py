@@ -12,7 +12,8 @@ import numpy as np
 
 from ffmlp.classifier import FFMLPClassifier
 from ffmlp.datasets import Dataset
-from ffmlp.discriminants import two_class_lda
+from ffmlp.design.discriminants import two_class_lda
+from ffmlp.model.regions import find_regions
 from ffmlp.plots import (
     AccuracyCurvesDisplay,
     DecisionRegionsDisplay,
@@ -25,10 +26,9 @@ from ffmlp.plots import (
     View,
 )
 from ffmlp.plots.view import matplotlib
-from ffmlp.regions import find_regions
 from ffmlp.reproduction.experiments import Settings, design, split_of, trained
 from ffmlp.reproduction.paper import Row
-from ffmlp.robust.accuracy import RADII, attacked_accuracy, proved_accuracy
+from ffmlp.reproduction.robust_accuracy import RADII, attacked_accuracy, proved_accuracy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ffmlp.pages import Picture
-from ffmlp.records import write_whole
+from ffmlp.reports.pages import Picture
+from ffmlp.reports.records import write_whole
 from ffmlp.reproduction import figures
 from ffmlp.reproduction.experiments import Settings
 from ffmlp.reproduction.paper import Row

@@ -7,9 +7,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ffmlp.pages import Table
+from ffmlp.reports.pages import Table
 from ffmlp.reproduction.experiments import PEERS, Run
 from ffmlp.reproduction.paper import ROWS, Row
+from ffmlp.reproduction.robust_accuracy import MAX_SAMPLES, RADII
 from ffmlp.reproduction.verdicts import (
     METHODS,
     accuracy_notes,
@@ -19,7 +20,6 @@ from ffmlp.reproduction.verdicts import (
     time_notes,
     values,
 )
-from ffmlp.robust.accuracy import MAX_SAMPLES, RADII
 
 STEPS = ("gmm", "boundaries", "regions", "classes")
 TITLE = "FF-MLP: the paper's experiments, run again"

@@ -1,0 +1,1 @@
+"""What makes a network of samples: blobs, hyperplanes, pruning, and the stages of each design."""

@@ -1,0 +1,148 @@
+"""Stage 1, pruning with a proof: the fewest hyperplanes that keep the training error below a threshold.
+
+Greedy pruning gives no guarantee. The exact problem is an integer programme: choose hyperplanes
+``x_l ∈ {0, 1}`` and give up groups ``d_g ∈ {0, 1}`` of samples (those of one class in one region of all
+hyperplanes), so that the given-up samples stay below the error budget and every two groups of different
+classes are separated by a chosen hyperplane unless one of them is given up. There are too many
+pairs of groups to write down; they are added when a solution violates them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from time import perf_counter
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.optimize import Bounds, LinearConstraint, OptimizeResult, milp
+
+from ffmlp.design.pruning import PruningPath, prune
+from ffmlp.model.regions import Regions, distinct_codes, pack
+
+# For each group, constraints with this many of the groups that are hardest to separate from it.
+_PARTNERS = 2
+# A bound this far above an integer proves the next one.
+_BOUND_TOLERANCE = 1e-6
+
+
+def prune_optimally(regions: Regions, error_threshold: float, time_limit: float) -> PruningPath:
+    """Keep as few hyperplanes as the threshold allows.
+
+    Starts from the greedy solution. The result's ``proved_minimum`` equals the number of hyperplanes
+    kept if optimality was proved within ``time_limit`` seconds; otherwise the difference is the gap. If
+    not even all hyperplanes stay below the threshold, all are kept.
+    """
+    stop = perf_counter() + time_limit
+    greedy = prune(regions, error_threshold)
+    if not greedy.initial_error_rate < error_threshold:
+        return replace(greedy, proved_minimum=len(greedy.kept))
+
+    problem = _Problem(regions, error_threshold)
+    kept, minimum = greedy.kept, 1
+    pairs = problem.inseparable()
+    while minimum < len(kept) and perf_counter() < stop:
+        solution = problem.solve(pairs, minimum, len(kept), stop - perf_counter())
+        if solution.status == 2:  # infeasible: nothing smaller than what is kept would do
+            minimum = len(kept)
+            break
+        if solution.mip_dual_bound is not None:
+            minimum = max(minimum, int(np.ceil(solution.mip_dual_bound - _BOUND_TOLERANCE)))
+        if solution.x is None:
+            break
+        chosen, given_up = problem.parts(solution.x)
+        if len(chosen) < len(kept) and regions.select(chosen).error_rate < error_threshold:
+            kept = chosen
+        known = len(pairs)
+        pairs = pairs | problem.violated(chosen, given_up)
+        if len(pairs) == known:
+            break
+    return _path(regions, greedy.initial_error_rate, kept, minimum)
+
+
+class _Problem:
+    """The integer programme of one region table."""
+
+    def __init__(self, regions: Regions, error_threshold: float) -> None:
+        self.region, self.label = np.nonzero(regions.counts)
+        self.mass = regions.counts[self.region, self.label].astype(np.float64)
+        self.codes = regions.codes[self.region]
+        self.n_hyperplanes = regions.codes.shape[1]
+        self.budget = _largest_below(error_threshold, self.mass)
+
+    def inseparable(self) -> set[tuple[int, int]]:
+        """Pairs of groups of different classes in the same region."""
+        return self._pairs_within(self.region, np.zeros(len(self.mass), bool))
+
+    def violated(self, chosen: NDArray[np.intp], given_up: NDArray[np.bool_]) -> set[tuple[int, int]]:
+        """Pairs of groups that the chosen hyperplanes do not separate and of which none is given up."""
+        _, cell = distinct_codes(pack(self.codes[:, chosen]))
+        return self._pairs_within(cell, given_up)
+
+    def _pairs_within(self, cell: NDArray[np.intp], given_up: NDArray[np.bool_]) -> set[tuple[int, int]]:
+        """In every cell, pair each group with those of other classes hardest to separate from it."""
+        pairs = set()
+        held = np.flatnonzero(~given_up)
+        held = held[np.argsort(cell[held], kind="stable")]
+        for members in np.split(held, np.flatnonzero(np.diff(cell[held])) + 1):
+            for group in members:
+                others = members[self.label[members] != self.label[group]]
+                separating = np.count_nonzero(self.codes[others] != self.codes[group], axis=1)
+                for other in others[np.argsort(separating, kind="stable")[:_PARTNERS]]:
+                    pairs.add((int(min(group, other)), int(max(group, other))))
+        return pairs
+
+    def solve(
+        self, pairs: set[tuple[int, int]], minimum: int, maximum: int, time_limit: float
+    ) -> OptimizeResult:
+        """Fewest hyperplanes, from minimum to maximum, that satisfy the constraints of some pairs."""
+        n_groups = len(self.mass)
+        size = np.concatenate([np.ones(self.n_hyperplanes), np.zeros(n_groups)])
+        mass = np.concatenate([np.zeros(self.n_hyperplanes), self.mass])
+        constraints = [
+            LinearConstraint(sparse.csr_array(size[None]), minimum, maximum),
+            LinearConstraint(sparse.csr_array(mass[None]), -np.inf, self.budget),
+        ]
+        if pairs:
+            first, second = np.array(sorted(pairs)).T
+            row = np.arange(len(first))
+            given_up = sparse.csr_array(
+                (np.ones(2 * len(row)), (np.tile(row, 2), np.concatenate([first, second]))),
+                shape=(len(row), n_groups),
+            )
+            separated = sparse.csr_array((self.codes[first] != self.codes[second]).astype(np.float64))
+            constraints.append(LinearConstraint(sparse.hstack([separated, given_up]), 1, np.inf))
+        return milp(
+            size,
+            constraints=constraints,
+            integrality=np.ones(len(size)),
+            bounds=Bounds(0, 1),
+            options={"time_limit": max(time_limit, 0.01)},
+        )
+
+    def parts(self, x: NDArray[np.float64]) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+        """The chosen hyperplanes and the given-up groups of a solution."""
+        return np.flatnonzero(x[: self.n_hyperplanes] > 0.5), x[self.n_hyperplanes :] > 0.5
+
+
+def _largest_below(error_threshold: float, mass: NDArray[np.float64]) -> float:
+    """The largest sum of errors whose rate is below the threshold."""
+    total = float(mass.sum())
+    if not np.array_equal(mass, np.round(mass)):
+        return float(np.nextafter(error_threshold * total, 0.0))
+    errors = np.floor(error_threshold * total) + 1
+    while not errors / total < error_threshold:
+        errors -= 1
+    return float(errors)
+
+
+def _path(
+    regions: Regions, initial_error_rate: float, kept: NDArray[np.intp], proved_minimum: int
+) -> PruningPath:
+    """The deletions that lead to the kept hyperplanes, in ascending order."""
+    every = np.arange(regions.codes.shape[1])
+    deleted = np.setdiff1d(every, kept)
+    error_rates = [
+        regions.select(np.setdiff1d(every, deleted[: n + 1])).error_rate for n in range(len(deleted))
+    ]
+    return PruningPath(deleted, np.array(error_rates), initial_error_rate, kept, proved_minimum)

@@ -1,0 +1,96 @@
+"""Which plans the parameters of a classifier allow: "auto" stands for alternatives."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ffmlp.design.designs import Plan, Samples
+from ffmlp.design.discriminants import DISCRIMINANTS
+from ffmlp.design.selection import MAX_SAMPLES_OF_FOLDS
+from ffmlp.validation import AUTO, components_of_each
+
+if TYPE_CHECKING:
+    from ffmlp.classifier import FFMLPClassifier
+
+# Blobs per class that are tried where a design has few.
+_NUMBERS_OF_COMPONENTS = (1, 2, 4)
+# Mixtures of more features take long.
+_MAX_FEATURES_OF_MIXTURES = 100
+
+
+def possible_plans(classifier: FFMLPClassifier, samples: Samples) -> list[Plan]:
+    """All plans that the parameters allow; the first is what stays if none is clearly better."""
+    plans = []
+    for design in _alternatives(classifier.design, _designs(classifier, samples)):
+        choices = product(
+            _alternatives(classifier.gaussianise, _gaussianise(classifier, design)),
+            _alternatives(classifier.discriminant, tuple(DISCRIMINANTS)),
+            _alternatives(classifier.n_components, _components(classifier, samples, design)),
+            _alternatives(classifier.error_threshold, (0.05, None) if design == "region" else (None,)),
+        )
+        for gaussianise, discriminant, components, threshold in choices:
+            each = None if components is None else components_of_each(components, samples.labels)
+            plans.append(
+                Plan(
+                    design,
+                    bool(gaussianise),
+                    discriminant,
+                    None if each is None else tuple(each.tolist()),
+                    threshold,
+                    classifier.pruning,
+                    classifier.time_limit,
+                    classifier.penalty,
+                    classifier.max_neurons,
+                )
+            )
+    return plans
+
+
+def _alternatives(value: Any, automatic: tuple) -> tuple:
+    return automatic if isinstance(value, str) and value == AUTO else (value,)
+
+
+def _designs(classifier: FFMLPClassifier, samples: Samples) -> tuple[str, ...]:
+    # A simpler design may win with the few samples that plans for many are made with, and lose with all:
+    # it is tried only where nothing is held back but a fold.
+    few_samples = samples.weight.sum() <= MAX_SAMPLES_OF_FOLDS
+    few_features = samples.X.shape[1] <= _MAX_FEATURES_OF_MIXTURES
+    if few_samples and few_features and _components_that_fit(classifier, samples):
+        return ("readout", "blob")
+    return ("readout",)
+
+
+def _gaussianise(classifier: FFMLPClassifier, design: str) -> tuple[bool, ...]:
+    if design == "region" or (design == "blob" and classifier.design == AUTO):
+        return (False,)
+    return (True, False)
+
+
+def _components(classifier: FFMLPClassifier, samples: Samples, design: str) -> tuple[int | None, ...]:
+    if design == "readout" or samples.members is not None:
+        return (None,)
+    if classifier.design == AUTO:
+        return _components_that_fit(classifier, samples)
+    return _NUMBERS_OF_COMPONENTS
+
+
+def _components_that_fit(classifier: FFMLPClassifier, samples: Samples) -> tuple[Any, ...]:
+    """What the blob design may be tried with, as far as it has no more neurons than allowed."""
+    choices = _alternatives(classifier.n_components, _NUMBERS_OF_COMPONENTS[:2])
+    limit = np.inf if classifier.max_neurons is None else classifier.max_neurons
+    return tuple(choice for choice in choices if _size_of_blob_design(samples, choice) <= limit)
+
+
+def _size_of_blob_design(samples: Samples, components: Any) -> int:
+    """How many neurons it has in l_1, l_2 and l_out, if no class has fewer blobs than it should."""
+    if samples.members is not None:
+        _, first = np.unique(samples.members, return_index=True)
+        each = np.bincount(samples.y[first], minlength=len(samples.labels))
+    else:
+        each = components_of_each(components, samples.labels)
+    n_blobs = int(each.sum())
+    n_pairs = (n_blobs**2 - int(np.sum(each**2))) // 2
+    return 2 * n_pairs + n_blobs + len(each)

@@ -1,0 +1,258 @@
+"""Stage 1, pruning: drop the hyperplanes whose loss costs the fewest training errors.
+
+Only the region table is read. Deleting hyperplane l merges exactly the pairs of regions whose codes
+differ in bit l alone, so the errors that it adds are ``Σ max(a) + max(b) − max(a + b)`` over the class
+counts of those pairs.
+
+Most deletions need not be priced in every round, because a price seldom falls. Merge a with b, and
+their neighbours x with y across another hyperplane. Its price was ``max(a) + max(x) − max(a + x)``, and
+the same of b and y; now it is ``max(a + b) + max(x + y) − max(a + b + x + y)``. Where neither merge lost
+anything, ``max(a + b) = max(a) + max(b)``, and so for x and y. As ``max(u + v) ≤ max(u) + max(v)``, the
+new price is at least the old ones together. So old prices are lower bounds once the pairs next to the
+few merges that did lose something are priced anew. In full a deletion is priced only while it can win.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ffmlp.model.regions import Regions, chain, pack, slots_of, table_size
+
+# Hyperplanes that are priced at once: no fewer than these, and more where that makes few cells
+# (hyperplane, region) to look up.
+_HYPERPLANES_AT_ONCE = 6
+_CELLS_AT_ONCE = 1 << 15
+# Slots per region: so many that most of those that are looked up are empty.
+_SLOTS_PER_REGION = 32
+
+
+@dataclass(frozen=True, eq=False)
+class PruningPath:
+    """What was deleted in which order.
+
+    Attributes
+    ----------
+    deleted : ndarray of shape (n_deleted,)
+        Hyperplanes in the order of their deletion, numbered as before pruning. The readout design
+        deletes all at once, in ascending order.
+    error_rates : ndarray of shape (n_deleted,)
+        Training error rate after each deletion. In the readout design, that after all of them:
+        leave-one-out error rate where ``error_threshold`` prunes, training error of a small readout.
+    initial_error_rate : float
+        The same with all hyperplanes; NaN where the readout design took some of them only.
+    kept : ndarray of shape (L,)
+        The hyperplanes that stay, in ascending order.
+    proved_minimum : int
+        No fewer hyperplanes can stay below the threshold: proved by optimal pruning, which found the
+        optimum if this equals ``len(kept)``; greedy pruning proves nothing and says 1.
+    """
+
+    deleted: NDArray[np.intp]
+    error_rates: NDArray[np.float64]
+    initial_error_rate: float
+    kept: NDArray[np.intp]
+    proved_minimum: int = 1
+
+
+class _Partition:
+    """The regions of one round, their class counts, and which of them are neighbours.
+
+    A region's slot is the exclusive or of the keys of its code's set bits, so its neighbour across
+    hyperplane l is ``keys[l]`` away. Most slots there are empty or hold the same majority class, which
+    loses nothing, as the marks tell: 0 if empty, 1 + majority class, or 1 + C where several regions
+    share a slot and form a chain. Whole codes are compared before regions are called neighbours: the
+    keys decide how fast an answer comes, never which.
+    """
+
+    def __init__(self, regions: Regions) -> None:
+        n_regions, n_hyperplanes = regions.codes.shape
+        n_slots = table_size(_SLOTS_PER_REGION * n_regions)
+        words = pack(regions.codes)
+        self._words = np.ascontiguousarray(words.T)  # (n_words, R)
+        self._bits = pack(np.eye(n_hyperplanes, dtype=bool)).T  # (n_words, L) each one's bit alone
+        self._keys = np.random.default_rng(0).integers(n_slots, size=(n_hyperplanes,))
+        self._slots = slots_of(words, self._keys)
+        self._counts = np.array(regions.counts.T, np.float64, order="C")  # (C, R)
+        self.largest = self._counts.max(axis=0)
+        self._marks = np.zeros(n_slots, np.min_scalar_type(1 + len(self._counts)))
+        self._own = (1 + self._counts.argmax(axis=0)).astype(self._marks.dtype)  # (R,) marks alone
+        self._common = np.bincount(self._own).argmax()  # it need not stay the most common one
+        self._heads = np.empty(n_slots, np.int32)  # first region of each chain; read where marked only
+        self._index()
+
+    def __len__(self) -> int:
+        return len(self._slots)
+
+    def _index(self) -> None:
+        self._following = chain(self._slots, self._heads)
+        self._marks[self._slots] = self._own
+        self._marks[self._slots[self._following >= 0]] = 1 + len(self._counts)
+
+    def _neighbours(
+        self, hyperplanes: NDArray[np.intp], asks: NDArray[np.bool_], clashing: bool = True
+    ) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
+        """All (i, a, b): regions a that ask (R,) and b that only ``hyperplanes[i]`` separates.
+
+        If clashing, pairs of one majority, which lose nothing, may be left out. No pair is found twice.
+        """
+        asking = np.flatnonzero(asks)
+        reached = self._slots[asking] ^ self._keys[hyperplanes, None]
+        marks = self._marks[reached]
+        wanted = marks != 0
+        if clashing:
+            wanted &= marks != self._own[asking]
+        cells = np.flatnonzero(wanted)
+        i, a = np.divmod(cells, len(asking))
+        a, b = asking[a], self._heads[reached.ravel()[cells]].astype(np.intp)
+        found = []
+        while True:
+            same = self._words[0][a] ^ self._words[0][b] == self._bits[0][hyperplanes][i]
+            for words, bits in zip(self._words[1:], self._bits[1:], strict=True):
+                same &= words[a] ^ words[b] == bits[hyperplanes][i]
+            once = np.flatnonzero(same & ((a < b) | ~asks[b]))
+            found.append((i[once], a[once], b[once]))
+            b = self._following[b]
+            more = np.flatnonzero(~same & (b >= 0))
+            if len(more) == 0:
+                break
+            i, a, b = i[more], a[more], b[more]
+        i, a, b = (np.concatenate(part) for part in zip(*found, strict=True))
+        return i, a, b
+
+    def added_errors(
+        self, hyperplanes: NDArray[np.intp], asks: NDArray[np.bool_] | None = None
+    ) -> NDArray[np.float64]:
+        """Errors that each deletion adds, counting the pairs with a region that asks (default: all)."""
+        if asks is None:
+            # Of two regions that clash at least one is not of the common class.
+            asks = self._own != self._common
+        added = np.zeros(len(hyperplanes))
+        if len(hyperplanes) == 0 or not asks.any():
+            return added
+        step = _at_once(int(np.count_nonzero(asks)))
+        for first in range(0, len(hyperplanes), step):
+            some = hyperplanes[first : first + step]
+            i, a, b = self._neighbours(some, asks)
+            merged = self._counts[0][a] + self._counts[0][b]
+            for count in self._counts[1:]:
+                np.maximum(merged, count[a] + count[b], out=merged)
+            lost = self.largest[a] + self.largest[b] - merged
+            added[first : first + step] = np.bincount(i, lost, minlength=len(some))
+        return added
+
+    def delete(self, hyperplane: int, left: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Merge the regions that only this hyperplane separates.
+
+        Returns for each hyperplane that is ``left`` how much its price rises at least, or falls.
+        """
+        word, bit = self._words[hyperplane // 64], self._bits[hyperplane // 64, hyperplane]
+        beyond = word & bit != 0
+        smaller_side = beyond if 2 * np.count_nonzero(beyond) < len(self) else ~beyond
+        _, a, b = self._neighbours(np.array([hyperplane]), smaller_side, clashing=False)
+        merged = self._counts.take(a, axis=1) + self._counts.take(b, axis=1)
+        largest = merged.max(axis=0)
+        lost = largest < self.largest[a] + self.largest[b]
+        touched = np.zeros(len(self), bool)
+        touched[a[lost]] = touched[b[lost]] = True
+        before = self.added_errors(left, touched)
+
+        self._counts[:, a], self.largest[a] = merged, largest
+        self._own[a] = 1 + merged.argmax(axis=0)
+        self._marks[self._slots] = 0
+        word &= ~bit
+        self._slots ^= np.where(beyond, self._keys[hyperplane], 0)
+        touched = self._drop(b, touched)
+        self._index()
+        return self.added_errors(left, touched) - before
+
+    def _drop(self, gone: NDArray[np.intp], touched: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Move the last regions into the places of those that are gone."""
+        n_regions = len(self) - len(gone)
+        stays = np.ones(len(self), bool)
+        stays[gone] = False
+        last, holes = n_regions + np.flatnonzero(stays[n_regions:]), gone[gone < n_regions]
+        for values in (*self._words, *self._counts, self.largest, self._own, self._slots, touched):
+            values[holes] = values[last]
+        self._words, self._counts = self._words[:, :n_regions], self._counts[:, :n_regions]
+        self.largest, self._own = self.largest[:n_regions], self._own[:n_regions]
+        # The number of slots is a power of two: keeping the low bits keeps the algebra of the keys.
+        n_slots = min(len(self._marks), table_size(_SLOTS_PER_REGION * n_regions))
+        self._slots = self._slots[:n_regions] & (n_slots - 1)
+        self._keys = self._keys & (n_slots - 1)
+        self._marks, self._heads = self._marks[:n_slots], self._heads[:n_slots]
+        return touched[:n_regions]
+
+
+def prune(
+    regions: Regions,
+    error_threshold: float,
+    on_deletion: Callable[[int, float], None] = lambda n_left, error_rate: None,
+) -> PruningPath:
+    """Delete the cheapest hyperplane again and again while the error rate stays below a threshold.
+
+    One hyperplane always stays; the lowest index wins a tie. Same result as pricing every deletion
+    on all samples in every round, which costs O(n·L³); this costs O(R·L) a round at worst.
+
+    Parameters
+    ----------
+    regions : Regions
+        Occupied regions of all hyperplanes.
+    error_threshold : float
+        A deletion is made only if the resulting training error rate is below this.
+    on_deletion : callable
+        Called after each deletion with the number of hyperplanes left and the error rate.
+    """
+    total = float(regions.counts.sum())
+    partition = _Partition(regions)
+    errors = total - partition.largest.sum()
+    initial_error_rate = errors / total
+
+    prices = np.zeros(regions.codes.shape[1])
+    left = np.arange(len(prices))
+    deleted: list[int] = []
+    error_rates: list[float] = []
+    # Errors never fall, so no deletion is worth pricing once they have reached the threshold.
+    while len(left) > 1 and errors / total < error_threshold:
+        cheapest = _cheapest(partition, left, prices)
+        if not (errors + prices[cheapest]) / total < error_threshold:
+            break
+        errors += prices[cheapest]
+        left = left[left != cheapest]
+        deleted.append(cheapest)
+        error_rates.append(errors / total)
+        on_deletion(len(left), errors / total)
+        if _at_once(len(partition)) < len(left):
+            prices[left] += partition.delete(cheapest, left)
+        else:  # all are priced in the next round: old prices are of no use
+            partition.delete(cheapest, left[:0])
+            prices[left] = 0.0
+    return PruningPath(
+        np.array(deleted, np.intp), np.array(error_rates), float(initial_error_rate), left
+    )
+
+
+def _at_once(n_regions: int) -> int:
+    return max(_HYPERPLANES_AT_ONCE, _CELLS_AT_ONCE // n_regions)
+
+
+def _cheapest(partition: _Partition, left: NDArray[np.intp], prices: NDArray[np.float64]) -> int:
+    """The hyperplane whose deletion adds the fewest errors, the lowest index in a tie.
+
+    Raises ``prices`` (L,), lower bounds of those errors, in place; the winner's is exact afterwards.
+    """
+    at_once = _at_once(len(partition))
+    if at_once >= len(left):
+        prices[left] = partition.added_errors(left)
+        return int(left[np.argmin(prices[left])])
+    unpriced = left
+    while True:
+        cheapest = left[np.argmin(prices[left])]
+        if cheapest not in unpriced:
+            return int(cheapest)
+        unpriced = unpriced[np.argsort(prices[unpriced], kind="stable")]
+        some, unpriced = unpriced[:at_once], np.sort(unpriced[at_once:])
+        prices[some] = partition.added_errors(some)

@@ -1,0 +1,228 @@
+"""Stages 2 and 3 read out of layer l_1 by least squares, in closed form.
+
+The two neurons of a hyperplane carry ``max(h, 0)`` and ``max(-h, 0)``. Their sum is ``|h|`` and their
+difference ``h``, and the h of all hyperplanes lie in the N + 1 dimensions of affine functions. So the
+2L neurons span no more than L bends ``|h|`` and the h of N hyperplanes, and the squares are solved for
+these L + N regressors instead of 2L.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import eigh, qr
+from scipy.optimize import minimize_scalar
+
+from ffmlp.design.blobs import Floats
+from ffmlp.design.subsets import typical
+from ffmlp.model.hyperplanes import NO_BLOB, Hyperplanes
+
+# Tried ridges: penalties on the squared weights of regressors of unit variance, per sample.
+RIDGES = 10.0 ** np.arange(-3.0, 2.1, 0.5)
+# Samples that are left out, one by one, to choose ridge and temperature.
+MAX_LEFT_OUT = 1000
+# Rows of regressors held in memory at once, as a number of entries (128 MB).
+_ENTRIES_AT_ONCE = 1 << 24
+# A regressor that varies by less than this, in log-odds or standard deviations, or by less than a share
+# of its largest terms, does so by rounding: its weight would be the larger for it.
+_LEAST_SPREAD, _LEAST_SHARE = 1e-9, 1e-14
+# A sample with a larger leverage is predicted by itself: leaving it out is not trusted to tell more.
+_LARGEST_LEVERAGE = 0.999
+
+
+@dataclass(frozen=True, eq=False)
+class Readout:
+    """Evidence for each class: ``|h| @ even + h @ odd + bias``, from the responses h (n, L).
+
+    Attributes
+    ----------
+    even, odd : ndarray of shape (L, C)
+        Weights of the sum and of the difference of a hyperplane's two neurons.
+    bias : ndarray of shape (C,)
+    ridge : float
+        The penalty with the least leave-one-out error, of `RIDGES`.
+    temperature : float
+        What the evidence is multiplied with to make its softmax a probability.
+    error_rate : float
+        Leave-one-out error rate.
+    """
+
+    even: Floats
+    odd: Floats
+    bias: Floats
+    ridge: float
+    temperature: float
+    error_rate: float
+
+
+def fit_readout(
+    planes: Hyperplanes, X: NDArray, y: NDArray[np.intp], weight: Floats, n_classes: int
+) -> Readout:
+    """Least squares from the l_1 responses to class indicators, with the ridge of least LOO error.
+
+    One eigendecomposition serves all ridges: O(n·p² + p³) time for p = L + N regressors.
+    """
+    total = weight.sum()
+    regressors = _Regressors.of(planes, X).standardised(weight / total)
+    targets = np.eye(n_classes)[y]
+    shares = weight @ targets / total
+    eigenvalues, rotation = regressors.principal_axes(weight)
+    # Rotated regressors T have T'WT = diag(eigenvalues): every ridge is a scaling of their weights.
+    moments = rotation.T @ regressors.products(weight[:, None] * (targets - shares))
+
+    left_out, mass = typical(X, y, weight, MAX_LEFT_OUT)
+    truth = y[left_out]
+    rotated = regressors.rows(left_out) @ rotation
+    squares, errors, evidence = rotated**2, [], []
+    for ridge in RIDGES * total:
+        shrinkage = 1.0 / (eigenvalues + ridge)
+        leverage = np.minimum(squares @ shrinkage + 1.0 / total, _LARGEST_LEVERAGE)
+        residual = targets[left_out] - shares - rotated @ (shrinkage[:, None] * moments)
+        residual /= (1.0 - leverage)[:, None]
+        errors.append(mass @ np.sum(residual**2, axis=1))
+        evidence.append(targets[left_out] - residual)
+    best = int(np.argmin(errors))
+    coefficients = rotation @ (moments / (eigenvalues + RIDGES[best] * total)[:, None])
+    coefficients /= regressors.scale[:, None]
+
+    odd = np.zeros((len(planes), n_classes))
+    odd[regressors.linear] = coefficients[len(planes) :]
+    return Readout(
+        even=coefficients[: len(planes)],
+        odd=odd,
+        bias=shares - regressors.mean @ coefficients,
+        ridge=float(RIDGES[best]),
+        temperature=best_temperature(evidence[best], np.arange(n_classes), truth, mass),
+        error_rate=float(mass @ (evidence[best].argmax(axis=1) != truth) / mass.sum()),
+    )
+
+
+def best_temperature(
+    evidence: Floats, owners: NDArray[np.intp], y: NDArray[np.intp], weight: Floats
+) -> float:
+    """The factor on the evidence (n, m) whose softmax gives the labels y the least log-loss.
+
+    ``owners`` (m,) names the class that each column speaks for.
+    """
+    spoken_for = np.isin(y, owners)  # pruning may leave a class without a neuron
+    evidence, y, weight = evidence[spoken_for], y[spoken_for], weight[spoken_for]
+    own = np.where(owners == y[:, None], evidence, -np.inf)
+    # Both sums of exponentials are taken relative to their largest one, which then cannot overflow.
+    largest, largest_own = evidence.max(axis=1), own.max(axis=1)
+    evidence, own = evidence - largest[:, None], own - largest_own[:, None]
+    behind = float(weight @ (largest - largest_own))
+
+    def loss(log_factor: float) -> float:
+        factor = np.exp(log_factor)
+        sums, own_sums = np.exp(factor * evidence).sum(axis=1), np.exp(factor * own).sum(axis=1)
+        return float(weight @ np.log(sums / own_sums)) + factor * behind
+
+    return float(np.exp(minimize_scalar(loss, bounds=(-5.0, 5.0), method="bounded").x))
+
+
+@dataclass(frozen=True, eq=False)
+class _Regressors:
+    """The p columns ``([|h|, h[:, linear]] − mean) / scale`` of samples X, made block by block.
+
+    ``linear`` are hyperplanes whose h span those of all hyperplanes.
+    """
+
+    planes: Hyperplanes
+    linear: NDArray[np.intp]
+    X: NDArray
+    mean: Floats
+    scale: Floats
+    whole: Floats | None = None  # all rows, where they fit into memory
+
+    @classmethod
+    def of(cls, planes: Hyperplanes, X: NDArray) -> _Regressors:
+        linear = _spanning(planes)
+        n_columns = len(planes) + len(linear)
+        regressors = cls(planes, linear, X, np.zeros(n_columns), np.ones(n_columns))
+        if len(X) > regressors.rows_at_once:
+            return regressors
+        return replace(regressors, whole=regressors.rows(slice(None)))
+
+    @property
+    def rows_at_once(self) -> int:
+        return max(1, _ENTRIES_AT_ONCE // len(self.mean))
+
+    def rows(self, rows: slice | NDArray[np.intp]) -> Floats:
+        if self.whole is not None:
+            return self.whole[rows]
+        h = self.planes.log_odds(self.X[rows])
+        columns = np.empty((len(h), len(self.mean)))
+        columns[:, len(self.planes) :] = h[:, self.linear]
+        np.abs(h, out=columns[:, : len(self.planes)])
+        columns -= self.mean
+        columns /= self.scale
+        return columns
+
+    def blocks(self) -> Iterator[tuple[slice, Floats]]:
+        for start in range(0, len(self.X), self.rows_at_once):
+            rows = slice(start, start + self.rows_at_once)
+            yield rows, self.rows(rows)
+
+    def standardised(self, share: Floats) -> _Regressors:
+        """Columns of weighted mean 0 and variance 1; those that do not vary are left at 0."""
+        mean = np.sum([share[rows] @ block for rows, block in self.blocks()], axis=0)
+        squares = [share[rows] @ np.square(block - mean) for rows, block in self.blocks()]
+        scale = np.sqrt(np.sum(squares, axis=0))
+        reach = self.planes.reach(self.X)
+        rounding = _LEAST_SHARE * np.concatenate([reach, reach[self.linear]])
+        scale = np.where(scale > np.maximum(_LEAST_SPREAD, rounding), scale, 1.0)
+        if self.whole is not None:
+            self.whole[:] -= mean
+            self.whole[:] /= scale
+        return replace(self, mean=mean, scale=scale)
+
+    def products(self, others: Floats) -> Floats:
+        """Sums (p, C) of the columns times other ones (n, C)."""
+        return np.sum([block.T @ others[rows] for rows, block in self.blocks()], axis=0)
+
+    def principal_axes(self, weight: Floats) -> tuple[Floats, Floats]:
+        """Positive eigenvalues (r,) of the weighted Gram matrix of the columns, eigenvectors (p, r).
+
+        With fewer samples than columns the smaller matrix of products of rows gives the same.
+        """
+        root = np.sqrt(weight)[:, None]
+        if len(self.mean) <= len(self.X):
+            gram = np.zeros((len(self.mean), len(self.mean)))
+            for rows, block in self.blocks():
+                weighted = block if (weight[rows] == 1.0).all() else block * root[rows]
+                gram += weighted.T @ weighted
+            values, vectors = eigh(gram, overwrite_a=True, check_finite=False, driver="evd")
+        else:
+            wide = self.rows(slice(None)) * root
+            values, vectors = eigh(wide @ wide.T, overwrite_a=True, check_finite=False, driver="evd")
+            vectors = wide.T @ (vectors / np.sqrt(np.maximum(values, np.finfo(np.float64).tiny)))
+        positive = values > 1e-10 * values[-1]
+        return values[positive], vectors[:, positive]
+
+
+def _spanning(planes: Hyperplanes) -> NDArray[np.intp]:
+    """Hyperplanes whose normals span those of all, at most N.
+
+    Features with thresholds are spanned by the middle one of each, which is the easiest to read; for
+    the others the pivots of a QR decomposition are taken.
+    """
+    is_threshold = planes.pairs[:, 0] == NO_BLOB
+    thresholds = np.flatnonzero(is_threshold)
+    features = np.abs(planes.weights[thresholds]).argmax(axis=1)
+    spanned, first, count = np.unique(features, return_index=True, return_counts=True)
+    chosen = thresholds[first + count // 2]
+    rest = np.delete(planes.weights[~is_threshold], spanned, axis=1)
+    rest = rest[:, rest.any(axis=0)]
+    if not rest.size:
+        return chosen
+    rest = rest / np.abs(rest).max(axis=0)
+    length = np.linalg.norm(rest, axis=1, keepdims=True)
+    _, triangle, order = qr(
+        (rest / np.where(length > 0, length, 1.0)).T, mode="economic", pivoting=True, check_finite=False
+    )
+    diagonal = np.abs(np.diag(triangle))
+    pivots = order[: np.count_nonzero(diagonal > 1e-10 * diagonal[0])]
+    return np.sort(np.concatenate([chosen, np.flatnonzero(~is_threshold)[pivots]]))

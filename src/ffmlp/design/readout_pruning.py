@@ -1,0 +1,93 @@
+"""A pruned readout: the hyperplanes that explain the classes best, taken one by one.
+
+A hyperplane brings its bend ``|h|`` and its ``h`` into the least squares. The one that lowers the
+squared error most is taken next; what it explains is removed from the classes and from all other
+hyperplanes, so that each is judged by what it adds. With orthogonal regressors, leaving a sample out
+costs nothing more.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ffmlp.design.blobs import Floats
+from ffmlp.design.pruning import PruningPath
+from ffmlp.design.subsets import typical
+from ffmlp.model.hyperplanes import Hyperplanes
+
+# Of more samples, evenly spaced ones are enough to judge hyperplanes by.
+MAX_SAMPLES = 3000
+# An error threshold that this many hyperplanes do not reach is not reached: all stay.
+MAX_TAKEN = 150
+# Squared length per sample below which what is left of a regressor of unit variance is rounding.
+_SMALLEST_VARIANCE = 1e-4
+_LARGEST_LEVERAGE = 0.999
+
+
+def prune_readout(
+    planes: Hyperplanes,
+    X: NDArray[np.floating],
+    y: NDArray[np.intp],
+    weight: Floats,
+    n_classes: int,
+    error_threshold: float,
+) -> PruningPath:
+    """Keep the fewest hyperplanes, in the order they are taken, whose LOO error rate is below a limit.
+
+    Takes O(n·L) time for each hyperplane that is taken. The path has the others deleted all at once, so
+    that every deletion has the final error rate; that of all hyperplanes is not known.
+    """
+    rows, mass = typical(X, y, weight, MAX_SAMPLES)
+    taken, rates = _path(planes.log_odds(X[rows]), y[rows], mass, n_classes, error_threshold)
+    if rates[-1] >= error_threshold:
+        return PruningPath(np.zeros(0, np.intp), np.zeros(0), np.nan, np.arange(len(planes)))
+    kept = np.sort(taken)
+    deleted = np.setdiff1d(np.arange(len(planes)), kept)
+    return PruningPath(deleted, np.full(len(deleted), rates[-1]), np.nan, kept)
+
+
+def _path(
+    h: Floats, y: NDArray[np.intp], weight: Floats, n_classes: int, error_threshold: float
+) -> tuple[NDArray[np.intp], list[float]]:
+    """Hyperplanes in the order they are taken; the leave-one-out error rate after each."""
+    root = np.sqrt(weight / weight.mean())[:, None]
+    targets = np.eye(n_classes)[y]
+    residual = root * (targets - weight @ targets / weight.sum())
+    bends, lines = (_standardised(columns, weight, root) for columns in (np.abs(h), h))
+    leverage = np.full(len(y), 1.0 / weight.sum())
+    taken: list[int] = []
+    rates: list[float] = []
+    while len(taken) < min(h.shape[1], MAX_TAKEN) and (not rates or rates[-1] >= error_threshold):
+        gain = _gains(bends, lines, residual)
+        gain[taken] = -1.0
+        best = int(np.argmax(np.round(gain / gain.max(), 9))) if gain.max() > 0 else int(np.argmax(gain))
+        taken.append(best)
+        axes, triangle = np.linalg.qr(np.column_stack([bends[:, best], lines[:, best]]))
+        axes = axes[:, np.diag(triangle) ** 2 > _SMALLEST_VARIANCE * len(y)]
+        for columns in (residual, bends, lines):
+            columns -= axes @ (axes.T @ columns)
+        leverage += np.sum((axes / root) ** 2, axis=1) * (len(y) / weight.sum())
+        left_out = residual / root / (1.0 - np.minimum(leverage, _LARGEST_LEVERAGE))[:, None]
+        wrong = (targets - left_out).argmax(axis=1) != y
+        rates.append(float(weight @ wrong / weight.sum()))
+    return np.array(taken), rates
+
+
+def _standardised(columns: Floats, weight: Floats, root: Floats) -> Floats:
+    """Columns of weighted mean 0 and variance 1 (0 if they do not vary), times the weights' root."""
+    share = weight / weight.sum()
+    columns = columns - share @ columns
+    scale = np.sqrt(share @ columns**2)
+    return root * columns / np.where(scale > 0, scale, 1.0)
+
+
+def _gains(bends: Floats, lines: Floats, residual: Floats) -> Floats:
+    """How much of the squared residual each pair of regressors explains (L,)."""
+    ridge = _SMALLEST_VARIANCE * len(residual)
+    a, b = np.sum(bends**2, axis=0) + ridge, np.sum(lines**2, axis=0) + ridge
+    mixed = np.sum(bends * lines, axis=0)
+    with_bend, with_line = bends.T @ residual, lines.T @ residual
+    explained = b[:, None] * with_bend**2 + a[:, None] * with_line**2
+    explained -= 2 * mixed[:, None] * with_bend * with_line
+    return explained.sum(axis=1) / (a * b - mixed**2)

@@ -1,0 +1,296 @@
+"""A small readout: few half-spaces that say what all hyperplanes say together.
+
+The readout of all hyperplanes is known everywhere, so the small one has more to learn from than the
+samples: points between neighbouring samples too, with the probabilities that all hyperplanes give
+them. Half-spaces are taken one by one, the one that explains most of the evidence that is left first.
+An l_1 neuron is one side of a hyperplane: opposite neurons would only add ``h``, and all h lie in the
+few dimensions of affine functions.
+
+Then each half-space is moved, once, to where it serves better. As long as no point changes sides, the
+evidence is linear in a neuron's normal and offset, so the best ones solve a logistic regression, of
+which one weighted least squares step is done. The same steps fit the weights from l_1 to each class in
+turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import block_diag
+from scipy.special import expit, logsumexp, softmax
+from sklearn.neighbors import NearestNeighbors
+
+from ffmlp.design.blobs import Floats, Scaling
+from ffmlp.design.cells import principal_axes
+from ffmlp.design.readout import Readout
+from ffmlp.design.subsets import evenly, typical
+from ffmlp.model.hyperplanes import NO_BLOB, Hyperplanes
+
+# Samples and points between them. Of more samples, evenly spaced ones are taken.
+N_POINTS = 6000
+# Half-spaces are taken by this many of them, evenly spaced.
+_N_POINTS_TO_TAKE_BY = 3000
+# Points on the ways from one sample.
+_MAX_NEIGHBOURS = 100
+_N_SWEEPS = 3
+# Parts of a least squares step that are tried until one helps.
+_STEPS = (1.0, 0.5, 0.25, 0.125)
+# Penalties: on the squared weights of responses of unit variance, and on how far a hyperplane is moved,
+# relative to what the points say about it.
+_RIDGE = 1e-4
+_RELUCTANCE = 1e-2
+# What is left of a response of unit length below this repeats others.
+_SMALLEST_SQUARE = 1e-3
+# Evidence starts from probabilities no smaller than this: between far samples they may be anything. No
+# point's curvature (at most 1/4) counts as less either: where all is certain, a step knows no measure.
+_SMALLEST_PROBABILITY = 1e-3
+# A half-space with fewer points is not moved by them.
+_FEWEST_POINTS = 5
+# Hyperplanes are moved along this many principal axes at most.
+_MAX_AXES = 100
+
+
+@dataclass(frozen=True, eq=False)
+class SmallReadout:
+    """Evidence for each class in log-odds: ``max(h, 0) @ weights + bias``, h of one-sided hyperplanes.
+
+    ``kept`` (m,) are the hyperplanes that these were made of, in ascending order; ``error_rate`` is
+    that on the samples.
+    """
+
+    hyperplanes: Hyperplanes
+    kept: NDArray[np.intp]
+    weights: Floats
+    bias: Floats
+    error_rate: float
+
+
+@dataclass(frozen=True, eq=False)
+class _Points:
+    """Distinct samples, then points between them: standardised scores, share, wanted probabilities."""
+
+    Z: Floats
+    share: Floats
+    wanted: Floats
+
+    def loss(self, evidence: Floats) -> float:
+        """The log-loss of evidence (n, C)."""
+        return float(self.share @ (logsumexp(evidence, axis=1) - np.sum(self.wanted * evidence, axis=1)))
+
+
+def fit_small_readout(
+    planes: Hyperplanes,
+    whole: Readout,
+    X: NDArray[np.floating],
+    y: NDArray[np.intp],
+    weight: Floats,
+    n_neurons: int,
+) -> SmallReadout:
+    """A readout of at most ``n_neurons`` half-spaces that does what that of all planes does.
+
+    No chance is involved. Takes O(n·L) time for each half-space that is taken and O(n·N²) for each that
+    is moved, with n limited to `N_POINTS`, and a prediction of all samples for the error rate.
+    """
+    rows, mass = typical(X, y, weight, N_POINTS)
+    scores = X[rows] if planes.gaussianisation is None else planes.gaussianisation.apply(X[rows])
+    scaling = Scaling.of(scores, mass)
+    standard = planes.scaled(scaling)
+
+    def evidence_of(Z: Floats) -> Floats:
+        h = Z @ standard.weights.T + standard.biases
+        evidence: Floats = whole.temperature * (np.abs(h) @ whole.even + h @ whole.odd + whole.bias)
+        return evidence
+
+    points = _points(scores, y[rows], mass, scaling, evidence_of)
+    some = evenly(len(points.Z), _N_POINTS_TO_TAKE_BY)
+    h = points.Z[some] @ standard.weights.T + standard.biases
+    kept, sides = taken_half_spaces(h, evidence_of(points.Z[some]), points.share[some], n_neurons)
+    if len(kept) == 0:  # nothing varies
+        kept, sides = np.zeros(1, np.intp), np.ones(1, np.intp)
+    few = standard.select(kept).one_sided_by(sides)
+    start = np.log(np.maximum(points.wanted, _SMALLEST_PROBABILITY))
+    weights, bias = _fitted(points, _responses(points, few), start)
+    few = _moved(points, few, weights, bias)
+    responses = _responses(points, few)
+    weights, bias = _fitted(points, responses, responses @ weights + bias)
+    few = few.unscaled(scaling)
+    l_1 = np.maximum(few.log_odds(X), 0.0)
+    wrong = (l_1 @ weights + bias).argmax(axis=1) != y
+    return SmallReadout(few, kept, weights, bias, float(weight @ wrong / weight.sum()))
+
+
+def _points(
+    scores: NDArray[np.floating],
+    y: NDArray[np.intp],
+    weight: Floats,
+    scaling: Scaling,
+    evidence_of: Callable[[Floats], Floats],
+) -> _Points:
+    """Wanted of a sample is halfway between its class and what the whole readout says."""
+    distinct, which = np.unique(scores, axis=0, return_inverse=True)
+    Z = scaling.apply(distinct)
+    mass = np.bincount(which.ravel(), weight)
+    between, start = _between_neighbours(Z)
+    wanted = softmax(evidence_of(np.vstack([Z, between])), axis=1)
+    wanted[: len(Z)] *= 0.5
+    np.add.at(wanted, (which.ravel(), y), 0.5 * weight / mass[which.ravel()])
+    share = np.concatenate([mass, mass[start]])
+    return _Points(np.vstack([Z, between]), share / share.sum(), wanted)
+
+
+def _between_neighbours(Z: Floats) -> tuple[Floats, NDArray[np.intp]]:
+    """Points on the way from each sample to its nearest ones, and the samples they start from.
+
+    Each goes another part of its way; multiples of the golden ratio spread the parts evenly.
+    """
+    n_each = min(len(Z) - 1, N_POINTS // len(Z) - 1, _MAX_NEIGHBOURS)
+    if n_each < 1:
+        return np.empty((0, Z.shape[1])), np.zeros(0, np.intp)
+    rounded = np.round(Z, 9)  # rounding must not decide between samples at the same distance
+    search = NearestNeighbors(n_neighbors=n_each).fit(rounded)
+    end = search.kneighbors(return_distance=False).ravel()
+    start = np.repeat(np.arange(len(Z)), n_each)
+    part = np.arange(1, len(start) + 1) * ((np.sqrt(5.0) - 1.0) / 2.0) % 1.0
+    return Z[start] + part[:, None] * (Z[end] - Z[start]), start
+
+
+def taken_half_spaces(
+    h: Floats, targets: Floats, share: Floats, n_taken: int
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Hyperplanes, ascending, and a side of each (1 or -1), by orthogonal matching pursuit.
+
+    The side whose response explains most of the squared targets (n, C), beside the responses taken
+    before, is taken next. Only the squares and products of what is left of the responses are kept up to
+    date, not the responses: a step costs a product of all responses and one vector.
+    """
+    root = np.sqrt(share / share.sum())
+    constant = root[:, None]
+    responses = constant * np.maximum(np.hstack([h, -h]), 0.0)
+    with_mean = np.linalg.norm(responses, axis=0)
+    responses -= constant * (root @ responses)
+    length = np.linalg.norm(responses, axis=0)
+    varies = length > 1e-9 * with_mean
+    responses /= np.where(varies, length, 1.0)
+    residual = constant * (targets - share @ targets / share.sum())
+    squares, products = np.sum(responses**2, axis=0), responses.T @ residual
+    axes = np.empty((len(h), 0))
+    left = varies.copy()
+    taken: list[int] = []
+    while len(taken) < n_taken and left.any():
+        gain = np.where(left, np.sum(products**2, axis=1) / np.where(left, squares, 1.0), 0.0)
+        relative = np.round(gain / max(gain.max(), np.finfo(np.float64).tiny), 9)
+        best = int(np.argmax(np.where(left, relative, -1.0)))
+        taken.append(best)
+        axis = responses[:, best] - axes @ (axes.T @ responses[:, best])
+        axis /= np.linalg.norm(axis)
+        axes = np.column_stack([axes, axis])
+        along = responses.T @ axis
+        squares, products = squares - along**2, products - np.outer(along, axis @ residual)
+        left &= squares > _SMALLEST_SQUARE
+        left[[best % h.shape[1], best % h.shape[1] + h.shape[1]]] = False
+    planes = np.array(taken, np.intp) % h.shape[1]
+    order = np.argsort(planes)
+    return planes[order], np.where(np.array(taken)[order] < h.shape[1], 1, -1)
+
+
+def _responses(points: _Points, planes: Hyperplanes) -> Floats:
+    l_1: Floats = np.maximum(points.Z @ planes.weights.T + planes.biases, 0.0)
+    return l_1
+
+
+def _fitted(points: _Points, responses: Floats, evidence: Floats) -> tuple[Floats, Floats]:
+    """Weights (m, C) and bias (C,) of the evidence whose softmax is nearest to what is wanted.
+
+    Starts with least squares to the evidence given; then each class in turn against all others.
+    """
+    share, wanted = points.share, points.wanted
+    mean = share @ responses
+    scale = np.sqrt(share @ (responses - mean) ** 2)
+    scale = np.where(scale > 1e-12 * mean, scale, 1.0)
+    F = np.column_stack([(responses - mean) / scale, np.ones(len(responses))])
+    ridge = np.append(np.full(len(mean), _RIDGE), 1e-9)
+    gram = (F * share[:, None]).T @ F + np.diag(ridge)
+    coefficients = np.asarray(np.linalg.solve(gram, F.T @ (share[:, None] * evidence)), np.float64)
+    evidence = F @ coefficients
+    for label in np.tile(np.arange(evidence.shape[1]), _N_SWEEPS):
+        others = logsumexp(np.delete(evidence, label, axis=1), axis=1)
+        own = coefficients[:, label]
+        coefficients[:, label] = _regressed(F, share, wanted[:, label], others, ridge, own)
+        evidence[:, label] = F @ coefficients[:, label]
+    weights = coefficients[:-1] / scale[:, None]
+    return weights, coefficients[-1] - mean @ weights
+
+
+def _regressed(
+    F: Floats, share: Floats, wanted: Floats, others: Floats, ridge: Floats, own: Floats
+) -> Floats:
+    """A step of the logistic regression of one class against the evidence for all others together."""
+
+    def loss(own: Floats) -> float:
+        z = F @ own
+        return float(share @ (np.logaddexp(z, others) - wanted * z) + 0.5 * ridge @ own**2)
+
+    p = expit(F @ own - others)
+    curvature = np.maximum(p * (1.0 - p), _SMALLEST_PROBABILITY)
+    gram = (F * (share * curvature)[:, None]).T @ F + np.diag(ridge)
+    return _improved(own, np.linalg.solve(gram, F.T @ (share * (wanted - p)) - ridge * own), loss)
+
+
+def _moved(points: _Points, planes: Hyperplanes, weights: Floats, bias: Floats) -> Hyperplanes:
+    """The hyperplanes, one after the other, where they lower the log-loss of the evidence.
+
+    A threshold of one feature stays one: its offset alone is moved.
+    """
+    places = np.column_stack([points.Z, np.ones(len(points.Z))])
+    every = _directions(points)
+    moved = np.column_stack([planes.weights, planes.biases])
+    evidence = _responses(points, planes) @ weights + bias
+    for neuron, own in enumerate(weights):
+        h = places @ moved[neuron]
+        inside = np.flatnonzero(h > 0)
+        if len(inside) < _FEWEST_POINTS:
+            continue
+        rest = evidence - np.outer(np.maximum(h, 0.0), own)
+
+        def loss(plane: Floats, rest: Floats = rest, own: Floats = own) -> float:
+            return points.loss(rest + np.outer(np.maximum(places @ plane, 0.0), own))
+
+        basis = every[:, -1:] if planes.pairs[neuron, 0] == NO_BLOB else every
+        step = basis @ _step(points, places[inside] @ basis, inside, evidence[inside], own)
+        moved[neuron] = _improved(moved[neuron], step, loss)
+        evidence = rest + np.outer(np.maximum(places @ moved[neuron], 0.0), own)
+    return replace(planes, weights=moved[:, :-1], biases=moved[:, -1])
+
+
+def _directions(points: _Points) -> Floats:
+    """Where a hyperplane (normal and offset) may be moved: along axes, and the offset as last column."""
+    n_features = points.Z.shape[1]
+    if n_features <= _MAX_AXES:
+        return np.eye(n_features + 1)
+    axes = principal_axes(points.Z, points.share, _MAX_AXES)
+    directions: Floats = block_diag(axes, 1.0)
+    return directions
+
+
+def _step(
+    points: _Points, places: Floats, inside: NDArray[np.intp], evidence: Floats, own: Floats
+) -> Floats:
+    """The weighted least squares step of a neuron with weights ``own`` (C,), from the points inside."""
+    p, share = softmax(evidence, axis=1), points.share[inside]
+    spread = np.maximum(p @ own**2 - (p @ own) ** 2, _SMALLEST_PROBABILITY * np.ptp(own) ** 2)
+    gram = (places * (share * spread)[:, None]).T @ places
+    gram += np.eye(len(gram)) * (_RELUCTANCE * np.trace(gram) / len(gram) + 1e-12)
+    step: Floats = np.linalg.solve(gram, places.T @ (share * ((points.wanted[inside] - p) @ own)))
+    return step
+
+
+def _improved(parameters: Floats, step: Floats, loss: Callable[[Floats], float]) -> Floats:
+    """The parameters after the longest part of the step that lowers the loss, if one does."""
+    before = loss(parameters)
+    for part in _STEPS:
+        if loss(parameters + part * step) < before:
+            return parameters + part * step
+    return parameters

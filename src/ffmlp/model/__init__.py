@@ -1,0 +1,1 @@
+"""What predicts, with NumPy alone: features, hyperplanes, stages, network."""

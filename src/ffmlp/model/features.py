@@ -1,0 +1,159 @@
+"""Before stage 0: a monotone map of each feature that makes its distribution more Gaussian.
+
+Blobs and linear discriminants assume Gaussian features; skewed ones, or ones with a few far values,
+are drawn towards their normal scores.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ffmlp.design.blobs import Floats
+
+try:
+    from ffmlp.model import _interpolation as compiled
+except ImportError:  # there was no compiler where this was installed
+    compiled = None  # type: ignore[assignment]
+
+N_KNOTS = 100
+# A value this many robust standard deviations from the median is drawn in to 0.7 times that.
+REACH = 3.0
+# Values nearer to 0 than this are 0: the slope between two knots must be a finite number.
+_TINY = 1e-280
+# A value that is this share of the largest one is 0.
+_NOTHING = 1e-12
+# The range between the quartiles of a Gaussian, in standard deviations.
+_GAUSSIAN_QUARTILES = 1.349
+
+
+@dataclass(frozen=True, eq=False)
+class Gaussianisation:
+    """A monotone, piecewise linear map of each of N features, constant beyond its outermost knots.
+
+    Attributes
+    ----------
+    knots : tuple of N ndarrays
+        Where the slope of each feature's map changes, ascending.
+    scores : tuple of N ndarrays
+        The value of the map at each knot.
+    """
+
+    knots: tuple[Floats, ...]
+    scores: tuple[Floats, ...]
+
+    @classmethod
+    def of(cls, X: NDArray[np.floating], weight: Floats) -> Gaussianisation:
+        """The map halfway between a feature's normal scores and its robustly standardised values.
+
+        Normal scores alone would forget how far apart two values are; standardised values alone
+        would let far ones rule the covariances. Takes O(n log n) time for each feature.
+        """
+        maps = [_scores_at_knots(np.asarray(column, np.float64), weight) for column in X.T]
+        return cls(tuple(knots for knots, _ in maps), tuple(scores for _, scores in maps))
+
+    def apply(self, X: NDArray[np.floating]) -> Floats:
+        """The scores of samples (n, N), in float64."""
+        scores = np.empty(X.shape)
+        for feature, (knots, values) in enumerate(zip(self.knots, self.scores, strict=True)):
+            column = np.asarray(X[:, feature], np.float64)
+            if compiled is None:
+                scores[:, feature] = np.interp(column, knots, values)
+            else:
+                compiled.interpolate(column, knots, values, scores[:, feature])
+        return scores
+
+    def padded(self) -> tuple[Floats, Floats, Floats]:
+        """Knots, scores and slopes, each (N, K): a table in which every feature has as many knots.
+
+        Knots beyond the last one are infinite; from the last one on, scores repeat and slopes are 0.
+        """
+        shape = len(self.knots), max(len(knots) for knots in self.knots)
+        knots, scores, slopes = np.full(shape, np.inf), np.empty(shape), np.zeros(shape)
+        for feature, (own_knots, own_scores) in enumerate(zip(self.knots, self.scores, strict=True)):
+            n = len(own_knots)
+            knots[feature, :n] = own_knots
+            scores[feature, :n], scores[feature, n:] = own_scores, own_scores[-1]
+            slopes[feature, : n - 1] = self._slopes_of(feature)[1:-1]
+        return knots, scores, slopes
+
+    def slopes(self, X: NDArray[np.floating]) -> Floats:
+        """How fast each score grows with its feature at samples (n, N); 0 beyond the outermost knots."""
+        slopes = np.zeros(X.shape)
+        for feature, knots in enumerate(self.knots):
+            within = self._slopes_of(feature)
+            slopes[:, feature] = within[np.searchsorted(knots, X[:, feature], side="right")]
+        return slopes
+
+    def steepest(self, X: NDArray[np.floating], radius: Floats) -> Floats:
+        """The largest ``|score(x') − score(x)| / |x' − x|`` of each feature, for ``|x' − x| <= radius``.
+
+        The map is piecewise linear: the ratio is largest at a knot or at the end of the range, and no
+        larger than the largest slope. X and radius are of shape (n, N).
+        """
+        scores, steepest = self.apply(X), np.zeros(X.shape)
+        for feature, (knots, values) in enumerate(zip(self.knots, self.scores, strict=True)):
+            x, reach = X[:, feature, None], radius[:, feature, None]
+            inner = np.broadcast_to(knots, (len(X), len(knots)))
+            places = np.hstack([inner, x - reach, x + reach])
+            rise = np.abs(np.interp(places, knots, values) - scores[:, feature, None])
+            # The ends are a radius away, however x ± radius is rounded.
+            run = np.hstack([np.abs(inner - x), reach, reach])
+            within = (run > 0) & (run <= reach) & np.isfinite(run)
+            with np.errstate(over="ignore"):  # next to a knot, the run is shorter than the rise is exact
+                ratio = np.divide(rise, run, out=np.zeros_like(rise), where=within)
+            steepest[:, feature] = np.minimum(ratio.max(axis=1), self._slopes_of(feature).max())
+        return steepest
+
+    def _slopes_of(self, feature: int) -> Floats:
+        """The slopes before, between and after the knots of a feature."""
+        rises, runs = np.diff(self.scores[feature]), np.diff(self.knots[feature])
+        return np.concatenate([[0.0], rises / runs, [0.0]])
+
+    def values(self, scores: Floats) -> Floats:
+        """The values (n, N) of features that have the given scores."""
+        columns = [self._values_of(feature, column) for feature, column in enumerate(scores.T)]
+        return np.column_stack(columns)
+
+    def value_of(self, feature: int, score: float) -> float:
+        """The value of a feature that has the given score."""
+        return float(self._values_of(feature, np.array(score)))
+
+    def _values_of(self, feature: int, scores: Floats) -> Floats:
+        knots = self.knots[feature]
+        values = np.interp(scores, self.scores[feature], knots)
+        # A score is rounded; what was 0 should not come back as a little.
+        return np.where(np.abs(values) < _NOTHING * np.abs(knots).max(), 0.0, values)
+
+
+def quantiles(values: Floats, weight: Floats, levels: Floats) -> Floats:
+    """The smallest value that reaches each level of the cumulated weight.
+
+    One of the values always, so that a value of weight 2 counts exactly as two values.
+    """
+    order = np.argsort(values, kind="stable")
+    cumulated = np.cumsum(weight[order])
+    reached = np.searchsorted(cumulated, levels * cumulated[-1] * (1 - 1e-12))
+    return values[order[np.minimum(reached, len(order) - 1)]]
+
+
+def _scores_at_knots(values: Floats, weight: Floats) -> tuple[Floats, Floats]:
+    # Imported here because what only predicts should not wait for it.
+    from scipy.special import ndtri
+
+    levels = (np.arange(N_KNOTS) + 0.5) / N_KNOTS
+    at_levels = quantiles(values, weight, levels)
+    at_levels = np.where(np.abs(at_levels) < _TINY, 0.0, at_levels)
+    # Equal quantiles are one knot, whose normal score is the mean of theirs.
+    knots, which = np.unique(at_levels, return_inverse=True)
+    normal = np.bincount(which, ndtri(levels)) / np.bincount(which)
+    median, low, high = at_levels[[N_KNOTS // 2, N_KNOTS // 4, 3 * N_KNOTS // 4]]
+    spread = (high - low) / _GAUSSIAN_QUARTILES
+    if not spread > 0:  # more than half of the values are equal
+        spread = (knots[-1] - knots[0]) / (2 * REACH) if len(knots) > 1 else 1.0
+    with np.errstate(over="ignore"):  # beyond a hundred reaches, farther is no farther
+        robust = np.clip((knots - median) / spread, -100 * REACH, 100 * REACH)
+    robust /= np.sqrt(1.0 + (robust / REACH) ** 2)
+    return knots, 0.5 * (normal + robust)

@@ -1,0 +1,71 @@
+"""How samples may move: in which features, how far, and what counts as far."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ffmlp.design.blobs import Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Limits:
+    """How samples may move: each between ``low`` and ``high`` (n, N), measured in units of ``scale``."""
+
+    low: Floats
+    high: Floats
+    scale: Floats
+    norm: float
+
+
+def checked_limits(
+    names: Sequence[str],
+    samples: Floats,
+    norm: float | str,
+    scale: ArrayLike | None,
+    frozen: Sequence[int | str],
+    bounds: Mapping[int | str, tuple[float | None, float | None]] | None,
+) -> Limits:
+    """How the samples may move, or a ValueError that says what is wrong with the wish."""
+    lengths = {2: 2.0, 1: 1.0, np.inf: np.inf, "inf": np.inf}
+    if norm not in lengths:
+        raise ValueError(f'norm must be 2, 1 or "inf", got {norm!r}.')
+    unit = np.ones(len(names)) if scale is None else np.asarray(scale, np.float64)
+    if unit.shape != (len(names),) or not (np.isfinite(unit) & (unit > 0)).all():
+        raise ValueError(
+            f"scale must be {len(names)} positive numbers, one for each feature, got {scale!r}."
+        )
+    low, high = np.full(samples.shape, -np.inf), np.full(samples.shape, np.inf)
+    for feature, (least, most) in (bounds or {}).items():
+        column = feature_number(names, feature)
+        least, most = -np.inf if least is None else least, np.inf if most is None else most
+        if not least <= most:
+            raise ValueError(f"bounds of feature {feature!r} are not ordered: {least:g} > {most:g}.")
+        outside = (samples[:, column] < least) | (samples[:, column] > most)
+        if outside.any():
+            row = int(np.argmax(outside))
+            raise ValueError(
+                f"bounds of feature {feature!r} exclude sample {row}: {samples[row, column]:g} is not "
+                f"between {least:g} and {most:g}. A change starts from the sample."
+            )
+        low[:, column], high[:, column] = least, most
+    frozen = [frozen] if isinstance(frozen, str) else frozen
+    held = [feature_number(names, feature) for feature in frozen]
+    low[:, held] = high[:, held] = samples[:, held]
+    if len(samples) and (low == high).all(axis=1).any():
+        raise ValueError("all features are frozen: no change is possible. Leave at least one free.")
+    return Limits(low, high, unit, lengths[norm])
+
+
+def feature_number(names: Sequence[str], feature: int | str) -> int:
+    """The number of a feature that is given by number or name."""
+    if isinstance(feature, str) and feature in names:
+        return list(names).index(feature)
+    if not isinstance(feature, str) and 0 <= feature < len(names):
+        return int(feature)
+    raise ValueError(
+        f"no feature {feature!r}: features are 0 to {len(names) - 1}, named {list(names)[:10]}."
+    )

@@ -1,0 +1,259 @@
+"""The nearest point of another class, exactly, where the prediction is an argmax of linear functions.
+
+Region r has the score ``normals[r]·x + offsets[r]`` and the region of the largest score decides (see
+`ffmlp.explanations.evidence`). So another class is predicted exactly where one of its regions has at
+least the score of every region of the sample's own class: a union of convex polyhedra, one for each
+region of another class. Each is projected onto, nearest first, as long as it can hold something nearer
+than what was found. A polyhedron has a face for each region of the own class, of which few matter:
+faces are added to a programme as its solutions violate them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import linprog
+
+from ffmlp.design.blobs import Floats
+from ffmlp.model.network import Network
+from ffmlp.model.stages import RegionStages
+
+# How far a face may be violated by a solution, in units of the distance.
+_TOLERANCE = 1e-9
+# Faces that are added to a programme at once.
+_FACES_AT_ONCE = 4
+_LINEAR = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+
+
+def dual_norm(vectors: Floats, norm: float) -> Floats:
+    """What a step of length 1 can add to the product with each vector, over the last axis."""
+    if norm == 2:
+        return np.sqrt(np.sum(vectors**2, axis=-1))
+    magnitude = np.abs(vectors)
+    return magnitude.max(axis=-1, initial=0.0) if norm == 1 else magnitude.sum(axis=-1)
+
+
+def length(steps: Floats, norm: float) -> Floats:
+    """The norm of steps, over the last axis."""
+    return np.linalg.norm(steps, ord=norm, axis=-1)
+
+
+@dataclass(frozen=True, eq=False)
+class LinearScores:
+    """Scores ``normals @ x + offsets`` of R regions, and the class that each votes for."""
+
+    normals: Floats
+    offsets: Floats
+    classes: NDArray[np.intp]
+
+    @classmethod
+    def of(cls, network: Network) -> LinearScores:
+        """The scores of the regions of a network of the region design."""
+        stages, planes = network.stages, network.hyperplanes
+        assert isinstance(stages, RegionStages)
+        codes = stages.codes.astype(np.float64)
+        return cls(codes @ planes.weights, codes @ planes.biases, stages.neuron_classes)
+
+
+@dataclass(frozen=True, eq=False)
+class Room:
+    """Where a sample may go: steps u (N,) from it, in units of ``scale``, with ``low <= u <= high``."""
+
+    scale: Floats
+    low: Floats
+    high: Floats
+    norm: float
+
+    def __post_init__(self) -> None:
+        assert (self.low <= 0).all()
+        assert (self.high >= 0).all()
+
+
+@dataclass(frozen=True, eq=False)
+class Nearest:
+    """The step (N,) to the nearest point of another class, its length, and the faces that hold there.
+
+    ``beyond`` gives the step to a point that is deeper in the other class by a given amount; None if
+    the class is not that thick.
+    """
+
+    step: Floats
+    distance: float
+    beyond: Callable[[float], Floats | None]
+
+
+def nearest_of_another_class(scores: LinearScores, x: Floats, own: int, room: Room) -> Nearest | None:
+    """The nearest point at which another class has at least the score of class ``own``.
+
+    None if there is none in the room.
+    """
+    mine, others = np.flatnonzero(scores.classes == own), np.flatnonzero(scores.classes != own)
+    values = scores.normals @ x + scores.offsets
+    best = mine[np.argmax(values[mine])]
+    bound = _distances(scores, values, others, np.array([best]), room)[:, 0]
+    found: Nearest | None = None
+    for place in np.argsort(bound, kind="stable"):
+        limit = np.inf if found is None else found.distance
+        if not bound[place] < limit:
+            break
+        region = others[place]
+        faces = _distances(scores, values, np.array([region]), mine, room)[0]
+        if faces.max() < limit:
+            found = _Programme(scores, values, region, mine, room, faces).nearest(limit) or found
+    return found
+
+
+def _distances(
+    scores: LinearScores,
+    values: Floats,
+    regions: NDArray[np.intp],
+    mine: NDArray[np.intp],
+    room: Room,
+) -> Floats:
+    """How far it is, without regard to the room's walls, to where each region has a score of mine."""
+    movable = room.scale * (room.low < room.high)
+    steepness = dual_norm((scores.normals[regions, None] - scores.normals[mine]) * movable, room.norm)
+    behind = values[mine] - values[regions, None]
+    distances = np.where(behind > 0, np.inf, 0.0)
+    return np.divide(np.maximum(behind, 0.0), steepness, out=distances, where=steepness > 0)
+
+
+class _Programme:
+    """Projection onto the polyhedron of one region: ``slopes @ u >= behind`` for all faces.
+
+    All lengths are in units of ``size``, a lower bound of the distance, so that tolerances are relative.
+    """
+
+    def __init__(
+        self,
+        scores: LinearScores,
+        values: Floats,
+        region: int,
+        mine: NDArray[np.intp],
+        room: Room,
+        distances: Floats,
+    ) -> None:
+        self.room = room
+        self.movable = room.low < room.high
+        slopes = (scores.normals[region] - scores.normals[mine]) * room.scale
+        slopes = slopes[:, self.movable]
+        steepness = np.sqrt(np.sum(slopes**2, axis=1))
+        self.crossable = steepness > 0
+        steepness = np.where(self.crossable, steepness, 1.0)
+        self.size = max(distances.max(), 1e-9)
+        self.slopes = slopes / steepness[:, None]
+        self.behind = (values[mine] - values[region]) / steepness / self.size
+        self.low, self.high = (wall[self.movable] / self.size for wall in (room.low, room.high))
+        self.active = [int(np.argmax(distances))]
+
+    def nearest(self, limit: float) -> Nearest | None:
+        """None if it is not nearer than ``limit``."""
+        step = self._projection(0.0, limit / self.size)
+        if step is None or self._projection(_TOLERANCE, np.inf) is None:
+            return None
+        return Nearest(self._whole(step), float(length(step, self.room.norm) * self.size), self._beyond)
+
+    def _beyond(self, depth: float) -> Floats | None:
+        step = self._projection(depth / self.size, np.inf)
+        return None if step is None else self._whole(step)
+
+    def _whole(self, step: Floats) -> Floats:
+        whole = np.zeros(len(self.movable))
+        whole[self.movable] = step * self.size
+        return whole
+
+    def _projection(self, depth: float, limit: float) -> Floats | None:
+        """The shortest step to ``depth`` beyond all faces; None if it is not below ``limit``."""
+        wanted = self.behind + depth
+        if (wanted[~self.crossable] > 0).any():
+            return None
+        while True:
+            step = SOLVERS[self.room.norm](
+                self.slopes[self.active], wanted[self.active], self.low, self.high
+            )
+            if step is None or not length(step, self.room.norm) < limit:
+                return None
+            violation = wanted - self.slopes @ step
+            violation[self.active] = -np.inf
+            worst = np.argsort(-violation, kind="stable")[:_FACES_AT_ONCE]
+            worst = worst[violation[worst] > _TOLERANCE]
+            if not len(worst):
+                return step
+            self.active += worst.tolist()
+
+
+def _shortest_euclidean(slopes: Floats, wanted: Floats, low: Floats, high: Floats) -> Floats | None:
+    """Minimise ‖u‖₂ subject to ``slopes @ u >= wanted`` and ``low <= u <= high``."""
+    below, above = np.flatnonzero(np.isfinite(low)), np.flatnonzero(np.isfinite(high))
+    identity = np.eye(len(low))
+    faces = np.vstack([slopes, identity[below], -identity[above]])
+    least = np.concatenate([wanted, low[below], -high[above]])
+    try:
+        step: Floats = imported_quadprog().solve_qp(identity, np.zeros(len(low)), faces.T, least)[0]
+    except ValueError as error:
+        if "inconsistent" not in str(error):
+            raise
+        # A polyhedron wrongly left out would make a distance too long: a second solver must agree.
+        if _shortest_largest(slopes, wanted + 1e-6, low, high) is not None:
+            raise RuntimeError(
+                "quadprog found no point in a polyhedron in which HiGHS found some: the distance is not "
+                "known. Use norm 1 or inf, or another scale."
+            ) from error
+        return None
+    return np.clip(step, low, high)
+
+
+def _shortest_manhattan(slopes: Floats, wanted: Floats, low: Floats, high: Floats) -> Floats | None:
+    """The same for ‖u‖₁: u = p − m with p, m >= 0."""
+    n = len(low)
+    walls = np.column_stack([np.zeros(2 * n), np.concatenate([high, -low])])
+    return _linear(np.ones(2 * n), np.hstack([slopes, -slopes]), wanted, walls, lambda v: v[:n] - v[n:])
+
+
+def _shortest_largest(slopes: Floats, wanted: Floats, low: Floats, high: Floats) -> Floats | None:
+    """The same for ‖u‖∞, the last variable."""
+    n = len(low)
+    identity, ones = np.eye(n), np.ones((n, 1))
+    faces = np.vstack(
+        [
+            np.hstack([slopes, np.zeros((len(slopes), 1))]),
+            np.hstack([identity, ones]),
+            np.hstack([-identity, ones]),
+        ]
+    )
+    walls = np.vstack([np.column_stack([low, high]), [0.0, np.inf]])
+    cost = np.append(np.zeros(n), 1.0)
+    return _linear(cost, faces, np.concatenate([wanted, np.zeros(2 * n)]), walls, lambda v: v[:n])
+
+
+def _linear(
+    cost: Floats, faces: Floats, least: Floats, walls: Floats, step: Callable[[Floats], Floats]
+) -> Floats | None:
+    solved = linprog(cost, A_ub=-faces, b_ub=-least, bounds=walls, method="highs", options=_LINEAR)
+    if solved.status == 2:  # infeasible
+        return None
+    if solved.x is None:
+        raise RuntimeError(f"the linear programme of a distance was not solved: {solved.message}")
+    return step(solved.x)
+
+
+SOLVERS: dict[float, Callable[[Floats, Floats, Floats, Floats], Floats | None]] = {
+    1: _shortest_manhattan,
+    2: _shortest_euclidean,
+    np.inf: _shortest_largest,
+}
+
+
+def imported_quadprog() -> Any:
+    """The solver of quadratic programmes, or an error that says how to install it."""
+    try:
+        import quadprog
+    except ImportError as error:
+        raise ImportError(
+            "Euclidean distances need quadprog: pip install 'ffmlp[robustness]'. Norms 1 and inf do not."
+        ) from error
+    return quadprog

@@ -1,0 +1,257 @@
+"""Fitted models as files that are read without running code from them.
+
+skops writes and reads what such a file holds. Every type that its schema names is compared with an
+explicit list before anything is made, and what was made is checked to be a whole classifier.
+"""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from dataclasses import dataclass
+from functools import cache
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    MaxAbsScaler,
+    MinMaxScaler,
+    OneHotEncoder,
+    OrdinalEncoder,
+    PowerTransformer,
+    QuantileTransformer,
+    RobustScaler,
+    StandardScaler,
+)
+from sklearn.utils.validation import check_is_fitted
+
+from ffmlp.classifier import FFMLPClassifier
+from ffmlp.design.blobs import Blobs
+from ffmlp.design.designs import Plan
+from ffmlp.design.pruning import PruningPath
+from ffmlp.design.selection import Selection
+from ffmlp.model.hyperplanes import Hyperplanes
+from ffmlp.model.network import Network
+from ffmlp.model.regions import Regions
+from ffmlp.storage.model_files import (
+    NETWORK_PARTS,
+    Node,
+    check_network,
+    check_part,
+    checked_payload,
+    damaged,
+    name_of,
+    write_model,
+)
+from ffmlp.validation import check_parameters
+
+# What a fitted classifier is made of.
+_FITTED = {
+    "classes_": np.ndarray,
+    "n_features_in_": int,
+    "blobs_": Blobs,
+    "hyperplanes_": Hyperplanes,
+    "pruning_path_": PruningPath,
+    "regions_": Regions | None,
+    "selection_": Selection,
+    "network_": Network,
+    "timings_": dict,
+}
+_PARTS = (*NETWORK_PARTS, Blobs, Plan, PruningPath, Selection)
+_SCALARS = (np.float64, np.float32, np.int64, np.int32, np.bool_, np.str_)
+
+
+@dataclass(frozen=True, eq=False)
+class SavedModel:
+    """What a model file holds: the estimator, and what was written beside it."""
+
+    estimator: Any
+    metadata: dict[str, Any]
+
+
+def save(
+    estimator: FFMLPClassifier | Pipeline,
+    path: str | PathLike[str],
+    metadata: dict[str, Any] | None = None,
+) -> None:
+    """Write a fitted model to a file, whole or not at all (extra ``persistence``).
+
+    Parameters
+    ----------
+    estimator : FFMLPClassifier or Pipeline
+        A fitted classifier, or a fitted pipeline that ends with one. The other steps may be
+        scikit-learn's imputers, encoders and scalers, column transformers and PCA.
+    path : str or path-like
+        Where to. A file that is there is replaced.
+    metadata : dict, default=None
+        Plain JSON values to keep beside the model.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> import ffmlp
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> clf = ffmlp.FFMLPClassifier(design="blob", random_state=0).fit(X, y)
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "iris.model"
+    ...     ffmlp.save(clf, path, {"source": "iris"})
+    ...     again = ffmlp.load(path)
+    >>> bool((again.predict(X) == clf.predict(X)).all())
+    True
+    """
+    skops = _imported_skops()
+    check_is_fitted(_classifier(estimator, "the estimator"))
+    target = Path(path)
+    if target.is_dir():
+        raise ValueError(f"{target} is a folder: name the file to write the model to.")
+    whole = {"estimator": estimator, "metadata": _plain_json(metadata)}
+    payload = skops.dumps(whole, compression=zipfile.ZIP_DEFLATED)
+    _check_types(payload, "the estimator")
+    write_model(target, payload)
+
+
+def load(path: str | PathLike[str]) -> Any:
+    """Read a model that `save` wrote, running no code from it (extra ``persistence``).
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file.
+
+    Returns
+    -------
+    FFMLPClassifier or Pipeline
+        The fitted estimator.
+
+    Raises
+    ------
+    ValueError
+        If it is no model file, was cut short or changed, has a newer format, or holds a type that a
+        model has no use for.
+    """
+    return load_with_metadata(path).estimator
+
+
+def load_with_metadata(path: str | PathLike[str]) -> SavedModel:
+    """Read a model as `load` does, with the metadata that were saved beside it."""
+    skops = _imported_skops()
+    source = Path(path)
+    payload = checked_payload(source)
+    _check_types(payload, str(source))
+    trusted = sorted(name for names in _trusted().values() for name in names)
+    try:
+        whole = skops.loads(payload, trusted=trusted)
+        saved = SavedModel(whole["estimator"], json.loads(whole["metadata"]))
+    except Exception as error:
+        raise damaged(source, error) from error
+    _check_whole(_classifier(saved.estimator, str(source)), source)
+    return saved
+
+
+def _imported_skops() -> Any:
+    try:
+        import skops.io
+    except ImportError as error:
+        raise ImportError(
+            "saving and loading models needs skops: pip install 'ffmlp[persistence]'"
+        ) from error
+    return skops.io
+
+
+@cache
+def _trusted() -> dict[str, frozenset[str]]:
+    """The types that each kind of node in a file may have, by the names that skops gives them."""
+    # Imported here because a program that only fits and predicts should not wait for them.
+    from sklearn.compose import ColumnTransformer
+    from sklearn.decomposition import PCA
+    from sklearn.feature_selection import VarianceThreshold
+    from sklearn.impute import MissingIndicator, SimpleImputer
+
+    preprocessing = (
+        *(Pipeline, FeatureUnion, ColumnTransformer, SimpleImputer, MissingIndicator),
+        *(OneHotEncoder, OrdinalEncoder, StandardScaler, MinMaxScaler, MaxAbsScaler, RobustScaler),
+        *(PowerTransformer, QuantileTransformer, VarianceThreshold, PCA),
+        FunctionTransformer,  # passes columns through; one with a function needs a FunctionNode
+    )
+    kinds: dict[str, tuple[type, ...]] = {
+        "ObjectNode": (FFMLPClassifier, *_PARTS, *preprocessing),
+        "NdArrayNode": (np.ndarray, *_SCALARS),
+        "DTypeNode": (np.dtype,),
+        "RandomStateNode": (np.random.RandomState,),
+        "TypeNode": (int, float, str, bool, *_SCALARS),
+        "DictNode": (dict,),
+        "ListNode": (list,),
+        "TupleNode": (tuple,),
+        "SliceNode": (slice,),
+        "JsonNode": (str,),
+    }
+    return {loader: frozenset(map(name_of, types)) for loader, types in kinds.items()}
+
+
+def _classifier(estimator: Any, where: str) -> FFMLPClassifier:
+    """The classifier at the end of an estimator, or a ValueError."""
+    last = estimator
+    while isinstance(last, Pipeline) and last.steps and len(last.steps[-1]) == 2:
+        last = last.steps[-1][1]
+    if not isinstance(last, FFMLPClassifier):
+        raise ValueError(
+            f"{where} must be an FFMLPClassifier or a Pipeline that ends with one, got "
+            f"{type(last).__name__}."
+        )
+    return last
+
+
+def _plain_json(metadata: dict[str, Any] | None) -> str:
+    metadata = {} if metadata is None else metadata
+    try:
+        text = json.dumps(metadata, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"metadata must be a dict of plain JSON values: {error}.") from error
+    if not isinstance(metadata, dict) or json.loads(text) != metadata:
+        raise ValueError(
+            "metadata must be a dict of plain JSON values: keys are strings, sequences are lists, got "
+            f"{metadata!r}."
+        )
+    return text
+
+
+def _check_types(payload: bytes, where: str) -> None:
+    """Compare every type that the content names with those that are trusted; nothing is made of it."""
+    try:
+        nodes = list(Node.root(payload).nodes())
+        types = [(node.loader, node.kind) for node in nodes]
+        arrays = [node for node in nodes if node.loader == "NdArrayNode"]
+        scalars = [(node.kind, node.array()) for node in arrays if node.kind != name_of(np.ndarray)]
+    # Whatever damaged content makes the readers raise, the content is to blame.
+    except Exception as error:
+        raise damaged(where, error) from error
+    for loader, name in types:
+        if name not in _trusted().get(loader, ()):
+            raise ValueError(
+                f"{where} holds the type {name} ({loader}), which is not trusted: a model file has the "
+                "parts of an FFMLPClassifier and scikit-learn's common preprocessing. joblib can keep "
+                "other estimators, but runs the code of what it reads."
+            )
+    for name, value in scalars:  # skops would convert a whole array to what it is said to be
+        if value.shape or name != name_of(value.dtype.type):
+            raise ValueError(f"{where} says {name} of {value.dtype} of shape {value.shape}.")
+
+
+def _check_whole(clf: FFMLPClassifier, source: Path) -> None:
+    """A classifier that was made attribute by attribute has all of them, and they fit together."""
+    try:
+        # A file of an older version has the defaults of the parameters that it does not know.
+        clf.__dict__.update(FFMLPClassifier().get_params() | clf.__dict__)
+        check_parameters(clf)
+        for name, kind in _FITTED.items():
+            check_part(getattr(clf, name), kind, name)
+        clf.network_.responses(np.zeros((1, clf.n_features_in_)))
+        check_network(clf.network_, clf.regions_, clf.n_features_in_, clf.classes_)
+    except Exception as error:
+        raise damaged(source, error) from error

@@ -1,0 +1,231 @@
+"""Parquet files as tables (needs pyarrow).
+
+A cell means what it would mean in a CSV file that pandas had written, whatever else is in its block.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ffmlp.tables.blocks import Block
+from ffmlp.tables.tables import NAME, NUMBER, Dialect, check_names, pandas, with_ids
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# What pandas calls the index of a frame that has no name: labels of rows, no data.
+_INDEX_WITHOUT_NAME = re.compile(r"__index_level_\d+__")
+
+
+@dataclass(frozen=True)
+class ParquetTable:
+    """A Parquet file."""
+
+    path: Path
+    dialect: Dialect
+
+    @cached_property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns; an index of pandas is one of them if it has a name."""
+        stored = self._file().schema_arrow.names
+        names = tuple(name for name in stored if not _INDEX_WITHOUT_NAME.fullmatch(name))
+        check_names(self.path, names, "")
+        return names
+
+    def inferred(self, n_rows: int, texts: Sequence[str]) -> Iterator[pd.DataFrame]:
+        """Blocks of rows whose columns have the type that their cells suggest, or text if told so."""
+        for _, batch in self._batches(n_rows, self.columns):
+            yield _frame(
+                {
+                    name: _texts(_plain(batch[name]), self.dialect)
+                    if name in texts
+                    else _inferred(_plain(batch[name]), self.dialect)
+                    for name in self.columns
+                }
+            )
+
+    def blocks(self, n_rows: int, kinds: Mapping[str, str]) -> Iterator[pd.DataFrame]:
+        """Blocks of rows with the columns of the given kinds: floats, or text with NaN for missing."""
+        for start, batch in self._batches(n_rows, list(kinds)):
+            yield self._of_kinds(batch, start, kinds)
+
+    def parts(
+        self, n_rows: int, kinds: Mapping[str, str], id_column: str | None = None
+    ) -> Iterator[Callable[[], Block]]:
+        """Functions that give the blocks, and may be called in any thread."""
+        for start, batch in self._batches(n_rows, list(with_ids(kinds, id_column))):
+            yield partial(self._block, batch, start, kinds, id_column)
+
+    def place(self, row: int, column: str) -> str:
+        """File, row and column of a cell."""
+        return f"{self.path}, row {row + 1}, column {self.columns.index(column) + 1} ({column!r})"
+
+    def _file(self) -> Any:
+        try:
+            parquet = import_module("pyarrow.parquet")
+        except ImportError as error:
+            raise ImportError(f"{self.path}: Parquet files need pyarrow: pip install pyarrow") from error
+        try:
+            return parquet.ParquetFile(self.path)
+        except (OSError, ValueError) as error:  # pyarrow's own errors are ValueErrors
+            raise ValueError(f"{self.path} cannot be read as Parquet: {error}") from error
+
+    def _batches(self, n_rows: int, columns: Sequence[str]) -> Iterator[tuple[int, Any]]:
+        """Blocks of rows, each with the number of rows before it."""
+        file, start = self._file(), 0
+        try:
+            for batch in file.iter_batches(n_rows, columns=list(columns)):
+                yield start, batch
+                start += len(batch)
+        except (OSError, ValueError) as error:
+            raise ValueError(f"{self.path} cannot be read as Parquet: {error}") from error
+
+    def _block(self, batch: Any, start: int, kinds: Mapping[str, str], id_column: str | None) -> Block:
+        return Block.of(self._of_kinds(batch, start, with_ids(kinds, id_column)), kinds, id_column)
+
+    def _of_kinds(self, batch: Any, start: int, kinds: Mapping[str, str]) -> pd.DataFrame:
+        cells: dict[str, Any] = {}
+        for name, kind in kinds.items():
+            column = _plain(batch[name])
+            if kind == NUMBER:
+                cells[name] = self._numbers(name, column, start)
+            else:
+                cells[name] = _written(column) if kind == NAME else _texts(column, self.dialect)
+        return _frame(cells)
+
+    def _numbers(self, name: str, column: Any, start: int) -> NDArray[np.float64]:
+        """The numbers of a column, or an error that says which one is none, or not finite."""
+        try:
+            numbers = _numbers(column, self.dialect)
+        except ValueError:
+            texts = enumerate(_texts(column, self.dialect), start=start)
+            row, text = next(
+                (row, text) for row, text in texts if text == text and not self.dialect.is_number(text)
+            )
+            raise ValueError(
+                f"{self.place(row, name)}: a number is needed, got {text!r}. If that stands for a "
+                f"missing value, add --missing {text!r}."
+            ) from None
+        infinite = np.flatnonzero(np.isinf(numbers))
+        if len(infinite):
+            place = self.place(start + int(infinite[0]), name)
+            raise ValueError(f"{place}: numbers must be finite, got {numbers[infinite[0]]}.")
+        return numbers
+
+
+def _frame(cells: Mapping[str, Any]) -> pd.DataFrame:
+    """A frame of arrays; left to itself, pandas would make columns of another type from texts."""
+    series = pandas().Series
+    return pandas().DataFrame(
+        {name: series(values, dtype=values.dtype) for name, values in cells.items()}
+    )
+
+
+def _plain(column: Any) -> Any:
+    """The values themselves where a column has numbers for them, as the categories of pandas."""
+    return column.dictionary_decode() if _types().is_dictionary(column.type) else column
+
+
+def _inferred(column: Any, dialect: Dialect) -> Any:
+    """Dates as such, numbers as numbers, also if they are stored as text, and all else as text."""
+    if _types().is_timestamp(column.type):
+        return column.to_pandas().array
+    if _types().is_boolean(column.type):
+        return _texts(column, dialect)
+    try:
+        numbers = _numbers(column, dialect)
+    except ValueError:
+        return _texts(column, dialect)
+    whole = _types().is_integer(column.type) and not np.isnan(numbers).any()
+    return column.to_numpy(zero_copy_only=False) if whole else numbers
+
+
+def _numbers(column: Any, dialect: Dialect) -> NDArray[np.float64]:
+    """Numbers, NaN for missing ones.
+
+    Raises
+    ------
+    ValueError
+        If a text is neither.
+    """
+    if _is_numeric(column.type) or _types().is_boolean(column.type):
+        numbers = column.to_numpy(zero_copy_only=False).astype(float)
+    else:
+        texts = _texts(column, dialect)
+        values = {text: dialect.number(text) for text in _distinct(texts)}
+        numbers = np.array([values.get(text, np.nan) for text in texts], float)
+    numbers[np.isin(numbers, _missing_numbers(dialect))] = np.nan
+    return numbers
+
+
+def _texts(column: Any, dialect: Dialect) -> NDArray[np.object_]:
+    """Texts without the spaces around them, NaN for missing ones."""
+    written = _written(column)
+    whole = [int(number) for number in _missing_numbers(dialect) if number.is_integer()]
+    tokens = {*dialect.tokens, *map(str, whole), *(f"{number}.0" for number in whole)}  # as pandas does
+    changed: dict[str, Any] = {}
+    for text in _distinct(written):
+        trimmed = text.strip(" ")
+        if trimmed in tokens:
+            changed[text] = np.nan
+        elif trimmed != text:
+            changed[text] = trimmed
+    if not changed:
+        return written
+    return _objects([changed.get(text, text) for text in written])
+
+
+def _written(column: Any) -> NDArray[np.object_]:
+    """What pandas would write to a CSV file, NaN for nulls."""
+    if _types().is_floating(column.type):
+        numbers = column.to_numpy(zero_copy_only=False)
+        return np.where(np.isnan(numbers), np.nan, numbers.astype(str).astype(object))
+    if _types().is_integer(column.type):
+        column = column.cast("string")
+    if _types().is_string(column.type) or _types().is_large_string(column.type):
+        texts = column.to_numpy(zero_copy_only=False)
+    else:
+        texts = _objects([_text(value) for value in column.to_pandas().to_numpy(object)])
+    return np.where(column.is_null().to_numpy(zero_copy_only=False), np.nan, texts)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bytes):  # how some programs store text
+        return value.decode("utf-8", "backslashreplace")
+    # A day is written without a time, as in a column of days: what else is there is not known here.
+    if isinstance(value, pandas().Timestamp) and value.tzinfo is None and value == value.normalize():
+        return str(value.date())
+    return str(value)
+
+
+def _objects(values: Sequence[Any]) -> NDArray[np.object_]:
+    return np.fromiter(values, object, len(values))
+
+
+def _distinct(texts: NDArray[np.object_]) -> list[str]:
+    distinct: list[str] = pandas().Series(texts, dtype=object).dropna().unique().tolist()
+    return distinct
+
+
+def _missing_numbers(dialect: Dialect) -> list[float]:
+    """The numbers that stand for a missing value."""
+    others = replace(dialect, missing=())
+    return [others.number(token) for token in dialect.missing if others.is_number(token)]
+
+
+def _is_numeric(kind: Any) -> bool:
+    types = _types()
+    return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind))
+
+
+def _types() -> Any:
+    return import_module("pyarrow").types

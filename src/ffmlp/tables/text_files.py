@@ -1,0 +1,89 @@
+"""Text files, compressed or not: opened in their encoding, read in blocks of lines."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+from ffmlp.tables.decoding import undecodable
+from ffmlp.tables.tables import COMPRESSIONS, Dialect
+
+# In bytes: a block of more, or a line of more, is not read as one.
+_MOST_BYTES = 64 * 2**20
+_LONGEST_LINE = 2**20
+
+
+class LocatedError(ValueError):
+    """An error that says already where it is."""
+
+
+def opened_bytes(path: Path) -> IO[bytes]:
+    """A file of bytes, decompressed."""
+    opener = COMPRESSIONS.get(path.suffix.lower())
+    return path.open("rb") if opener is None else opener(path, "rb")
+
+
+def opened(path: Path, dialect: Dialect) -> io.TextIOWrapper:
+    """A file of text, with the ends of its lines as they are."""
+    return io.TextIOWrapper(opened_bytes(path), dialect.decoder, newline="")
+
+
+def end_of_header(file: IO[bytes]) -> int | None:
+    """Where the rows of a file begin, if the header is a line."""
+    line = b"\n"
+    while line and not line.strip():
+        line = file.readline(_LONGEST_LINE)
+    alone = line.endswith(b"\n") and line.count(b'"') % 2 == 0 and b"\r" not in line.rstrip(b"\r\n")
+    return file.tell() if alone else None
+
+
+def blocks_of_lines(file: IO[bytes], n_rows: int) -> Iterator[bytes]:
+    """Blocks of lines, about so many or fewer: of as many bytes as if all were like the first.
+
+    Only the last one, or one whose last line is very long, does not end with a newline.
+    """
+    start = file.tell()
+    n_bytes = min(n_rows * len(file.readline(_LONGEST_LINE)), _MOST_BYTES)
+    file.seek(start)
+    if n_bytes and isinstance(file, io.BufferedReader):
+        n_bytes = even_share(os.fstat(file.fileno()).st_size - start, n_bytes)
+    while block := _whole_lines(file, n_bytes):
+        yield block
+
+
+def even_share(total: int, most: int) -> int:
+    """The size of a block, so that 1, 2, 4 or 8 threads get as many of them each and end together."""
+    n_blocks = -(-total // most)
+    n_blocks = 1 << (n_blocks - 1).bit_length() if n_blocks <= 8 else -(-n_blocks // 8) * 8
+    return -(-total // n_blocks)
+
+
+def _whole_lines(file: IO[bytes], n_bytes: int) -> bytes:
+    """The next bytes, to the end of the line that they end in."""
+    if not isinstance(file, io.BufferedReader):  # it is compressed: going back would begin anew
+        return file.read(n_bytes) + file.readline(_LONGEST_LINE)
+    # In one piece, because putting two together takes as long as reading them.
+    start = file.tell()
+    end = file.seek(start + n_bytes) + len(file.readline(_LONGEST_LINE))
+    file.seek(start)
+    return file.read(end - start)
+
+
+@contextmanager
+def readable(path: Path, encoding: str) -> Iterator[None]:
+    """Errors of decompressing and decoding as errors that say where they are."""
+    try:
+        yield
+    except UnicodeError as error:
+        with opened_bytes(path) as file:
+            raise LocatedError(f"{path}, {undecodable(file, encoding)}") from error
+    except (ValueError, ImportError):
+        raise
+    except Exception as error:  # each of the formats has errors of its own
+        if path.suffix.lower() not in COMPRESSIONS:
+            raise
+        raise LocatedError(f"{path} cannot be decompressed: {error}") from error

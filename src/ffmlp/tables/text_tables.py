@@ -1,0 +1,393 @@
+"""CSV and TSV files as tables.
+
+Several blocks are parsed at a time if asked, by pandas unless their lines are plain; where it stumbles,
+the file is read again slowly to tell which line and column is wrong.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import itertools
+import re
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+import numpy as np
+
+from ffmlp.tables.blocks import Block
+from ffmlp.tables.decoding import undecodable
+from ffmlp.tables.plain_lines import n_delimiters, plain_block
+from ffmlp.tables.quotes import QuoteError, is_open_after, opened_in
+from ffmlp.tables.tables import NAME, NUMBER, TEXT, Dialect, check_names, pandas, with_ids
+from ffmlp.tables.text_files import (
+    LocatedError,
+    blocks_of_lines,
+    end_of_header,
+    opened,
+    opened_bytes,
+    readable,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+DELIMITERS = ",;\t|"
+# A delimiter must split the header and the rows in so many lines alike.
+_FIRST_LINES = 20
+_SPACE, _LF, _CR = b" \n\r"
+# The csv module takes no more; by itself it would refuse cells that pandas reads.
+_LONGEST_CELL = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class TextTable:
+    """A CSV or TSV file."""
+
+    path: Path
+    columns: tuple[str, ...]
+    delimiter: str
+    dialect: Dialect
+
+    @classmethod
+    def of(cls, path: Path, dialect: Dialect, delimiter: str | None) -> TextTable:
+        """Read the header; a delimiter of None is the one that splits it and the first rows alike."""
+        with readable(path, dialect.encoding), opened(path, dialect) as file:
+            first = list(itertools.islice((line for line in file if line.strip()), _FIRST_LINES))
+        if not first:
+            raise ValueError(f"{path} is empty.")
+        if "\0" in first[0]:
+            with opened_bytes(path) as binary:
+                raise ValueError(f"{path}, {undecodable(binary, dialect.encoding)}")
+        if delimiter is None:
+            delimiter = _delimiter(path, first, dialect)
+        with readable(path, dialect.encoding), opened(path, dialect) as file:
+            _, header = next(_records(path, file, delimiter))
+        names = tuple(name.strip() for name in header)
+        check_names(path, names, "line 1: ")
+        return cls(path, names, delimiter, dialect)
+
+    def inferred(self, n_rows: int, texts: Sequence[str]) -> Iterator[pd.DataFrame]:
+        """Blocks of rows whose columns have the type that their cells suggest, or text if told so."""
+        with self._text() as file:
+            kinds = dict.fromkeys(texts, TEXT)
+            yield from self._parsed(file, 0, n_rows, kinds, dict.fromkeys(texts, str))
+
+    def blocks(self, n_rows: int, kinds: Mapping[str, str]) -> Iterator[pd.DataFrame]:
+        """Blocks of rows with the columns of the given kinds: floats, or text with NaN for missing."""
+        with self._text() as file:
+            yield from self._rows(file, 0, n_rows, kinds)
+
+    def parts(
+        self, n_rows: int, kinds: Mapping[str, str], id_column: str | None = None
+    ) -> Iterator[Callable[[], Block]]:
+        """Functions that give the blocks, of about so many rows, and may be called in any thread.
+
+        They parse lines. Where the first quote is that its line does not close, that ends: a row may go
+        over several lines from there on, and only who has parsed all rows before it knows where it ends.
+        """
+        with readable(self.path, self.dialect.encoding), opened_bytes(self.path) as file:
+            start = end_of_header(file) if self.dialect.encoding == "utf-8" else None
+            header = 0 if start is None else None
+            if start is not None:
+                for lines in blocks_of_lines(file, n_rows):
+                    if not self._are_rows(lines):
+                        break
+                    start += len(lines)
+                    yield partial(self._of_lines, lines, kinds, id_column)
+                else:
+                    return
+            file.seek(start or 0)
+            with io.TextIOWrapper(file, self.dialect.decoder, newline="") as text:
+                for frame in self._rows(text, header, n_rows, with_ids(kinds, id_column)):
+                    yield partial(Block.of, frame, kinds, id_column)
+
+    def lines(self) -> Iterator[tuple[int, list[str]]]:
+        """The line and the cells of each row, as they are written (needs no pandas)."""
+        n_cells = None
+        with self._text() as file:
+            for line, cells in itertools.islice(_records(self.path, file, self.delimiter), 1, None):
+                self._check_length(line, cells, n_cells)
+                n_cells = len(cells)
+                yield line, cells[: len(self.columns)]
+
+    def place(self, row: int, column: str) -> str:
+        """File, line and column of a cell."""
+        with self._text() as file:
+            records = _records(self.path, file, self.delimiter)
+            line = next(line for number, (line, _) in enumerate(records, start=-1) if number == row)
+        return self.place_in_line(line, self.columns.index(column))
+
+    def place_in_line(self, line: int, column: int) -> str:
+        """The same; columns count from 0."""
+        return f"{self.path}, line {line}, column {column + 1} ({self.columns[column]!r})"
+
+    @contextmanager
+    def _text(self) -> Iterator[io.TextIOWrapper]:
+        with readable(self.path, self.dialect.encoding), opened(self.path, self.dialect) as file:
+            yield file
+
+    @cached_property
+    def _named(self) -> list[str]:
+        """A name for every column, also where the header has none."""
+        return [name or f"\0{number}" for number, name in enumerate(self.columns)]
+
+    def _rows(
+        self, file: IO[str], header: int | None, n_rows: int, kinds: Mapping[str, str]
+    ) -> Iterator[pd.DataFrame]:
+        for parsed in self._parsed(file, header, n_rows, kinds, self._types(kinds)):
+            yield self._of_kinds(parsed, kinds)
+
+    def _parsed(
+        self,
+        file: IO[str],
+        header: int | None,
+        n_rows: int,
+        kinds: Mapping[str, str],
+        types: Mapping[str, Any],
+    ) -> Iterator[pd.DataFrame]:
+        with self._located(kinds), warnings.catch_warnings():
+            warnings.simplefilter("error", pandas().errors.ParserWarning)  # cells would get lost
+            options = {**self._options(kinds), "chunksize": n_rows, "skipinitialspace": True}
+            watched = _Watched(file, self)
+            for block in pandas().read_csv(watched, header=header, dtype=dict(types), **options):
+                self._check_last(block, kinds)
+                yield block
+
+    def _are_rows(self, lines: bytes) -> bool:
+        """Whether each line is a row; a first line that is too long is no error to pandas."""
+        first = lines[: lines.find(b"\n") + 1]
+        return (
+            lines.endswith(b"\n")
+            and n_delimiters(first, self.delimiter) == len(self.columns) - 1
+            and (b'"' not in lines or n_delimiters(lines, self.delimiter) is not None)
+            and (b"\r" not in lines or lines.count(b"\r") == lines.count(b"\r\n"))
+        )
+
+    def _of_lines(self, lines: bytes, kinds: Mapping[str, str], id_column: str | None) -> Block:
+        block = plain_block(lines, self.delimiter, self.dialect, self.columns, kinds, id_column)
+        if block is not None:
+            return block
+        return Block.of(self._frame_of_lines(lines, with_ids(kinds, id_column)), kinds, id_column)
+
+    def _frame_of_lines(self, lines: bytes, kinds: Mapping[str, str]) -> pd.DataFrame:
+        with self._located(kinds):
+            parsed = self._numbers_and_texts(lines, kinds)
+            # To pandas, the first line of what it reads at once may be too long.
+            if n_delimiters(lines, self.delimiter) != len(parsed) * (len(self.columns) - 1):
+                self.check_lengths()
+            self._check_last(parsed, kinds)
+            return self._of_kinds(parsed, kinds)
+
+    def _numbers_and_texts(self, lines: bytes, kinds: Mapping[str, str]) -> pd.DataFrame:
+        """Cells as numbers and texts; pandas is faster if it finds out by itself what are numbers."""
+        types = self._types(kinds)
+        # Looking for spaces before cells takes pandas a fifth of its time, and so does a large buffer.
+        options = {**self._options(kinds), "skipinitialspace": b" " in lines, "low_memory": True}
+        read = partial(pandas().read_csv, header=None, **options)
+        texts = {name: kind for name, kind in types.items() if kind is str}
+        parsed: pd.DataFrame = read(io.BytesIO(lines), dtype=texts)
+        found = {name: parsed[name].dtype.kind for name in types if name not in texts}
+        if not set(found.values()) <= {"f", "i"}:
+            return read(io.BytesIO(lines), dtype=types)
+        integers = {name: float for name, kind in found.items() if kind == "i"}
+        return parsed.astype(integers) if integers else parsed
+
+    def _types(self, kinds: Mapping[str, str]) -> dict[str, type]:
+        # Columns that nobody asked for are read as well: pandas would not see lines that are too long.
+        return {name: float if kinds.get(name) == NUMBER else str for name in self._named}
+
+    def _options(self, kinds: Mapping[str, str]) -> dict[str, Any]:
+        """What pandas has to know about a file."""
+        tokens: Any = list(self.dialect.tokens)
+        if NAME in kinds.values():
+            tokens = {name: tokens for name in self._named if kinds.get(name) != NAME}
+        return {
+            "sep": self.delimiter, "names": self._named, "index_col": False, "low_memory": False,
+            "keep_default_na": False, "na_values": tokens, "decimal": self.dialect.decimal,
+        }  # fmt: skip
+
+    def _of_kinds(self, parsed: pd.DataFrame, kinds: Mapping[str, str]) -> pd.DataFrame:
+        for name, kind in kinds.items():
+            if kind == NUMBER and np.isinf(parsed[name].to_numpy()).any():
+                self._complain(kinds)
+        texts = dict.fromkeys((name for name, kind in kinds.items() if kind != NUMBER), object)
+        chosen = parsed[list(kinds)]
+        if texts:
+            chosen = chosen.astype(texts)
+        for name in texts:
+            if kinds[name] == TEXT:
+                chosen[name] = self._trimmed(chosen[name])
+        return chosen
+
+    def _trimmed(self, cells: pd.Series) -> pd.Series:
+        """Without the spaces behind a text; those before it are left out by pandas."""
+        trimmed: dict[Any, Any] = {
+            text: text.rstrip(" ") for text in cells.dropna().unique() if text.endswith(" ")
+        }
+        if not trimmed:
+            return cells
+        trimmed |= {text: np.nan for text, rest in trimmed.items() if rest in self.dialect.tokens}
+        return cells.map(lambda text: trimmed.get(text, text))
+
+    def _check_last(self, block: pd.DataFrame, kinds: Mapping[str, str]) -> None:
+        """Lines that are too short end with missing cells, or with empty names."""
+        last = block.iloc[:, -1]
+        if (last == "" if kinds.get(self._named[-1]) == NAME else last.isna()).any():
+            self.check_lengths()
+
+    def check_lengths(self) -> None:
+        """Refuse rows that are not of one length; to find out takes time, the first time."""
+        _ = self._lengths
+
+    @cached_property
+    def _lengths(self) -> None:
+        self._complain({})
+
+    @contextmanager
+    def _located(self, kinds: Mapping[str, str]) -> Iterator[None]:
+        """Errors of parsing as errors that say where they are."""
+        try:
+            yield
+        except (ValueError, Warning) as error:
+            if isinstance(error, LocatedError):
+                raise
+            # What pandas makes of Ctrl-C while it reads; errors of reading itself come through.
+            if "Calling read(nbytes) on source failed" in str(error):
+                raise KeyboardInterrupt from error
+            self._complain(kinds)
+            raise ValueError(f"{self.path} cannot be read: {error}") from error
+
+    def _complain(self, kinds: Mapping[str, str]) -> None:
+        """Raise an error about the first line that has a wrong length or number, if there is one."""
+        numbers = [column for column, name in enumerate(self.columns) if kinds.get(name) == NUMBER]
+        for line, cells in self.lines():
+            for column in numbers:
+                self._check_number(line, column, cells[column])
+
+    def _check_length(self, line: int, cells: list[str], n_before: int | None) -> None:
+        """Refuse a row that is not as long as the header, but for a delimiter at the end of all rows."""
+        n_columns = len(self.columns)
+        if len(cells) != n_columns and not (len(cells) == n_columns + 1 and not cells[-1]):
+            raise LocatedError(
+                f"{self.path}, line {line}: the header has {n_columns} columns, this line has "
+                f"{len(cells)}."
+            )
+        if n_before not in (None, len(cells)):
+            raise LocatedError(
+                f"{self.path}, line {line}: this line has {len(cells)} cells, those before have "
+                f"{n_before}. A delimiter at the end must be there in all of them, or in none."
+            )
+
+    def _check_number(self, line: int, column: int, cell: str) -> None:
+        if not self.dialect.is_number(cell):
+            advice = f"If that stands for a missing value, add --missing {cell!r}."
+            if self.dialect.has_thousands(cell):
+                advice = self.dialect.without_thousands
+            elif replace(self.dialect, decimal=",").is_number(cell):
+                advice = "Decimal commas need --decimal ','."
+            raise LocatedError(
+                f"{self.place_in_line(line, column)}: a number is needed, got {cell!r}. {advice}"
+            )
+        if np.isinf(self.dialect.number(cell)):
+            raise LocatedError(
+                f"{self.place_in_line(line, column)}: numbers must be finite, got {cell.strip()}."
+            )
+
+
+class _Watched:
+    """Text on its way to pandas, which by itself would make rows of broken quotes without a word."""
+
+    def __init__(self, file: IO[str], table: TextTable) -> None:
+        self._file = file
+        self._table = table
+        self._rest: list[str] = []
+        self._is_open = False
+
+    def __iter__(self) -> Iterator[str]:  # without it, this is no file to pandas
+        return iter(self._file)
+
+    def read(self, size: int = -1) -> str:
+        """The next text. What is known after it is how lines end that are whole."""
+        text = self._file.read(size)
+        end = max(text.rfind("\n"), text.rfind("\r")) + 1
+        if end or not text:
+            self._look("".join([*self._rest, text[:end] or "\n"]))
+            self._rest = []
+        self._rest.append(text[end:])
+        return text
+
+    def _look(self, lines: str) -> None:
+        delimiter = self._table.delimiter
+        letters = np.frombuffer(f"\n{lines}\n".encode(), np.uint8)
+        ends = (letters == _LF) | (letters == _CR)
+        marks = letters == ord(delimiter)
+        if '"' in lines:
+            self._is_open = is_open_after(lines, delimiter, self._is_open, letters, ends | marks)
+        # Looking for texts would take ten times as long, and only few lines end like that.
+        some = (ends[1:] & (marks | (letters == _SPACE))[:-1]).any()
+        if some and re.search(rf"{re.escape(delimiter)} *[\r\n]", lines):
+            self._table.check_lengths()
+
+
+@dataclass
+class _Lines:
+    """The lines of records, as the csv module wants them; ``start`` is where the last record begins."""
+
+    path: Path
+    lines: Iterable[str]
+    delimiter: str
+    start: int = 0
+
+    def __iter__(self) -> Iterator[str]:
+        since = None
+        for number, line in enumerate(self.lines, start=1):
+            if since is None:
+                if not line.strip(" \t\r\n") and self.delimiter not in line:
+                    continue
+                self.start = number
+            if '"' in line:
+                try:
+                    since = opened_in(line, self.delimiter, number, since)
+                except QuoteError as error:
+                    raise LocatedError(
+                        f"{self.path}, line {error.opened}: a quote is opened here; that which closes "
+                        f"it, in line {number}, must end the cell, but {error.text!r} follows. Quotes "
+                        "inside a quoted cell must be doubled."
+                    ) from None
+            yield line
+        if since is not None:
+            raise LocatedError(f"{self.path}, line {since}: a quote is opened and never closed.")
+
+
+def _delimiter(path: Path, lines: Sequence[str], dialect: Dialect) -> str:
+    """The delimiter that splits the first lines alike, or else the most frequent one in the header."""
+    unquoted = "".join(lines[0].split('"')[::2])
+    # Of several, commas come last: they may be decimal marks.
+    alike = [mark for mark in reversed(DELIMITERS) if _splits_alike(path, lines, mark)]
+    if len(alike) > 1 and dialect.decimal in alike:
+        alike.remove(dialect.decimal)
+    return max(alike or DELIMITERS, key=unquoted.count)
+
+
+def _splits_alike(path: Path, lines: Sequence[str], delimiter: str) -> bool:
+    try:
+        (_, header), *records = _records(path, lines, delimiter)
+    except LocatedError:
+        return False
+    # A delimiter may be at the end of all rows.
+    lengths = {len(cells) - (not cells[-1] and len(cells) == len(header) + 1) for _, cells in records}
+    return len(header) > 1 and lengths <= {len(header)}
+
+
+def _records(path: Path, lines: Iterable[str], delimiter: str) -> Iterator[tuple[int, list[str]]]:
+    """The line that each record begins in, and its cells; blank lines are none."""
+    csv.field_size_limit(_LONGEST_CELL)
+    content = _Lines(path, lines, delimiter)
+    for cells in csv.reader(content, delimiter=delimiter, skipinitialspace=True):
+        yield content.start, cells

@@ -1,0 +1,1 @@
+"""Models of tables: columns by name go in, labels come out."""

@@ -1,0 +1,178 @@
+"""What the columns of a data file are good for: numbers, categories, or nothing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from ffmlp.tables.tables import NUMBER, TEXT, Dialect, Table, pandas
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_ROWS_AT_ONCE = 100_000
+# A text column of more different values than this is no category if most rows have a value of their own.
+_FEW_TEXTS = 20
+_MAX_DISTINCT = 10_000
+# Columns that are named before the rest is counted.
+_MAX_LISTED = 20
+_DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?")
+# Year, month and day, or the other way round, with or without a time.
+_DATE = re.compile(
+    r"(\d{4}([-/.])\d{1,2}\2\d{1,2}|\d{1,2}([-/.])\d{1,2}\3\d{4})"
+    r"([T ]\d{1,2}:\d{2}(:\d{2}([.,]\d+)?)?\s*([AaPp][Mm])?\s*(Z|UTC|[+-]\d{2}:?\d{2})?)?"
+)
+
+
+@dataclass(frozen=True)
+class Features:
+    """The columns that a model takes in, by what they are."""
+
+    numbers: tuple[str, ...]
+    categories: tuple[str, ...]
+
+    @property
+    def features(self) -> list[str]:
+        """Their names, numbers first."""
+        return [*self.numbers, *self.categories]
+
+    @property
+    def kinds(self) -> dict[str, str]:
+        """How to read them."""
+        return dict.fromkeys(self.numbers, NUMBER) | dict.fromkeys(self.categories, TEXT)
+
+
+@dataclass(frozen=True)
+class Columns(Features):
+    """The columns of a file: those that are features, and why others are left out."""
+
+    unused: dict[str, str]
+
+
+def listed(names: Iterable[Any], mark: str = ", ") -> str:
+    """Names in a row; the rest of many is counted."""
+    texts = list(map(str, names))
+    more = [f"… {len(texts) - _MAX_LISTED} more"] if len(texts) > _MAX_LISTED else []
+    return mark.join(texts[:_MAX_LISTED] + more)
+
+
+def known(table: Table, names: Iterable[str], option: str) -> list[str]:
+    """The names, or an error if the file has no such column."""
+    wanted = list(names)
+    for name in wanted:
+        if not name or name not in table.columns:
+            there = listed([column for column in table.columns if column])
+            raise ValueError(f"{table.path} has no column {name!r} ({option}). Columns: {there}.")
+    return wanted
+
+
+def infer(table: Table, categorical: Sequence[str], left_out: Sequence[str]) -> Columns:
+    """Look at every cell of a file and tell what its columns are.
+
+    Raises
+    ------
+    ValueError
+        If a column has numbers mostly, but not only; or if there is no feature.
+    """
+    tallies = {name: _Tally() for name in table.columns if name and name not in left_out}
+    start = 0
+    for block in table.inferred(_ROWS_AT_ONCE, categorical):
+        for name, tally in tallies.items():
+            tally.add(block[name], start)
+        start += len(block)
+    if start == 0:
+        raise ValueError(f"{table.path} has a header, but no rows.")
+    unused = {
+        f"column {number}": "it has no name"
+        for number, name in enumerate(table.columns, start=1)
+        if not name
+    }
+    kinds = {}
+    for name, tally in tallies.items():
+        reason = tally.useless(forced=name in categorical)
+        if reason is not None:
+            unused[name] = reason
+        elif name in categorical:
+            kinds[name] = TEXT
+        else:
+            kinds[name] = _kind(table, name, tally)
+    if not kinds:
+        reasons = listed((f"{name}: {reason}" for name, reason in unused.items()), "; ")
+        raise ValueError(f"{table.path} has no feature to learn from ({reasons or 'one column only'}).")
+    chosen = [tuple(name for name in kinds if kinds[name] == kind) for kind in (NUMBER, TEXT)]
+    return Columns(chosen[0], chosen[1], unused)
+
+
+@dataclass
+class _Tally:
+    """What has been seen of a column so far; ``first_text`` is where the first text is."""
+
+    n_numbers: int = 0
+    n_texts: int = 0
+    first_text: tuple[int, str] | None = None
+    all_decimal_commas: bool = True
+    all_thousands: bool = True
+    all_like_dates: bool = True
+    dates: bool = False
+    distinct: set[Any] = field(default_factory=set)
+
+    def add(self, cells: pd.Series, start: int) -> None:
+        """Count the cells of a block that begins at row ``start``."""
+        types = pandas().api.types
+        present = cells.dropna()
+        if len(self.distinct) <= _MAX_DISTINCT:
+            self.distinct.update(
+                present.astype(str).unique() if present.dtype == object else present.unique()
+            )
+        if types.is_datetime64_any_dtype(cells.dtype):
+            self.dates = True
+        elif types.is_numeric_dtype(cells.dtype) and not types.is_bool_dtype(cells.dtype):
+            self.n_numbers += len(present)
+        else:
+            texts = present.astype(str)
+            texts = texts[pandas().to_numeric(texts, errors="coerce").isna()]
+            self.n_numbers += len(present) - len(texts)
+            self.n_texts += len(texts)
+            if len(texts) and self.first_text is None:
+                row = cells.index.get_loc(texts.index[0])
+                self.first_text = start + row, texts.iloc[0]
+            self.all_decimal_commas &= all(map(_DECIMAL_COMMA.fullmatch, texts.unique()))
+            self.all_thousands &= all(map(Dialect().has_thousands, texts.unique()))
+            self.all_like_dates &= all(map(_DATE.fullmatch, texts.unique()))
+
+    def useless(self, *, forced: bool) -> str | None:
+        """Why the column tells nothing about a class, if so."""
+        n_cells = self.n_numbers + self.n_texts
+        if self.dates:
+            return "it holds dates"
+        if not self.distinct:
+            return "it is empty"
+        if len(self.distinct) == 1:
+            return f"all its values are {next(iter(self.distinct))}"
+        if self.first_text is not None and self.all_like_dates and not self.n_numbers and not forced:
+            return f"it holds dates, such as {self.first_text[1]}"
+        many = len(self.distinct) > max(_FEW_TEXTS, n_cells / 2)
+        numbers = self.all_decimal_commas or self.all_thousands
+        if many and self.n_texts > self.n_numbers and not numbers and not forced:
+            return f"{len(self.distinct)} different texts in {n_cells} cells are no categories"
+        return None
+
+
+def _kind(table: Table, name: str, tally: _Tally) -> str:
+    if tally.first_text is None:
+        return NUMBER
+    row, text = tally.first_text
+    if tally.all_decimal_commas or tally.all_thousands:
+        advice = "Decimal commas need --decimal ','."
+        if tally.all_thousands:
+            advice = Dialect().without_thousands
+        raise ValueError(f"{table.place(row, name)}: a number is needed, got {text!r}. {advice}")
+    if tally.n_numbers < tally.n_texts:
+        return TEXT
+    raise ValueError(
+        f"{table.place(row, name)}: {text!r} is no number, but {tally.n_numbers} of "
+        f"{tally.n_numbers + tally.n_texts} cells of this column are. If it stands for a missing value, "
+        f"add --missing {text!r}; if the column holds categories, --categorical {name!r}."
+    )

@@ -1,0 +1,75 @@
+"""What a model of a data file takes in and gives: columns by name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ffmlp.storage.model_files import check_part
+from ffmlp.tables.tables import Dialect
+from ffmlp.tabular.columns import Features
+from ffmlp.tabular.preparation import Preparation
+
+_KEYS = {"numbers", "categories", "target", "id", "missing", "decimal"}
+# Of the facts that ``ffmlp fit`` writes.
+_FACTS = {
+    "file": str,
+    "rows": int,
+    "classes": dict,
+    "order": list,
+    "unused": dict,
+    "evaluation": dict | None,
+    "fit_seconds": float,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Interface(Features):
+    """The columns of a model, and how the file that it was made from is written.
+
+    ``facts`` is what else is known about it, as plain JSON values: file, rows, evaluation, seconds.
+    ``preparation`` is what becomes of the columns before the classifier, if ``ffmlp fit`` made it.
+    """
+
+    target: str
+    id_column: str | None
+    dialect: Dialect
+    facts: dict[str, Any]
+    preparation: Preparation | None
+
+    def to_metadata(self) -> dict[str, Any]:
+        """Plain JSON values to keep beside a model."""
+        table: dict[str, Any] = {
+            "numbers": list(self.numbers),
+            "categories": list(self.categories),
+            "target": self.target,
+            "id": self.id_column,
+            "missing": list(self.dialect.missing),
+            "decimal": self.dialect.decimal,
+        }
+        if self.preparation is not None:
+            table["preparation"] = self.preparation.to_json()
+        return {"table": table, **self.facts}
+
+
+def interface_of(metadata: dict[str, Any]) -> Interface | None:
+    """What `Interface.to_metadata` gave; None if these are other metadata.
+
+    Raises an error of any kind if they were changed.
+    """
+    table = metadata.get("table")
+    if not isinstance(table, dict) or not table.keys() >= _KEYS:
+        return None
+    interface = Interface(
+        numbers=tuple(table["numbers"]),
+        categories=tuple(table["categories"]),
+        target=table["target"],
+        id_column=table["id"],
+        dialect=Dialect(tuple(table["missing"]), table["decimal"]),
+        facts={name: value for name, value in metadata.items() if name != "table"},
+        preparation=Preparation.of_json(table["preparation"]) if "preparation" in table else None,
+    )
+    check_part(interface, Interface, "table")
+    for name in _FACTS.keys() & interface.facts.keys():
+        check_part(interface.facts[name], _FACTS[name], name)
+    return interface

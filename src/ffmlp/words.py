@@ -1,0 +1,32 @@
+"""Numbers and lists in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+# Names that are listed before the rest is counted.
+_MAX_LISTED = 20
+
+
+def counted(number: float, noun: str) -> str:
+    """A number and its noun, in the plural where needed.
+
+    Examples
+    --------
+    >>> from ffmlp.words import counted
+    >>> counted(1, "category"), counted(3, "category"), counted(2, "class")
+    ('1 category', '3 categories', '2 classes')
+    """
+    if number == 1:
+        return f"{number} {noun}"
+    if noun.endswith("y"):
+        return f"{number} {noun[:-1]}ies"
+    return f"{number} {noun}{'es' if noun.endswith('s') else 's'}"
+
+
+def listed(items: Iterable[Any], separator: str = ", ") -> str:
+    """The first items of a list, and how many more there are."""
+    texts = list(map(str, items))
+    more = [f"… {len(texts) - _MAX_LISTED} more"] if len(texts) > _MAX_LISTED else []
+    return separator.join(texts[:_MAX_LISTED] + more)

@@ -1,0 +1,292 @@
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris, load_wine
+
+import ffmlp
+from ffmlp.cli import main
+from ffmlp.reports.records import write_whole
+
+pd = pytest.importorskip("pandas")
+pytest.importorskip("tqdm")
+pytest.importorskip("skops")
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def named(load):
+    """A set of scikit-learn with the names of its classes."""
+    data = load(as_frame=True)
+    return data.data.assign(species=data.target_names[data.target])
+
+
+def messy():
+    """Missing values, categories, a constant, free text with quoted newlines, an id."""
+    rng = np.random.default_rng(0)
+    n = 300
+    colour, weight, height = (
+        rng.choice(["red", "green", "blue"], n),
+        rng.normal(size=n),
+        rng.gamma(2, size=n),
+    )
+    state = np.where((colour == "red") & (weight > 0), "sick", np.where(height > 3, "very sick", "well"))
+    frame = pd.DataFrame(
+        {
+            "patient": [f"p{number}" for number in range(n)],
+            "colour": colour,
+            "weight": weight,
+            "height": height,
+            "ward": 7,
+            "remark": [f"one line\nanother, {number}" for number in range(n)],
+            "smoker": rng.choice(["TRUE", "FALSE"], n),
+            "state": state,
+        }
+    )
+    frame.loc[rng.choice(n, 20), "weight"] = np.nan
+    frame.loc[rng.choice(n, 20), "colour"] = None
+    frame.loc[3, "state"] = None
+    return frame
+
+
+def fit(*arguments):
+    return main(["fit", *map(str, arguments)])
+
+
+@pytest.mark.parametrize("load", [load_iris, load_wine])
+def test_fit_prints_accuracy_size_and_time_and_saves(here, capsys, load):
+    frame = named(load)
+    frame.to_csv("data.csv", index=False)
+    assert fit("data.csv", "--target", "species", "-o", "data.model") == 0
+    captured = capsys.readouterr()
+    assert captured.err == ""
+    first, accuracy, network, saved = captured.out.splitlines()
+    assert first == (
+        f"data.csv: {len(frame)} rows, {frame.shape[1] - 1} numbers, 0 categories → species (3 classes)"
+    )
+    assert float(accuracy.split()[1]) > 0.9
+    assert "rows (held out); always the most frequent class: 0." in accuracy
+    assert re.fullmatch(r"network: .* neurons \((readout|blob) design\), fitted in [0-9.]+ s", network)
+    assert saved.startswith("saved:    data.model (")
+    model = ffmlp.load("data.model")
+    assert (model.predict(frame.drop(columns="species")) == frame["species"]).mean() > 0.95
+    assert [path.name for path in sorted(here.iterdir())] == ["data.csv", "data.model"]
+
+
+def test_a_messy_file_does_what_a_person_expects(here, capsys):
+    messy().to_csv("m.csv", index=False, encoding="utf-8-sig", lineterminator="\r\n", na_rep="?")
+    arguments = ["m.csv", "--target", "state", "--id", "patient", "--cv", "3", "-o", "m.model", "--json"]
+    assert fit(*arguments) == 0
+    captured = capsys.readouterr()
+    result = json.loads(captured.out)
+    assert result["numbers"] == ["weight", "height"]
+    assert result["categories"] == ["colour", "smoker"]
+    assert result["rows"] == 299
+    assert result["evaluation"]["accuracy"] > 0.85 > result["evaluation"]["majority"]
+    assert captured.err.splitlines() == [
+        "note: ward is not used: all its values are 7.",
+        "note: remark is not used: 300 different texts in 300 cells are no categories.",
+        "note: 1 row without 'state' left out.",
+    ]
+    names = ffmlp.load("m.model")[-1].feature_names_in_.tolist()
+    assert names == [
+        "weight", "height", "colour_blue", "colour_green", "colour_missing", "colour_red",
+        "smoker_FALSE", "smoker_TRUE",
+    ]  # fmt: skip
+
+
+def test_numbers_can_be_categories_and_columns_ignored(here, capsys):
+    lines = [f"{row % 3},{row % 5},{row},{'ab'[row % 3 == 1]}" for row in range(60)]
+    (here / "t.csv").write_text("\n".join(["code,noise,id,label", *lines]))
+    options = ["--categorical", "code", "--ignore", "id", "noise", "--quiet"]
+    assert fit("t.csv", "--target", "label", "-o", "t.model", *options) == 0
+    assert capsys.readouterr().out == ""
+    assert ffmlp.load("t.model")[-1].feature_names_in_.tolist() == ["code_0", "code_1", "code_2"]
+
+
+def test_labels_are_integers_where_they_are_written_so(here):
+    lines = [f"{row},{row // 20 - 1}" for row in range(60)]
+    (here / "t.csv").write_text("\n".join(["x,label", *lines]))
+    assert fit("t.csv", "--target", "label", "-o", "t.model", "--test-size", "0") == 0
+    assert ffmlp.load("t.model").classes_.tolist() == [-1, 0, 1]
+
+
+def test_a_name_that_an_encoded_category_would_have_is_told_apart(here):
+    lines = [f"{'uv'[row % 2]},{row},{'ab'[row > 30]}" for row in range(60)]
+    (here / "t.csv").write_text("\n".join(["c,c_u,label", *lines]))
+    assert fit("t.csv", "--target", "label", "-o", "t.model") == 0
+    names = ffmlp.load("t.model")[-1].feature_names_in_.tolist()
+    assert names == ["numbers__c_u", "categories__c_u", "categories__c_v"]
+
+
+def test_seeds_make_runs_alike(here):
+    named(load_iris).to_csv("data.csv", index=False)
+    for name in "ab":
+        assert fit("data.csv", "--target", "species", "--design", "blob", "-o", name, "--seed", "3") == 0
+    X = named(load_iris).drop(columns="species")
+    first, second = (ffmlp.load(name).predict_proba(X) for name in "ab")
+    np.testing.assert_array_equal(first, second)
+
+
+def test_a_small_network_can_be_asked_for(here, capsys):
+    named(load_iris).to_csv("data.csv", index=False)
+    arguments = ("--target", "species", "--max-neurons", "20", "--json", "-o", "small.model")
+    assert fit("data.csv", *arguments) == 0
+    assert sum(json.loads(capsys.readouterr().out)["layers"][1:]) <= 20
+
+
+def test_an_existing_file_is_refused_before_anything_is_read(here, capsys):
+    (here / "there.model").write_text("mine")
+    assert fit("gone.csv", "--target", "t", "-o", "there.model") == 2
+    assert capsys.readouterr().err == (
+        "ffmlp: there.model is there already. Choose another name, or add --force.\n"
+    )
+    assert (here / "there.model").read_text() == "mine"
+    named(load_iris).to_csv("data.csv", index=False)
+    assert fit("data.csv", "--target", "species", "-o", "there.model", "--force", "--quiet") == 0
+    assert ffmlp.load("there.model").classes_.tolist() == ["setosa", "versicolor", "virginica"]
+
+
+TABLE = "x,y,id,label\n" + "".join(f"{row},{row % 7},{row},{'ab'[row > 30]}\n" for row in range(60))
+
+
+@pytest.mark.parametrize(
+    ("content", "arguments", "message"),
+    [
+        (TABLE, ["--target", "lable"], "t.csv has no column 'lable' (--target). Columns: x, y, "),
+        (TABLE, ["--target", "label", "--id", "i"], "t.csv has no column 'i' (--id)."),
+        (TABLE, ["--target", "label", "--ignore", "label"], "column 'label' can be only one of target"),
+        (TABLE, ["--target", "x"], "t.csv, column 1 ('x'): 60 different values in 60 rows are no"),
+        (TABLE, ["--target", "label", "--test-size", "1"], "--test-size must be at least 0 and below 1"),
+        (TABLE, ["--target", "label", "--cv", "1"], "--cv must be at least 2, got 1."),
+        (TABLE, ["--target", "label", "--seed", "-1"], "--seed must be at least 0"),
+        (TABLE, ["--target", "label", "--encoding", "mars"], "--encoding 'mars' is not known."),
+        (TABLE, ["--target", "label", "--encoding", "rot13"], "--encoding 'rot13' is not known. Some"),
+        (TABLE, ["--target", "label", "--n-components", "0", "--design", "blob"], "n_components"),
+        (TABLE, ["--target", "label", "--max-neurons", "3"], "max_neurons must be at least 5 for 2 cl"),
+        (TABLE, ["--target", "label", "-o", "no/where.model"], "no/where.model: there is no folder no."),
+        (TABLE, ["--target", "label", "-o", "u.csv"], "u.csv: so are other files named. Name the model"),
+        (TABLE + "1,2,3,c\n", ["--target", "label"], "class 'c' has 1 row, but an evaluation needs 2"),
+        (TABLE + "1,2,3,\n1,many,3,a\n", ["--target", "label"], "t.csv, line 63, column 2 ('y'): "),
+        ("x,label\n1,a\n2,a\n", ["--target", "label"], "2 classes are needed, but all 2 rows have 'a'."),
+        ("x,label\n1,\n2,?\n", ["--target", "label"], "t.csv: column 'label' is empty."),
+        ("label\na\nb\n", ["--target", "label"], "t.csv has no feature to learn from (one column "),
+    ],
+)  # fmt: skip
+def test_wrong_input_is_one_line_with_exit_code_2(here, capsys, content, arguments, message):
+    (here / "t.csv").write_text(content)
+    assert fit("t.csv", "-o", "t.model", *arguments) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("ffmlp: ")
+    assert message in error
+    assert error.count("\n") == 1
+    assert [path.name for path in here.iterdir()] == ["t.csv"]
+
+
+def test_the_unnamed_column_is_no_target(here, capsys):
+    (here / "t.csv").write_text("," + TABLE.replace("\n", "\n1,").removesuffix("1,"))
+    assert fit("t.csv", "--target", "", "-o", "t.model") == 2
+    assert "t.csv has no column '' (--target)." in capsys.readouterr().err
+
+
+def test_many_columns_are_not_all_listed(here, capsys):
+    (here / "t.csv").write_text(",".join(f"c{number}" for number in range(3000)) + "\n")
+    assert fit("t.csv", "--target", "label", "-o", "t.model") == 2
+    names = "".join(f"c{number}, " for number in range(20))
+    assert capsys.readouterr().err.endswith(f"Columns: {names}… 2980 more.\n")
+
+
+def test_a_huge_cell_is_not_shown_whole(here, capsys):
+    (here / "t.csv").write_text(TABLE + f"{'z' * 200_000},1,2,a\n")
+    assert fit("t.csv", "--target", "label", "-o", "t.model") == 2
+    error = capsys.readouterr().err
+    assert error.startswith("ffmlp: t.csv, line 62, column 1 ('x'): 'zzz")
+    assert error.endswith("zzz'; if the column holds categories, --categorical 'x'.\n")
+    assert len(error) < 2100
+
+
+def test_names_with_line_breaks_stay_on_one_line(here, capsys):
+    lines = [f"1,{row},{row % 2}\n" for row in range(40)]
+    (here / "t.csv").write_text('"a\n\x1b[1mb",x,label\n' + "".join(lines))
+    assert fit("t.csv", "--target", "lable", "-o", "t.model") == 2
+    assert capsys.readouterr().err.endswith("Columns: a\\n\\x1b[1mb, x, label.\n")
+    assert fit("t.csv", "--target", "label", "-o", "t.model") == 0
+    assert capsys.readouterr().err == "note: a\\n\\x1b[1mb is not used: all its values are 1.\n"
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_pipes_and_devices_are_neither_read_nor_replaced(here, capsys):
+    (here / "t.csv").write_text(TABLE)
+    for name in ("pipe.model", "pipe.csv"):
+        os.mkfifo(name)
+    assert fit("t.csv", "--target", "label", "-o", "pipe.model", "--force") == 2
+    message = "pipe.model is no ordinary file: name another one to write to."
+    assert capsys.readouterr().err == f"ffmlp: {message}\n"
+    with pytest.raises(ValueError, match=message):
+        write_whole(here / "pipe.model", b"content")
+    assert (here / "pipe.model").is_fifo()
+    assert fit("pipe.csv", "--target", "label", "-o", "t.model") == 2
+    assert "pipe.csv: this is no ordinary file" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("error", [PermissionError(13, "Permission denied", "t.csv"), OSError("broken")])
+def test_errors_of_the_system_name_the_file(here, capsys, monkeypatch, error):
+    def refused(*arguments, **options):
+        raise error
+
+    (here / "t.csv").write_text(TABLE)
+    monkeypatch.setattr("ffmlp.cli.fit.open_table", refused)
+    assert fit("t.csv", "--target", "label", "-o", "t.model") == 2
+    shown = "t.csv: Permission denied." if error.filename else "broken"
+    assert capsys.readouterr().err == f"ffmlp: {shown}\n"
+
+
+def test_a_link_to_nowhere_is_not_overwritten(here, capsys):
+    (here / "t.csv").write_text(TABLE)
+    (here / "link.model").symlink_to("nowhere")
+    assert fit("t.csv", "--target", "label", "-o", "link.model") == 2
+    assert "link.model is there already." in capsys.readouterr().err
+
+
+def test_a_terminal_without_arrows_is_no_error(here):
+    (here / "t.csv").write_text(TABLE)
+    command = [sys.executable, "-m", "ffmlp.cli", "fit", "t.csv", "--target", "label", "-o", "t.model"]
+    source = str(Path(ffmlp.__file__).parents[1])
+    environment = {**os.environ, "PYTHONPATH": source, "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(command, capture_output=True, env=environment, check=True)
+    assert b"categories \\u2192 label" in done.stdout
+
+
+def test_an_encoding_has_many_names(here):
+    (here / "t.csv").write_text(TABLE, encoding="utf-8-sig")
+    arguments = ["--target", "label", "--ignore", "id", "--encoding", "UTF8", "-o", "t.model", "--quiet"]
+    assert fit("t.csv", *arguments) == 0
+    assert ffmlp.load("t.model")[-1].feature_names_in_.tolist() == ["x", "y"]  # without the mark
+
+
+def test_ctrl_c_leaves_no_model(here, capsys, monkeypatch):
+    named(load_iris).to_csv("data.csv", index=False)
+
+    def interrupted(*arguments, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("ffmlp.tabular.table_model.save", interrupted)
+    assert fit("data.csv", "--target", "species", "-o", "data.model") == 130
+    assert capsys.readouterr().err == "ffmlp: interrupted; nothing was written.\n"
+    assert [path.name for path in here.iterdir()] == ["data.csv"]
+
+
+@pytest.mark.parametrize("package", ["pandas", "tqdm", "skops"])
+def test_a_missing_package_is_told(here, capsys, monkeypatch, package):
+    monkeypatch.setitem(sys.modules, package, None)
+    assert fit("data.csv", "--target", "species", "-o", "data.model") == 2
+    assert capsys.readouterr().err == f"ffmlp: fit needs {package}: pip install 'ffmlp[cli]'\n"

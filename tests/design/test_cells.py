@@ -1,0 +1,60 @@
+import numpy as np
+from problems import four_moons, overlapping
+
+from ffmlp.design.blobs import nearest
+from ffmlp.design.cells import SAMPLES_PER_CELL, bisected, cell_blobs, principal_axes
+
+
+def test_bisection_makes_as_many_cells_as_asked_for():
+    X, _ = overlapping(300)
+    spreads = []
+    for n_cells in (1, 2, 3, 7, 50):
+        means = bisected(X, np.ones(300), n_cells)
+        assert means.shape == (n_cells, 3)
+        spreads.append(np.sum((X - means[nearest(X, means)]) ** 2))
+    assert (np.diff(spreads) < 0).all()
+
+
+def test_equal_samples_are_not_divided():
+    X = np.repeat([[0.0, 0.0], [1.0, 5.0]], 20, axis=0)
+    np.testing.assert_allclose(bisected(X, np.ones(40), 10), [[0.0, 0.0], [1.0, 5.0]])
+
+
+def test_blobs_are_the_moments_of_their_samples_and_share_the_classes_out():
+    X, y = four_moons(900)
+    blobs = cell_blobs(X, y, np.ones(900), 60)
+    assert abs(len(blobs) - 60) <= 2
+    np.testing.assert_allclose(blobs.weights.sum(), 1.0)
+    for label in range(4):
+        mine = blobs.classes == label
+        np.testing.assert_allclose(blobs.weights[mine].sum(), np.mean(y == label))
+        share = blobs.weights[mine] / blobs.weights[mine].sum()
+        np.testing.assert_allclose(share @ blobs.means[mine], X[y == label].mean(axis=0))
+    np.linalg.cholesky(blobs.covariances)
+
+
+def test_small_classes_have_few_blobs():
+    X, y = overlapping(200)
+    y = np.where(np.arange(200) < 3, 0, 1 + y % 2)
+    blobs = cell_blobs(X, y, np.ones(200), 1000)
+    assert np.count_nonzero(blobs.classes == 0) == 1
+    assert len(blobs) <= 200 / SAMPLES_PER_CELL + 3
+
+
+def test_weights_count_samples_and_order_does_not_matter():
+    X, y = overlapping(150)
+    times = np.random.default_rng(0).integers(1, 4, size=150)
+    rows = np.repeat(np.arange(150), times)[np.random.default_rng(1).permutation(times.sum())]
+    weighted = cell_blobs(X, y, times.astype(float), 20)
+    repeated = cell_blobs(X[rows], y[rows], np.ones(len(rows)), 20)
+    np.testing.assert_allclose(weighted.means, repeated.means)
+    np.testing.assert_allclose(weighted.covariances, repeated.covariances)
+
+
+def test_principal_axes_are_orthonormal_and_keep_most_of_the_variance():
+    rng = np.random.default_rng(0)
+    Z = rng.normal(size=(400, 3)) @ rng.normal(size=(3, 30)) + 0.01 * rng.normal(size=(400, 30))
+    Z -= Z.mean(axis=0)
+    axes = principal_axes(Z, np.ones(400), 3)
+    np.testing.assert_allclose(axes.T @ axes, np.eye(3), atol=1e-12)
+    assert np.sum((Z @ axes) ** 2) > 0.999 * np.sum(Z**2)

@@ -1,0 +1,162 @@
+from unittest.mock import patch
+
+import naive
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from problems import four_moons, region_design
+
+from ffmlp import pruning as pruning_module
+from ffmlp.design.pruning import _Partition, prune
+from ffmlp.model.regions import Regions, pack, sign_codes, tabulate, unpack
+from ffmlp.validation import checked_weight
+
+
+def table(codes, y, n_classes, weight=None):
+    return tabulate(pack(codes), codes.shape[1], y, n_classes, weight)
+
+
+def random_problem(rng, n_samples, n_hyperplanes, n_features, n_classes):
+    X = rng.normal(size=(n_samples, n_features))
+    codes = X @ rng.normal(size=(n_features, n_hyperplanes)) + 0.5 * rng.normal(size=n_hyperplanes) > 0
+    # Labels that the partition explains in part, so that deletions differ in what they cost.
+    y = (codes[:, : n_classes - 1].sum(axis=1) + (rng.random(n_samples) < 0.2)) % n_classes
+    return codes, y
+
+
+def assert_same_path(codes, y, n_classes, threshold, weight=None):
+    deleted, error_rates = naive.prune(codes, y, n_classes, threshold, weight)
+    for at_once in (1, codes.shape[1]):
+        with patch.object(pruning_module, "_at_once", lambda n_regions, at_once=at_once: at_once):
+            path = prune(table(codes, y, n_classes, weight), threshold)
+        assert path.deleted.tolist() == deleted
+        np.testing.assert_array_equal(path.error_rates, error_rates)
+        assert sorted([*path.kept, *path.deleted]) == list(range(codes.shape[1]))
+
+
+@pytest.mark.parametrize("seed", range(300))
+def test_same_deletions_in_the_same_order_as_the_naive_procedure(seed):
+    rng = np.random.default_rng(seed)
+    n_classes = int(rng.integers(2, 5))
+    codes, y = random_problem(
+        rng, int(rng.integers(2, 150)), int(rng.integers(1, 13)), int(rng.integers(1, 5)), n_classes
+    )
+    assert_same_path(codes, y, n_classes, rng.choice([0.0, 0.05, 0.2, 0.5, 1.0]))
+
+
+@pytest.mark.parametrize("n_hyperplanes", [63, 64, 65, 130])
+def test_codes_of_more_than_one_word(n_hyperplanes):
+    codes, y = random_problem(np.random.default_rng(n_hyperplanes), 60, n_hyperplanes, 3, 3)
+    assert_same_path(codes, y, 3, 0.02)
+
+
+@pytest.mark.parametrize("slots_per_region", [0, 1, 32])
+@given(st.integers(1, 40), st.integers(1, 8), st.booleans(), st.integers(0, 10**6))
+@settings(max_examples=40, deadline=None)
+def test_neighbours_are_all_pairs_at_distance_one(slots_per_region, n_regions, n_bits, clashing, seed):
+    rng = np.random.default_rng(seed)
+    codes = np.unique(rng.random((n_regions, n_bits)) < 0.5, axis=0)
+    regions = Regions(codes, rng.integers(4, size=(len(codes), 3)) + np.eye(3, dtype=int)[0])
+    asks = rng.random(len(codes)) < 0.7
+    with patch.object(pruning_module, "_SLOTS_PER_REGION", slots_per_region):
+        found = _Partition(regions)._neighbours(np.arange(n_bits), asks, clashing)
+    majority = regions.counts.argmax(axis=1)
+    expected = [
+        (np.argmax(codes[a] != codes[b]), a, b)
+        for a in range(len(codes))
+        for b in range(a + 1, len(codes))
+        if (codes[a] != codes[b]).sum() == 1
+        and (asks[a] or asks[b])
+        and not (clashing and majority[a] == majority[b])
+    ]
+    assert asks[found[1]].all()
+    pairs = [(i, min(a, b), max(a, b)) for i, a, b in zip(*found, strict=True)]
+    if clashing:  # pairs of one majority may be found too: they lose nothing
+        pairs = [(i, a, b) for i, a, b in pairs if majority[a] != majority[b]]
+    assert sorted(pairs) == sorted(expected)
+
+
+def test_crowded_slots_change_nothing(monkeypatch):
+    monkeypatch.setattr(pruning_module, "_SLOTS_PER_REGION", 1)
+    for seed in range(40):
+        codes, y = random_problem(np.random.default_rng(seed), 120, 10, 3, 3)
+        assert_same_path(codes, y, 3, 0.6)
+
+
+def test_a_price_that_falls():
+    """Two hyperplanes that tell two classes apart only together: without one the other is worthless."""
+    regions = np.arange(8, dtype="<u8")
+    codes = unpack(np.repeat(regions, [9, 8, 8, 8, 5, 5, 5, 5])[:, None], 3)
+    y = np.where(codes[:, 2], 2, codes[:, 0] ^ codes[:, 1])
+    assert prune(table(codes, y, 3), 1.0).error_rates.tolist() == [16 / 53, 16 / 53]
+    assert_same_path(codes, y, 3, 1.0)
+
+
+def test_more_classes_than_a_byte_can_tell():
+    codes, y = random_problem(np.random.default_rng(3), 200, 8, 3, 2)
+    assert_same_path(codes, 256 * y, 257, 1.0)
+
+
+@given(st.data())
+@settings(max_examples=150, deadline=None)
+def test_arbitrary_codes(data):
+    """Codes that no arrangement of hyperplanes makes, with duplicate and constant columns."""
+    n_samples = data.draw(st.integers(1, 25))
+    n_hyperplanes = data.draw(st.integers(1, 7))
+    bits = data.draw(
+        st.lists(st.integers(0, 2**n_hyperplanes - 1), min_size=n_samples, max_size=n_samples)
+    )
+    codes = unpack(np.array(bits, "<u8")[:, None], n_hyperplanes)
+    y = np.array(data.draw(st.lists(st.integers(0, 2), min_size=n_samples, max_size=n_samples)))
+    assert_same_path(codes, y, 3, data.draw(st.floats(0, 1)))
+
+
+def test_integer_weights():
+    rng = np.random.default_rng(5)
+    codes, y = random_problem(rng, 80, 9, 2, 3)
+    assert_same_path(codes, y, 3, 0.4, rng.integers(1, 5, size=80).astype(float))
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_fractional_weights(seed):
+    rng = np.random.default_rng(seed)
+    codes, y = random_problem(rng, 100, 9, 3, 3)
+    weight = rng.choice([0.1, 0.3, 0.7], size=100) if seed % 2 else rng.uniform(size=100)
+    assert_same_path(codes, y, 3, rng.choice([0.1, 0.3, 1.0]), checked_weight(weight, y))
+
+
+def test_four_moons():
+    X, y = four_moons(1200)
+    full = region_design(3, error_threshold=None, random_state=0).fit(X, y)
+    codes = unpack(sign_codes(full.hyperplanes_, X), 54)
+    assert_same_path(codes, y, 4, 0.05)
+
+
+def test_threshold_is_strict_and_one_hyperplane_stays():
+    codes = np.array([[1, 1], [1, 0], [0, 1], [0, 0]], bool)
+    y = np.array([0, 0, 0, 1])
+    # Either deletion leaves one error in four samples.
+    assert prune(table(codes, y, 2), 0.25).deleted.tolist() == []
+    path = prune(table(codes, y, 2), np.nextafter(0.25, 1))
+    assert path.deleted.tolist() == [0]
+    assert path.kept.tolist() == [1]
+    assert path.error_rates.tolist() == [0.25]
+    assert path.initial_error_rate == 0
+    assert len(prune(table(codes, y, 2), 1.0).kept) == 1
+
+
+def test_deletions_are_reported():
+    codes, y = random_problem(np.random.default_rng(0), 100, 8, 3, 3)
+    seen = []
+    path = prune(table(codes, y, 3), 0.5, lambda n_left, rate: seen.append((n_left, rate)))
+    assert [n for n, _ in seen] == [8 - 1 - k for k in range(len(path.deleted))]
+    np.testing.assert_array_equal([rate for _, rate in seen], path.error_rates)
+
+
+def test_select_equals_tabulating_anew():
+    codes, y = random_problem(np.random.default_rng(1), 200, 10, 3, 3)
+    kept = np.array([1, 4, 9])
+    ours, anew = table(codes, y, 3).select(kept), table(codes[:, kept], y, 3)
+    np.testing.assert_array_equal(ours.codes, anew.codes)
+    np.testing.assert_array_equal(ours.counts, anew.counts)

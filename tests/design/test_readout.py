@@ -1,0 +1,150 @@
+import numpy as np
+import pytest
+from problems import four_moons, overlapping
+from scipy.special import softmax
+from sklearn.linear_model import Ridge
+
+from ffmlp import FFMLPClassifier, readout, readout_pruning
+from ffmlp.design.readout import RIDGES, best_temperature, fit_readout
+from ffmlp.design.readout_pruning import prune_readout
+from ffmlp.model.hyperplanes import Hyperplanes
+
+
+def random_planes(n_planes, n_features, seed=0):
+    rng = np.random.default_rng(seed)
+    pairs = np.tile([0, 1], (n_planes, 1))
+    return Hyperplanes(rng.normal(size=(n_planes, n_features)), rng.normal(size=n_planes), pairs)
+
+
+def regressors(planes, X):
+    h = planes.log_odds(X)
+    return np.hstack([np.abs(h), h[:, readout._spanning(planes)]])
+
+
+def naive_left_out(F, Y, weight, ridge):
+    """Leave one copy of each sample out and solve again."""
+    mean = np.average(F, axis=0, weights=weight)
+    scale = np.sqrt(np.average((F - mean) ** 2, axis=0, weights=weight))
+    F = (F - mean) / scale
+    predicted = np.empty_like(Y)
+    for row in range(len(F)):
+        left = weight.copy()
+        left[row] -= 1
+        model = Ridge(ridge * weight.sum(), fit_intercept=False)
+        # The means of all samples stay, as they do in the closed form.
+        augmented = np.column_stack([F, np.full(len(F), 1e6)])
+        model.fit(augmented, Y, sample_weight=left)
+        predicted[row] = model.predict(augmented[[row]])[0]
+    return predicted
+
+
+@pytest.mark.parametrize("n_planes", [6, 80])  # fewer and more regressors than samples
+@pytest.mark.parametrize("weighted", [False, True])
+def test_ridge_is_the_one_of_least_leave_one_out_error(n_planes, weighted):
+    X, y = overlapping(60)
+    weight = np.random.default_rng(1).integers(1, 4, 60).astype(float) if weighted else np.ones(60)
+    planes = random_planes(n_planes, 3)
+    ours = fit_readout(planes, X, y, weight, 3)
+    F, Y = regressors(planes, X), np.eye(3)[y]
+    errors, rates = [], []
+    for ridge in RIDGES:
+        left_out = naive_left_out(F, Y, weight, ridge)
+        errors.append(weight @ np.sum((Y - left_out) ** 2, axis=1))
+        rates.append(weight @ (left_out.argmax(axis=1) != y) / weight.sum())
+    best = int(np.argmin(errors))
+    assert ours.ridge == RIDGES[best]
+    assert ours.error_rate == pytest.approx(rates[best])
+
+
+@pytest.mark.parametrize("n_planes", [6, 80])
+def test_weights_are_those_of_ridge_regression(n_planes):
+    X, y = overlapping(60)
+    planes = random_planes(n_planes, 3)
+    ours = fit_readout(planes, X, y, np.ones(60), 3)
+    F, Y = regressors(planes, X), np.eye(3)[y]
+    scaled = (F - F.mean(axis=0)) / F.std(axis=0)
+    expected = Ridge(ours.ridge * 60).fit(scaled, Y).predict(scaled)
+    h = planes.log_odds(X)
+    np.testing.assert_allclose(np.abs(h) @ ours.even + h @ ours.odd + ours.bias, expected, atol=1e-8)
+
+
+def test_blocks_of_rows_change_nothing(monkeypatch):
+    X, y = overlapping(200)
+    planes = random_planes(12, 3)
+    whole = fit_readout(planes, X, y, np.ones(200), 3)
+    monkeypatch.setattr(readout, "_ENTRIES_AT_ONCE", 15 * 17)
+    blocks = fit_readout(planes, X, y, np.ones(200), 3)
+    np.testing.assert_allclose(whole.even, blocks.even, atol=1e-9)
+    assert whole.ridge == blocks.ridge
+
+
+def test_few_samples_left_out_are_enough(monkeypatch):
+    X, y = overlapping(1200)
+    planes = random_planes(12, 3)
+    all_of_them = fit_readout(planes, X, y, np.ones(1200), 3)
+    monkeypatch.setattr(readout, "MAX_LEFT_OUT", 400)
+    some = fit_readout(planes, X, y, np.ones(1200), 3)
+    assert abs(np.log10(all_of_them.ridge / some.ridge)) <= 1
+    assert some.temperature == pytest.approx(all_of_them.temperature, rel=0.2)
+
+
+def test_temperature_is_the_best_of_many():
+    rng = np.random.default_rng(0)
+    y = rng.integers(3, size=400)
+    evidence = 0.3 * np.eye(3)[y] + 0.3 * rng.normal(size=(400, 3))
+
+    def loss(factor):
+        return -np.mean(np.log(softmax(factor * evidence, axis=1)[np.arange(400), y]))
+
+    best = best_temperature(evidence, np.arange(3), y, np.ones(400))
+    assert loss(best) <= min(loss(factor) for factor in np.geomspace(0.1, 50, 60)) + 1e-6
+
+
+def test_pruning_takes_the_most_telling_hyperplane_first():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 4))
+    y = (np.abs(X[:, 2] - 0.3) > 0.8).astype(int)  # a bend of one hyperplane tells the classes
+    planes = random_planes(30, 4)
+    planes.weights[17], planes.biases[17] = [0, 0, 1, 0], -0.3
+    path = prune_readout(planes, X, y, np.ones(300), 2, error_threshold=0.2)
+    assert path.kept.tolist() == [17]
+    assert len(path.deleted) == 29
+
+
+def test_pruning_path_agrees_with_least_squares_on_what_was_taken():
+    X, y = overlapping(200)
+    planes = random_planes(15, 3)
+    h = planes.log_odds(X)
+    taken, rates = readout_pruning._path(h, y, np.ones(200), 3, 0.0)
+    assert sorted(taken) == list(range(15))
+    for n_taken in (1, 2, 4):
+        some = h[:, taken[:n_taken]]
+        F = np.column_stack([np.abs(some), some, np.ones(200)])
+        hat = F @ np.linalg.pinv(F)
+        residual = np.eye(3)[y] - hat @ np.eye(3)[y]
+        left_out = residual / (1 - np.diag(hat))[:, None]
+        wrong = (np.eye(3)[y] - left_out).argmax(axis=1) != y
+        assert rates[n_taken - 1] == pytest.approx(np.mean(wrong))
+
+
+def test_an_error_threshold_keeps_as_few_as_reach_it_or_all():
+    X, y = four_moons(600)
+    full = FFMLPClassifier(design="readout").fit(X, y)
+    few = FFMLPClassifier(design="readout", error_threshold=0.06).fit(X, y)
+    assert len(few.hyperplanes_) < 30 < len(full.hyperplanes_)
+    assert few.pruning_path_.error_rates[-1] < 0.06
+    assert np.isnan(few.pruning_path_.initial_error_rate)
+    assert few.score(X, y) > 0.93
+    never = FFMLPClassifier(design="readout", error_threshold=1e-9).fit(X, y)
+    assert len(never.hyperplanes_) == len(full.hyperplanes_)
+    assert never.pruning_path_.initial_error_rate == full.pruning_path_.initial_error_rate
+
+
+def test_a_response_that_varies_by_rounding_only_has_no_weight():
+    rng = np.random.default_rng(3)
+    X = rng.integers(0, 2, (700, 2)).astype(float)
+    y = rng.permutation(np.logical_xor(X[:, 0], X[:, 1]) ^ (rng.random(700) < 0.2)).astype(int)
+    clf = FFMLPClassifier(design="readout", gaussianise=False, random_state=0).fit(X, y)
+    spread = clf.hyperplanes_.log_odds(X).std(axis=0)
+    assert (spread < 1e-9).any()  # blobs of two classes in one place
+    assert np.abs(clf.network_.stages.even).max() < 1e3

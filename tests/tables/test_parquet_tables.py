@@ -1,0 +1,216 @@
+"""A Parquet file means what a CSV file of the same data means."""
+
+import datetime
+import decimal
+
+import numpy as np
+import pytest
+
+from ffmlp.cli import main
+from ffmlp.tables.tables import Dialect, open_table
+from ffmlp.tabular.columns import infer
+
+pd = pytest.importorskip("pandas")
+pa = pytest.importorskip("pyarrow")
+pq = pytest.importorskip("pyarrow.parquet")
+hypothesis = pytest.importorskip("hypothesis")
+st = hypothesis.strategies
+
+BIG = 2**53 + 1  # no float
+
+
+@pytest.fixture
+def parquet(tmp_path):
+    def write(columns, name="t.parquet"):
+        pq.write_table(pa.table(columns), tmp_path / name)
+        return tmp_path / name
+
+    return write
+
+
+def cells(path, kinds, n_rows=100, dialect=Dialect()):  # noqa: B008
+    """The columns of a file, with None for missing cells."""
+    frame = pd.concat(open_table(path, dialect).blocks(n_rows, kinds))
+    return {
+        name: [None if pd.isna(cell) else cell for cell in frame[name].astype(object)] for name in kinds
+    }
+
+
+@pytest.mark.parametrize("n_rows", [1, 2, 100])
+def test_text_of_integers_does_not_depend_on_the_block(parquet, n_rows):
+    columns = {
+        "k": pa.array([2, None, BIG], pa.int64()),
+        "u": pa.array([None, 2**64 - 1, 0], pa.uint64()),
+        "c": pa.array([7, None, 8], pa.int8()).dictionary_encode(),
+    }
+    for kind in ("text", "name"):
+        assert cells(parquet(columns), dict.fromkeys(columns, kind), n_rows) == {
+            "k": ["2", None, str(BIG)],
+            "u": [None, str(2**64 - 1), "0"],
+            "c": ["7", None, "8"],
+        }
+    numbers = cells(parquet(columns), dict.fromkeys(columns, "number"), n_rows)
+    assert numbers == {"k": [2, None, 2.0**53], "u": [None, 2.0**64, 0], "c": [7, None, 8]}
+
+
+@pytest.mark.parametrize("n_rows", [1, 100])
+def test_texts_of_other_types(parquet, n_rows):
+    day, second = datetime.datetime(2024, 1, 31), datetime.datetime(2024, 1, 31, 8, 30, 5)
+    columns = {
+        "bool": pa.array([True, None, False]),
+        "float": pa.array([1.0, None, 1e20]),
+        "float32": pa.array([0.1, float("nan"), -0.0], pa.float32()),
+        "decimal": pa.array([decimal.Decimal("1.10"), None, decimal.Decimal("-2")], pa.decimal128(5, 2)),
+        "date": pa.array([day.date(), None, day.date()]),
+        "timestamp": pa.array([day, None, second]),
+        "zone": pa.array([day, None, second], pa.timestamp("us", "UTC")),
+        "time": pa.array([second.time(), None, day.time()]),
+        "large": pa.array(["x", None, " y"], pa.large_string()),
+        "bytes": pa.array([b"x", None, b"y\xff "]),
+        "category": pa.array(["NA", None, " y "]).dictionary_encode(),
+        "list": pa.array([[1, 2], None, [3, 4]]),
+        "null": pa.nulls(3),
+    }
+    assert cells(parquet(columns), dict.fromkeys(columns, "text"), n_rows) == {
+        "bool": ["True", None, "False"],
+        "float": ["1.0", None, "1e+20"],
+        "float32": ["0.1", None, "-0.0"],
+        "decimal": ["1.10", None, "-2.00"],
+        "date": ["2024-01-31", None, "2024-01-31"],
+        "timestamp": ["2024-01-31", None, "2024-01-31 08:30:05"],
+        "zone": ["2024-01-31 00:00:00+00:00", None, "2024-01-31 08:30:05+00:00"],
+        "time": ["08:30:05", None, "00:00:00"],
+        "large": ["x", None, "y"],
+        "bytes": ["x", None, "y\\xff"],
+        "category": [None, None, "y"],
+        "list": ["[1 2]", None, "[3 4]"],
+        "null": [None, None, None],
+    }
+
+
+def test_what_stands_for_missing_values(parquet):
+    columns = {
+        "text": ["NA", " ? ", "", "None", "-999", "-999.0", "-", "x "],
+        "integer": [-999, 1, None, 2, 3, 4, 5, 6],
+        "float": [-999.0, 1.5, None, 2, 3, 4, 5, float("nan")],
+    }
+    path, dialect = parquet(columns), Dialect(("-999", "-"))
+    assert cells(path, dict.fromkeys(columns, "text"), dialect=dialect) == {
+        "text": [None, None, None, "None", None, None, None, "x"],
+        "integer": [None, "1", None, "2", "3", "4", "5", "6"],
+        "float": [None, "1.5", None, "2.0", "3.0", "4.0", "5.0", None],
+    }
+    kinds = {"integer": "number", "float": "number", "text": "name"}
+    assert cells(path, kinds, dialect=dialect) == {
+        "integer": [None, 1, None, 2, 3, 4, 5, 6],
+        "float": [None, 1.5, None, 2, 3, 4, 5, None],
+        "text": columns["text"],  # a name is what it is
+    }
+    inferred = next(open_table(path, dialect).inferred(100, ()))
+    assert inferred["integer"].isna().tolist() == [True, False, True, *[False] * 5]
+
+
+def test_numbers_stored_as_text(parquet):
+    path, dialect = parquet({"a": ["1,5", "NA", "-9", " 2"]}), Dialect(("-9",), ",")
+    assert infer(open_table(path, dialect), (), ()).numbers == ("a",)
+    assert cells(path, {"a": "number"}, 1, dialect) == {"a": [1.5, None, None, 2]}
+    message = r"row 1, column 1 \('a'\): a number is needed, got '1,5'\."
+    with pytest.raises(ValueError, match=message):
+        cells(path, {"a": "number"})
+    categories = pa.array(["1", "x", "2"]).dictionary_encode()
+    with pytest.raises(ValueError, match=r"row 2, .* got 'x'\. If .* --missing 'x'\."):
+        cells(parquet({"a": categories}), {"a": "number"}, 1)
+    with pytest.raises(ValueError, match=r"row 2, .* numbers must be finite, got inf"):
+        cells(parquet({"a": [1.0, np.inf]}), {"a": "number"}, 1)
+
+
+def test_an_index_of_pandas_is_a_column_if_it_has_a_name(tmp_path):
+    frame = pd.DataFrame({"a": [1.5, 2.5, 3.5], "b": ["x", "y", "x"]})
+    path = tmp_path / "t.parquet"
+    frame[frame["a"] > 2].to_parquet(path)
+    assert open_table(path).columns == ("a", "b")
+    assert cells(path, {"b": "text", "a": "number"}) == {"b": ["y", "x"], "a": [2.5, 3.5]}
+    frame.set_index("b").to_parquet(path)
+    assert open_table(path).columns == ("a", "b")
+    assert cells(path, {"b": "text", "a": "number"}) == {"b": ["x", "y", "x"], "a": [1.5, 2.5, 3.5]}
+    assert list(next(open_table(path).inferred(10, ()))) == ["a", "b"]
+
+
+@st.composite
+def frames(draw):
+    """A random frame of each type of column; texts have at least three values."""
+    n_rows = draw(st.integers(1, 8))
+
+    def column(*values):
+        return draw(st.lists(st.sampled_from(values), min_size=n_rows, max_size=n_rows))
+
+    texts = ("x", " x", "y ", "z", "NA", "?", "", " null", "None", "-999", "-999.0", "a\nb", 'q"')
+    return pd.DataFrame(
+        {
+            "integer": pd.array([1, 2, *column(-999, 0, 7, BIG, None)], "Int64"),
+            "unsigned": pd.array([1, 2, *column(0, 2**64 - 1)], "uint64"),
+            "float": [1.0, 2.0, *column(-999.0, -0.0, 0.25, 1e20, np.nan)],
+            "text": ["x", "w", *column(*texts)],
+            "category": pd.Categorical(["x", "w", *column("x", "z", "NA", None)]),
+            "logical": pd.array([True, False, *column(True, False, None)], "boolean"),
+            "day": [datetime.date(2024, 1, 30)] * 2 + column(datetime.date(2024, 1, 31), None),
+            "name": pd.array([1, 2, *column(-999, BIG, None)], "Int64"),
+            "constant": [5] * (n_rows + 2),
+            "empty": pd.array([None] * (n_rows + 2), "Int64"),
+        }
+    )
+
+
+@hypothesis.settings(max_examples=40)
+@hypothesis.given(frames(), st.integers(1, 11), st.sampled_from([(), ("-999",)]))
+def test_the_same_table_as_csv_and_as_parquet(tmp_path_factory, frame, n_rows, missing):
+    folder, dialect = tmp_path_factory.getbasetemp(), Dialect(missing)
+    frame.to_csv(folder / "same.csv", index=False)
+    frame.to_parquet(folder / "same.parquet", row_group_size=3)
+    numbers = ("integer", "unsigned", "float")
+    for chosen in ("text", "number"):
+        kinds = dict.fromkeys(frame, "text") | dict.fromkeys(numbers, chosen) | {"name": "name"}
+        expected = cells(folder / "same.csv", kinds, dialect=dialect)
+        expected["name"] = [name or None for name in expected["name"]]  # no null is in a text file
+        assert cells(folder / "same.parquet", kinds, n_rows, dialect) == expected
+    for categorical in ((), numbers):
+        columns = [
+            infer(open_table(folder / name, dialect), categorical, ["name"])
+            for name in ("same.csv", "same.parquet")
+        ]
+        assert columns[0] == columns[1]
+
+
+def test_models_and_predictions_are_those_of_a_csv_file(tmp_path, monkeypatch):
+    for package in ("tqdm", "skops"):
+        pytest.importorskip(package)
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    label = rng.integers(0, 2, 120)
+    frame = pd.DataFrame(
+        {
+            "uid": pd.array(BIG + 2 * np.arange(120), "Int64"),
+            "a": np.where(np.arange(120) % 9, label + rng.normal(size=120).round(3), -999),
+            "k": pd.array(label * 2 + rng.integers(0, 2, 120), "Int64"),
+            "c": np.array(["u ", " v", "NA"])[rng.integers(0, 3, 120)],
+            "y": pd.array(label, "Int64"),
+        }
+    )
+    frame.loc[[5, 70], ["uid", "k"]] = None
+    frame.loc[[7, 60], "y"] = None
+    frame.to_csv("t.csv", index=False)
+    frame.set_index("y").to_parquet("t.parquet")
+    options = ["--target", "y", "--id", "uid", "--categorical", "k", "--missing", "-999", "--quiet"]
+    outputs = {}
+    for source in ("t.csv", "t.parquet"):
+        assert main(["fit", source, *options, "-o", f"{source}.model"]) == 0
+        for data in ("t.csv", "t.parquet"):
+            for n_rows in ("3", "1000"):
+                command = ["predict", f"{source}.model", data, "--proba", "--block-rows", n_rows]
+                assert main([*command, "-o", "o.csv", "--force"]) == 0
+                outputs[source, data, n_rows] = (tmp_path / "o.csv").read_text()
+    assert len(set(outputs.values())) == 1
+    lines = outputs["t.parquet", "t.parquet", "3"].splitlines()
+    assert lines[0] == "uid,predicted_y,probability_0,probability_1"
+    assert lines[1].startswith(f"{BIG},")
+    assert lines[6].startswith(",")

@@ -1,0 +1,287 @@
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from forgeries import (
+    files_with_a_changed_type,
+    payload_of,
+    recorded_calls,
+    unpickled,
+    with_pickled_arrays,
+    with_schema,
+    wrapped,
+)
+
+import ffmlp
+from ffmlp import FFMLPClassifier
+from ffmlp.tables.blocks import Block
+from ffmlp.tables.tables import Dialect
+from ffmlp.tabular.columns import Columns
+from ffmlp.tabular.predictor import read_predictor
+from ffmlp.tabular.table_model import TableModel, pipeline, preparation
+
+pd = pytest.importorskip("pandas")
+pytest.importorskip("skops")
+hypothesis = pytest.importorskip("hypothesis")
+st = hypothesis.strategies
+
+DATA = Path(__file__).parents[1] / "data"
+DESIGNS = ("region", "blob", "readout")
+COLUMNS = {
+    "numbers": Columns(("a", "b"), (), {}),
+    "categories": Columns((), ("colour", "town"), {}),
+    "both": Columns(("a", "b"), ("colour", "town"), {}),
+}
+
+
+def table(n_rows, seed=0):
+    """Numbers and categories, some of them missing; most towns are rare."""
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(
+        {
+            "a": rng.normal(size=n_rows),
+            "b": rng.gamma(1.0, size=n_rows),
+            "colour": rng.choice(["red", "green", "blue"], n_rows),
+            "town": [f"town {number}" for number in rng.geometric(0.05, n_rows)],
+        }
+    ).astype({"colour": object, "town": object})
+    hidden = frame.mask(rng.random(frame.shape) < 0.1)
+    return hidden, np.where((frame.a + 2 * (frame.colour == "red") + frame.b) > 2, "yes", "no")
+
+
+def model_of(columns, design="readout"):
+    X, y = table(300)
+    clf = FFMLPClassifier(design=design, random_state=0)
+    fitted = pipeline(columns, clf).fit(X[columns.features], y)
+    features, facts = (columns.numbers, columns.categories), {"rows": 300}
+    dialect = Dialect(("-",), ",")
+    return TableModel(*features, "answer", None, dialect, facts, preparation(fitted), fitted)
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+@pytest.mark.parametrize("kind", COLUMNS)
+def test_a_predictor_says_what_the_model_says(design, kind, tmp_path):
+    model = model_of(COLUMNS[kind], design)
+    model.save(tmp_path / "m")
+    predictor = read_predictor(tmp_path / "m")
+    for name in ("numbers", "categories", "target", "id_column", "dialect", "facts", "kinds"):
+        assert getattr(predictor, name) == getattr(model, name)
+    new, _ = table(4000, seed=1)
+    new.loc[:50, "colour"] = "purple"
+    new.loc[20:70, "town"] = "elsewhere"
+    features = new[model.features]
+    np.testing.assert_array_equal(predictor.labels, model.labels)
+    block = Block.of(features, model.kinds)
+    np.testing.assert_array_equal(predictor.probabilities(block), model.probabilities(features))
+    np.testing.assert_array_equal(predictor.classes(block), model.classes(features))
+    np.testing.assert_array_equal(model.probabilities(block), model.probabilities(features))
+
+
+@pytest.mark.parametrize("read", [read_predictor, TableModel.load])
+def test_a_table_model_of_format_1_is_still_read(read):
+    model = read(DATA / "table-1.model")
+    expected = json.loads((DATA / "table-1.json").read_text(encoding="utf-8"))
+    rows = pd.DataFrame(expected["rows"])[model.features].astype(dict.fromkeys(model.categories, object))
+    block = Block.of(rows.fillna(np.nan), model.kinds)
+    assert model.labels[model.classes(block)].tolist() == expected["labels"]
+    np.testing.assert_allclose(model.probabilities(block), expected["probabilities"], atol=1e-12)
+
+
+def test_a_block_is_a_frame_again_whatever_its_columns_are_called():
+    frame = pd.DataFrame({"a": [1.0, np.nan], "self": pd.Series(["x", np.nan], dtype=object)})
+    block = Block.of(frame, {"a": "number", "self": "text"})
+    pd.testing.assert_frame_equal(block.frame(["a"], ["self"]), frame)
+
+
+cells = st.sampled_from([np.nan, "", "missing", "a", "b", "ä", *map(str, range(40))])
+
+
+@hypothesis.given(st.lists(cells, min_size=2, max_size=80), st.lists(cells, min_size=1, max_size=9))
+@hypothesis.settings(deadline=None)
+def test_inputs_are_those_of_scikit_learns_encoder(known, new):
+    hypothesis.assume(len(set(map(str, known))) > 1)
+    columns = Columns(("a",), ("c",), {})
+    numbers = np.linspace(0, 1, len(known))
+    X = pd.DataFrame({"a": numbers, "c": pd.Series(known, dtype=object)})
+    clf = FFMLPClassifier(design="region", n_components=1)
+    fitted = pipeline(columns, clf).fit(X, np.arange(len(known)) % 2)
+    frame = pd.DataFrame({"a": [np.nan] * len(new), "c": pd.Series(new, dtype=object)})
+    inputs = preparation(fitted).inputs(Block.of(frame, columns.kinds))
+    np.testing.assert_array_equal(inputs, fitted[0].transform(frame))
+
+
+def test_other_models_are_left_to_skops(tmp_path):
+    X, y = table(100)
+    FFMLPClassifier(design="blob").fit(X[["a"]].fillna(0.0), y).save(tmp_path / "m")
+    assert read_predictor(tmp_path / "m") is None
+    model_of(COLUMNS["numbers"]).save(tmp_path / "m")
+    assert read_predictor(tmp_path / "m") is not None
+
+    def newer(text):
+        return json.dumps({**json.loads(text), "protocol": 3})
+
+    (tmp_path / "m").write_bytes(wrapped(with_schema(payload_of(tmp_path / "m"), newer)))
+    assert read_predictor(tmp_path / "m") is None
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+def test_changed_type_names_with_a_fitting_checksum_run_nothing(design, tmp_path, monkeypatch):
+    """Not read, or a model that predicts the same."""
+    model = model_of(COLUMNS["both"], design)
+    path = tmp_path / "m"
+    model.save(path)
+    payload = payload_of(path)
+    ran = recorded_calls(monkeypatch)
+    features, _ = table(50, seed=2)
+    expected = model.probabilities(features)
+    n_refused = 0
+    for content in files_with_a_changed_type(payload, 60, ["network_", "regions_"]):
+        path.write_bytes(content)
+        predictor = read_predictor(path)
+        if predictor is None:
+            n_refused += 1
+        else:
+            block = Block.of(features, predictor.kinds)
+            np.testing.assert_array_equal(predictor.probabilities(block), expected)
+    assert not ran
+    assert n_refused > 20
+
+
+@pytest.mark.parametrize("read", [read_predictor, TableModel.load])
+def test_pickled_arrays_are_not_read(read, tmp_path):
+    path = tmp_path / "m"
+    model_of(COLUMNS["numbers"]).save(path)
+    path.write_bytes(wrapped(with_pickled_arrays(payload_of(path))))
+    assert_unusable(read, path)
+    assert not unpickled
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('"weights"', '"weightz"'),
+        ('"network_"', '"networks_"'),
+        ('\\\\\\"medians\\\\\\": [', '\\\\\\"medians\\\\\\": [1.0, '),
+        ('\\\\\\"town 1\\\\\\"', "0"),
+        ('\\\\\\"numbers\\\\\\": [', '\\\\\\"numbers\\\\\\": [\\\\\\"c\\\\\\", '),
+    ],
+)
+def test_parts_that_do_not_fit_together_are_not_read(old, new, tmp_path):
+    path = tmp_path / "m"
+    model_of(COLUMNS["both"]).save(path)
+
+    def change(text):
+        assert old in text
+        return text.replace(old, new)
+
+    path.write_bytes(wrapped(with_schema(payload_of(path), change)))
+    assert read_predictor(path) is None
+
+
+def assert_unusable(read, path):
+    if read is read_predictor:
+        assert read(path) is None
+    else:
+        with pytest.raises(ValueError, match="m holds no usable model"):
+            read(path)
+
+
+@pytest.mark.parametrize("read", [read_predictor, TableModel.load])
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda clf: {"network_": replace(clf.network_, labels=clf.network_.labels[:1])},
+        lambda clf: {"classes_": np.array([1j, 2j])},
+        lambda clf: {"classes_": clf.classes_[:, None]},
+        lambda clf: {"regions_": replace(clf.regions_, counts=clf.regions_.counts[:1])},
+        lambda clf: {"regions_": replace(clf.regions_, codes=clf.regions_.codes[:, :0])},
+        lambda clf: {"regions_": replace(clf.regions_, counts=0 * clf.regions_.counts)},
+    ],
+)
+def test_a_classifier_whose_parts_do_not_fit_is_not_read(change, read, tmp_path):
+    model, path = model_of(COLUMNS["numbers"], "region"), tmp_path / "m"
+    for name, part in change(model.classifier).items():
+        setattr(model.classifier, name, part)
+    model.save(path)
+    assert_unusable(read, path)
+
+
+@pytest.mark.parametrize("read", [read_predictor, TableModel.load])
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda knots, scores: {"knots": [knots[0][::-1], *knots[1:]]},
+        lambda knots, scores: {"knots": [knots[0][1:], *knots[1:]]},
+        lambda knots, scores: {"knots": [knots[0].astype(np.float32), *knots[1:]]},
+        lambda knots, scores: {"scores": [scores[0] * np.nan, *scores[1:]]},
+        lambda knots, scores: {"knots": knots[1:]},
+    ],
+)
+@pytest.mark.parametrize("is_compiled", [True, False])
+def test_features_without_a_usable_map_are_not_read(change, read, is_compiled, tmp_path, monkeypatch):
+    if not is_compiled:
+        monkeypatch.setattr("ffmlp.model.features.compiled", None)
+    model, path = model_of(COLUMNS["numbers"]), tmp_path / "m"
+    network = model.classifier.network_
+    scores = network.hyperplanes.gaussianisation
+    changed = {name: tuple(part) for name, part in change(scores.knots, scores.scores).items()}
+    planes = replace(network.hyperplanes, gaussianisation=replace(scores, **changed))
+    model.classifier.network_ = replace(network, hyperplanes=planes)
+    model.save(path)
+    assert_unusable(read, path)
+
+
+def test_a_median_too_large_for_a_number_is_left_to_scikit_learn(tmp_path):
+    X, y = pd.DataFrame({"a": [1e308] * 12 + [1.0, 2.0] * 4}), np.repeat([0, 1], 10)
+    columns = Columns(("a",), (), {})
+    with np.errstate(over="ignore"):
+        fitted = pipeline(columns, FFMLPClassifier(design="region", n_components=1)).fit(X, y)
+    assert preparation(fitted) is None
+    TableModel(("a",), (), "y", None, Dialect(), {}, None, fitted).save(tmp_path / "m")
+    assert read_predictor(tmp_path / "m") is None
+    np.testing.assert_array_equal(TableModel.load(tmp_path / "m").classes(X), fitted.predict(X))
+
+
+def duplicated(table):
+    table["preparation"]["encodings"][0][1].append(table["preparation"]["encodings"][0][0][0])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda metadata: metadata["table"].update(missing=3),
+        lambda metadata: metadata["table"].update(missing=[3]),
+        lambda metadata: metadata["table"].update(missing=None),
+        lambda metadata: metadata["table"].update(decimal="abc"),
+        lambda metadata: metadata.update(order=None),
+        lambda metadata: metadata.update(rows="many"),
+        lambda metadata: duplicated(metadata["table"]),
+        lambda metadata: metadata["table"]["preparation"].update(medians=["nan", 0.0]),
+    ],
+)
+def test_changed_metadata_are_told(change, tmp_path):
+    model, path = model_of(COLUMNS["both"]), tmp_path / "m"
+    metadata = model.to_metadata()
+    change(metadata)
+    ffmlp.save(model.estimator, path, metadata)
+    assert read_predictor(path) is None
+    with pytest.raises(ValueError, match="m holds no usable model"):
+        TableModel.load(path)
+
+
+def test_predicting_a_file_imports_neither_scikit_learn_nor_scipy(tmp_path):
+    model_of(COLUMNS["both"]).save(tmp_path / "m")
+    table(3000, seed=3)[0].to_csv(tmp_path / "new.csv", sep=";", decimal=",", index=False)
+    program = (
+        "import sys; from ffmlp.cli import main; "
+        "assert main(['predict', 'm', 'new.csv', '-o', 'o.csv', '--proba', '--quiet']) == 0; "
+        "print(sorted({name.partition('.')[0] for name in sys.modules} & {'sklearn', 'scipy', 'skops'}))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "[]\n"
