@@ -29,7 +29,7 @@ def main(path: Path) -> None:
         accuracy = clf.fit(X_train, y_train).score(X_test, y_test)
         sizes = " → ".join(map(str, clf.network_.layer_sizes))
         DecisionRegionsDisplay.from_estimator(
-            clf, X_train, y_train, ax=ax, title=f"{title}\n{sizes}, test accuracy {100 * accuracy:.1f} %"
+            clf, X_train, y_train, title=f"{title}\n{sizes}, test accuracy {100 * accuracy:.1f} %", ax=ax
         )
     figure.savefig(path, dpi=60)
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_array
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ffmlp.design.designs import DESIGNS
 from ffmlp.design.discriminants import DISCRIMINANTS
@@ -56,6 +57,13 @@ def check_parameters(classifier: FFMLPClassifier) -> None:
         )
     if not (_is_real(classifier.penalty) and 1 <= classifier.penalty <= 1e300):
         raise ValueError(f"penalty must be a number from 1 to 1e300, got {classifier.penalty!r}.")
+
+
+def checked_samples(estimator: Any, X: ArrayLike) -> NDArray[np.floating]:
+    """Samples for a fitted estimator as an array of floats with the features that it was fitted to."""
+    check_is_fitted(estimator)
+    samples: NDArray = validate_data(estimator, X, reset=False, dtype=[np.float64, np.float32])
+    return samples
 
 
 def class_weights(

@@ -85,18 +85,9 @@ def _saved(figure: Figure, folder: Path, title: str, caption: str, beside: str) 
 
 def network_figure(network: Network, movers: Movers) -> Figure:
     """The network with the neurons of each of the hyperplanes that move the decision most."""
-    layers = [np.arange(min(size, _MAX_NEURONS)) for size in network.layer_sizes]
-    if network.hyperplanes.one_sided:
-        layers[1] = movers.order[:_MAX_NEURONS]
-    else:
-        planes = movers.order[: _MAX_NEURONS // 2]
-        layers[1] = np.column_stack([planes, planes + len(network.hyperplanes)]).ravel()
-    weights = tuple(
-        weight[np.ix_(layers[stage + 1], layers[stage])] for stage, weight in enumerate(network.weights)
-    )
-    figure = _figure(9.0, 2.2 + 0.36 * max(map(len, layers)))
-    title = "Network of {} → {} → {} → {} neurons".format(*network.layer_sizes)
-    NetworkDisplay(network, tuple(layers), weights, title).plot(figure.subplots())
+    figure = _figure(9.0, 2.2 + 0.36 * min(max(network.layer_sizes), _MAX_NEURONS))
+    options: Any = {"hyperplanes": movers.order, "max_neurons": _MAX_NEURONS}
+    NetworkDisplay.from_network(network, **options, ax=figure.subplots())
     return figure
 
 

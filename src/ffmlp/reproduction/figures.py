@@ -12,7 +12,6 @@ import numpy as np
 
 from ffmlp.classifier import FFMLPClassifier
 from ffmlp.datasets import Dataset
-from ffmlp.design.discriminants import two_class_lda
 from ffmlp.model.regions import find_regions
 from ffmlp.plots import (
     AccuracyCurvesDisplay,
@@ -88,7 +87,7 @@ def two_blobs(rows: list[Row], settings: Settings) -> Figure:
     y = np.repeat([0, 1], 300)
     X = rng.multivariate_normal([0.0, 0.0], [[1.0, 0.5], [0.5, 1.0]], 600) + np.outer(y, [4.0, 0.0])
     figure = _figure(13, 4.4)
-    TwoNeuronDisplay.from_plane(two_class_lda(X, y), X, y, figure=figure)
+    TwoNeuronDisplay.from_data(X, y, figure=figure)
     return figure
 
 
@@ -99,12 +98,12 @@ def xor_stages(rows: list[Row], settings: Settings) -> Figure:
     parts: Any = figure.subfigures(2, 1, height_ratios=[1, 1.1])
     stages, below = parts
     axes = stages.subplots(1, 4)
-    SamplesDisplay.from_data(train.X, train.y, ax=axes[0], title="Stage 0: samples")
-    HyperplanesDisplay.from_estimator(clf, train.X, train.y, ax=axes[1], title="Stage 1: hyperplanes")
+    SamplesDisplay.from_data(train.X, train.y, title="Stage 0: samples", ax=axes[0])
+    HyperplanesDisplay.from_estimator(clf, train.X, train.y, title="Stage 1: hyperplanes", ax=axes[1])
     _draw_regions(axes[2], clf, train, "Stage 2: regions")
     _draw_result(axes[3], clf, train, test, "Stage 3: classes")
     _share_legend(stages)
-    NetworkDisplay.from_network(clf.network_, ax=below.subplots())
+    NetworkDisplay.from_estimator(clf, ax=below.subplots())
     return figure
 
 
@@ -136,7 +135,7 @@ def sets(rows: list[Row], settings: Settings) -> Figure:
     figure = _panels(len(shown), 3)
     for ax, row in zip(figure.axes, shown, strict=True):
         train, _ = split_of(row, settings, 0)
-        SamplesDisplay.from_data(train.X, train.y, ax=ax, title=row.title.partition(" (")[0])
+        SamplesDisplay.from_data(train.X, train.y, title=row.title.partition(" (")[0], ax=ax)
     _share_legend(figure)
     return figure
 
@@ -148,7 +147,7 @@ def responses(rows: list[Row], settings: Settings) -> Figure:
     figure = _figure(13, 1.6 + 2.1 * sum(n_rows))
     parts: Any = figure.subfigures(2, 1, height_ratios=n_rows)
     for layer, part in enumerate(parts, start=1):
-        ResponsesDisplay.from_network(clf.network_, train.X, layer=layer, figure=part)
+        ResponsesDisplay.from_estimator(clf, train.X, layer=layer, figure=part)
     return figure
 
 
@@ -158,7 +157,7 @@ def partitioning_lines(rows: list[Row], settings: Settings) -> Figure:
     for ax, row in zip(figure.axes, rows, strict=True):
         train, _, clf = _designed(row, settings)
         title = f"{row.title}: {len(clf.hyperplanes_)} lines, {clf.network_.layer_sizes[2]} regions"
-        HyperplanesDisplay.from_estimator(clf, train.X, train.y, ax=ax, title=title)
+        HyperplanesDisplay.from_estimator(clf, train.X, train.y, title=title, ax=ax)
     _share_legend(figure)
     return figure
 
@@ -181,11 +180,11 @@ def mixture_and_result(rows: list[Row], settings: Settings) -> Figure:
     train, test, clf = _designed(rows[0], settings)
     rng, blobs = np.random.default_rng(settings.seed), clf.blobs_
     figure = _panels(3, 3, side=4.4)
-    SamplesDisplay.from_data(train.X, train.y, ax=figure.axes[0], title="Training samples")
+    SamplesDisplay.from_data(train.X, train.y, title="Training samples", ax=figure.axes[0])
     counts = rng.multinomial(len(train.y), blobs.weights)
     drawn = np.vstack(list(map(rng.multivariate_normal, blobs.means, blobs.covariances, counts)))
     title = f"Samples drawn from the {len(blobs)} fitted blobs"
-    SamplesDisplay.from_data(drawn, np.repeat(blobs.classes, counts), ax=figure.axes[1], title=title)
+    SamplesDisplay.from_data(drawn, np.repeat(blobs.classes, counts), title=title, ax=figure.axes[1])
     _draw_result(figure.axes[2], clf, train, test, "FF-MLP")
     _share_legend(figure)
     return figure
@@ -209,9 +208,8 @@ def accuracy_curves(rows: list[Row], settings: Settings) -> Figure:
     figure = _panels(len(rows), 3, sharey=True)
     for ax, row in zip(figure.axes, rows, strict=True):
         train, test, clf = _designed(row, settings)
-        history = trained(clf, "ff", train, test, settings.seed).history_
-        curves = AccuracyCurvesDisplay(history.train_accuracy, history.test_accuracy, title=row.title)
-        curves.plot(ax)
+        bp = trained(clf, "ff", train, test, settings.seed)
+        AccuracyCurvesDisplay.from_estimator(bp, title=row.title, ax=ax)
     _share_legend(figure, title=None)
     return figure
 
