@@ -181,7 +181,7 @@ class PruningPathDisplay(AxesDisplay):
         ax.set_ylabel("training error rate")
         ax.grid(alpha=0.3)
         ax.set_title(self.title)
-        ax.legend(loc="upper left")
+        ax.legend(loc="best")
         return self
 
 

@@ -134,13 +134,14 @@ class ExplanationDisplay(FigureDisplay):
         figure = self._open(figure, (14.0, 1.6 + 0.42 * n_bars))
         self.axes_ = figure.subplots(1, 3, width_ratios=[1.2, 0.8, 1.0])
         lead = "contribution to the lead"
-        _bars(self.axes_[0], names, added, _signed(added), "Hyperplanes", lead)
+        _bars(self.axes_[0], names, added, _signed(added), "Hyperplanes", lead, n_bars)
         deviations = [margin.deviations for margin in shown]
         grey = np.tile(_NEITHER, (len(shown), 1))
         sides = [f"hyperplane {margin.hyperplane}" for margin in shown]
         unit = "standard deviations from the hyperplane"
-        _bars(self.axes_[1], sides, deviations, grey, "Margins", unit)
-        _bars(self.axes_[2], drivers, values, _signed(values), "Features (all hyperplanes)", lead)
+        _bars(self.axes_[1], sides, deviations, grey, "Margins", unit, n_bars, sign="")
+        title = "Features (all hyperplanes)"
+        _bars(self.axes_[2], drivers, values, _signed(values), title, lead, n_bars)
         figure.suptitle(self.title)
         return self
 
@@ -150,20 +151,27 @@ def _signed(values: Sequence[float]) -> Floats:
 
 
 def _bars(
-    ax: Axes, names: Sequence[str], values: Sequence[float], shades: Floats, title: str, unit: str
+    ax: Axes,
+    names: Sequence[str],
+    values: Sequence[float],
+    shades: Floats,
+    title: str,
+    unit: str,
+    n_places: int,
+    sign: str = "+",
 ) -> None:
-    """Horizontal bars, the first on top, with their values."""
+    """Horizontal bars with their values, the first on top, in axes with space for ``n_places``."""
     places = np.arange(len(values))
     ax.barh(places, values, color=shades, edgecolor=INK, linewidth=0.5)
     for place, value in zip(places, values, strict=True):
         aside = 3 if value >= 0 else -3
         ax.annotate(
-            f"{value:+z.2f}", (value, place), (aside, 0), textcoords="offset points", va="center",
+            f"{value:{sign}z.2f}", (value, place), (aside, 0), textcoords="offset points", va="center",
             ha="left" if value >= 0 else "right", fontsize="small",
         )  # fmt: skip
     labels = [shorten(name, _MAX_LETTERS, placeholder=" …") for name in names]
     ax.set_yticks(places, labels, fontsize="small")
-    ax.invert_yaxis()
+    ax.set_ylim(n_places - 0.4, -0.6)
     ax.axvline(0.0, color=INK, linewidth=0.8)
     ax.margins(x=0.3)
     ax.set_title(title)
