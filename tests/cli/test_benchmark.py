@@ -43,15 +43,15 @@ def test_benchmark_writes_a_report_and_resumes(folder, tmp_path, capsys):
     [
         (
             ["--models", "mars"],
-            "unknown model 'mars'. Known: ffmlp, ffmlp-paper, ffmlp-blob, ",
+            "Unknown model 'mars'. Available: ffmlp, ffmlp-paper, ffmlp-blob, ",
         ),
         (
             ["--models", "lda", "gone"],
-            "gone cannot be run: no_such is not installed: pip install no_such",
+            "'gone' cannot be run: no_such is not installed. Install it with: pip install no_such",
         ),
         (["--splits", "0"], "--splits must be at least 1, got 0"),
         (["--max-rows", "0"], "--max-rows must be at least 1, got 0"),
-        (["--max-rows", "1"], "--max-rows must be at least 2, the classes of small, got 1"),
+        (["--max-rows", "1"], "--max-rows must be at least 2, the number of classes of small, got 1"),
         (["--jobs", "-1"], "--jobs must be at least 1, got -1"),
         (["--seed", "-1"], "--seed must be at least 0 and below 2^31, got -1"),
         (["--data", "nowhere"], "--data must be a folder of CSV files, got nowhere"),
@@ -81,7 +81,7 @@ def test_models_that_are_not_installed_are_told(folder, capsys, monkeypatch):
     monkeypatch.setitem(peers.PACKAGES, "qda", "no_such")
     assert main(["benchmark", "--data", str(folder), "--splits", "1"]) == 0
     captured = capsys.readouterr()
-    assert "qda not run: no_such is not installed: pip install no_such" in captured.err
+    assert "qda not run: no_such is not installed. Install it with: pip install no_such" in captured.err
     assert "1 runs" in captured.out
 
 

@@ -38,11 +38,11 @@ def run(options: argparse.Namespace) -> int:
     from tqdm import tqdm
 
     from ffmlp.benchmark import report as report
-    from ffmlp.benchmark.peers import chosen
+    from ffmlp.benchmark.peers import select_models
     from ffmlp.benchmark.runs import Settings, benchmark
     from ffmlp.benchmark.sets import built_in, from_folder
 
-    models, missing = chosen(options.models)
+    models, missing = select_models(options.models)
     if options.data is None:
         sets, missing_sets = built_in(options.seed)
         missing |= missing_sets
