@@ -25,6 +25,7 @@ from ffmlp import FFMLPClassifier
 from ffmlp.benchmark.runs import at_most
 from ffmlp.benchmark.sets import built_in, from_folder
 from ffmlp.datasets import Dataset
+from ffmlp.design import cells
 
 MAX_ROWS = 3000
 PAPER = {"design": "region", "n_components": 2}
@@ -119,10 +120,8 @@ def print_costs() -> None:
 
 def cost(rows: int, features: int, classes: int, blobs: int | None) -> tuple[float, float, int, tuple]:
     """Seconds and peak memory of one fit to Gaussian classes of four clusters each."""
-    from ffmlp import designs
-
     if blobs is not None:
-        designs.N_SMALL_BLOBS = blobs
+        cells.N_SMALL_BLOBS = blobs
     rng = np.random.default_rng(0)
     y = rng.integers(classes, size=rows)
     X = rng.normal(size=(classes, 4, features))[y, rng.integers(4, size=rows)]

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -15,27 +13,29 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
-from threadpoolctl import threadpool_limits
 
-from ffmlp.design.designs import Plan, Samples, design_network
-from ffmlp.design.plans import possible_plans
+from ffmlp import export
+from ffmlp.design.designs import design_network
+from ffmlp.design.plans import possible_plans, threads_for
+from ffmlp.design.problem import Plan, Samples
 from ffmlp.design.progress import Progress
 from ffmlp.design.selection import select
 from ffmlp.explanations.explain import Explanations, explained
-from ffmlp.explanations.margins import units
-from ffmlp.model.prediction import class_probabilities, most_probable_classes
-from ffmlp.robustness.distance import distances
+from ffmlp.model.blobs import feature_units
+from ffmlp.model.hyperplanes import Hyperplanes
+from ffmlp.model.regions import Regions
+from ffmlp.robustness.distance import Robustness, check_comparable, distances
 from ffmlp.robustness.limits import checked_limits
 from ffmlp.validation import (
+    all_or_nothing,
     check_parameters,
     check_size,
     check_two_classes,
     checked_blobs,
+    checked_samples,
     checked_weight,
     class_weights,
 )
-
-_SAMPLES_WORTH_THREADS = 20_000
 
 
 class FFMLPClassifier(ClassifierMixin, BaseEstimator):
@@ -186,8 +186,9 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
         self,
         X: ArrayLike,
         y: ArrayLike,
-        blobs: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
+        *,
+        blobs: ArrayLike | None = None,
     ) -> FFMLPClassifier:
         """Design the network.
 
@@ -197,17 +198,17 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
             Training samples.
         y : array-like of shape (n_samples,)
             Class labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            How often each sample counts.
         blobs : array-like of shape (n_samples,), default=None
             The blob that each sample belongs to, where that is known. No mixture is fitted then and
             ``n_components`` is not used. Blobs are numbered by class, then by this id.
-        sample_weight : array-like of shape (n_samples,), default=None
-            How often each sample counts.
 
         Returns
         -------
         self
         """
-        with self._all_or_nothing():
+        with all_or_nothing(self):
             check_parameters(self)
             samples, targets = validate_data(self, X, y, dtype=[np.float64, np.float32])
             check_classification_targets(targets)
@@ -216,7 +217,7 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
             weight = np.ones(len(targets))
             if sample_weight is not None:
                 weight = checked_weight(sample_weight, targets)
-            names = getattr(self, "feature_names_in_", _default_names(samples.shape[1]))
+            names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(samples.shape[1])])
             given = Samples(
                 samples,
                 targets,
@@ -237,7 +238,7 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
         """Choose a plan and carry it out."""
         rng = check_random_state(self.random_state)
         progress = Progress(self.verbose)
-        with _threads(samples, plans):
+        with threads_for(samples, plans):
             selection = select(samples, plans, rng, progress)
             with warnings.catch_warnings():
                 if self.n_components == "auto":  # nobody asked for as many blobs as are missing
@@ -246,11 +247,19 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
         self.classes_ = samples.labels
         self.selection_ = selection
         self.blobs_ = design.blobs
-        self.hyperplanes_ = design.hyperplanes
         self.pruning_path_ = design.pruning_path
-        self.regions_ = design.regions
         self.network_ = design.network
         self.timings_ = progress.seconds
+
+    @property
+    def hyperplanes_(self) -> Hyperplanes:
+        """The hyperplanes that pruning kept."""
+        return self.network_.hyperplanes
+
+    @property
+    def regions_(self) -> Regions | None:
+        """The occupied regions, if the design has any."""
+        return getattr(self.network_.stages, "regions", None)
 
     def predict(self, X: ArrayLike) -> NDArray:
         """The most probable class of each sample.
@@ -263,8 +272,8 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
         -------
         ndarray of shape (n_samples,)
         """
-        samples = self._checked(X)
-        return self.classes_[most_probable_classes(self.network_, self.regions_, samples)]
+        samples = checked_samples(self, X)
+        return self.classes_[self.network_.classes(samples)]
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """The probability of each class.
@@ -282,11 +291,15 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
         -------
         ndarray of shape (n_samples, n_classes)
         """
-        samples = self._checked(X)
-        return class_probabilities(self.network_, self.regions_, samples)
+        samples = checked_samples(self, X)
+        return self.network_.probabilities(samples)
 
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Confidence: the probabilities, or with two classes the second's lead over the first.
+        """Log-odds of the classes.
+
+        With two classes, the log-odds of the second over the first. With more, a score for each class
+        whose softmax is `predict_proba`. The region design has probabilities of 0 and 1, whose log-odds
+        are infinite: there it is the probabilities, and with two classes their difference.
 
         Parameters
         ----------
@@ -296,10 +309,8 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
         -------
         ndarray of shape (n_samples, n_classes), or (n_samples,) with two classes
         """
-        probability = self.predict_proba(X)
-        if probability.shape[1] == 2:
-            return probability[:, 1] - probability[:, 0]
-        return probability
+        confidence = self.network_.confidences(checked_samples(self, X))
+        return confidence[:, 1] - confidence[:, 0] if confidence.shape[1] == 2 else confidence
 
     def explain(
         self,
@@ -332,28 +343,59 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
             ``explanations[0]`` is that of the first sample, ``print(explanations)`` a page for each,
             ``explanations.to_frame()`` a data frame.
         """
-        samples = self._checked(X)
-        explanations = explained(self.network_, self.blobs_, self.regions_, samples)
+        explanations = explained(self.network_, self.blobs_, checked_samples(self, X))
         if not counterfactual:
             return explanations
-        names, scale = self.network_.feature_names, units(self.blobs_, self.hyperplanes_)
-        limits = checked_limits(names, explanations.samples, norm, scale, frozen, bounds)
-        stages = self.network_, self.blobs_, self.regions_
-        return replace(explanations, robustness=distances(*stages, explanations.samples, limits))
+        samples, scale = explanations.samples, feature_units(self.blobs_, self.hyperplanes_)
+        limits = checked_limits(self.network_.feature_names, samples, norm, scale, frozen, bounds)
+        found = distances(self.network_, self.blobs_, samples, limits)
+        return replace(explanations, robustness=found)
 
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the fitted classifier to a file that `ffmlp.load` reads (extra ``persistence``).
+    def robustness(
+        self,
+        X: ArrayLike,
+        norm: float | str = 2,
+        *,
+        scale: ArrayLike | None = None,
+        frozen: Sequence[int | str] = (),
+        bounds: Mapping[int | str, tuple[float | None, float | None]] | None = None,
+    ) -> Robustness:
+        """The distance of each sample to the nearest point that is predicted to be of another class.
+
+        It is exact for the region design without gaussianised features, regions without training
+        samples included. For the other designs it lies between ``lower``, which is proved, and
+        ``distance``, at which another class was found.
 
         Parameters
         ----------
-        path : str or path-like
-            Where to. A file that is there is replaced.
-        """
-        from ffmlp.storage.persistence import (
-            save,
-        )  # it knows every part of a classifier, this class included
+        X : array-like of shape (n_samples, n_features)
+        norm : {2, 1, inf, "inf"}, default=2
+            2 is the Euclidean distance, 1 the sum of all changes, inf the largest change. Exact
+            distances in norm 2 need the extra ``robustness``.
+        scale : array-like of shape (n_features,), default=None
+            What counts as a change by one in each feature; 1 by default.
+        frozen : sequence of int or str, default=()
+            Features that do not move, by number or name.
+        bounds : mapping of feature to (low, high), default=None
+            Limits of features, None for no limit. The samples must lie within.
 
-        save(self, path)
+        Returns
+        -------
+        Robustness
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from ffmlp import FFMLPClassifier
+        >>> X, y = load_iris(return_X_y=True)
+        >>> clf = FFMLPClassifier(2, design="region", error_threshold=0.05, random_state=0).fit(X, y)
+        >>> clf.robustness(X[:2], norm="inf")
+        Robustness(2 samples, distance 1.036 to 1.125, median 1.08; all exact)
+        """
+        samples = np.asarray(checked_samples(self, X), np.float64)
+        limits = checked_limits(self.network_.feature_names, samples, norm, scale, frozen, bounds)
+        check_comparable(self.blobs_, self.network_, limits)
+        return distances(self.network_, self.blobs_, samples, limits)
 
     def to_torch(self, dtype: Any = None) -> Any:
         """The network as a PyTorch module that can be trained (extra ``torch``).
@@ -361,16 +403,19 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         dtype : torch.dtype, default=None
-            Of the weights; PyTorch's default if None.
+            Of the weights; PyTorch's default if None. Convert here rather than with
+            ``module.double()`` later, which cannot bring back the digits that float32 has lost.
 
         Returns
         -------
         torch.nn.Sequential
-            See `Network.to_torch`. It gives what ``network_.forward`` gives, which for the region
-            design is not ``predict_proba``.
+            Layers ``gaussianise`` (where features are mapped), ``half_spaces``, ``regions`` (or
+            ``blobs`` or ``evidence``) and ``classes``, each of the last three followed by its
+            activation. It gives what ``network_.forward`` gives, which for the region design is not
+            ``predict_proba``. `ffmlp.from_torch` makes a network of it again.
         """
         check_is_fitted(self)
-        return self.network_.to_torch(dtype)
+        return export.to_torch(self.network_, dtype)
 
     def to_onnx(self, input_type: str = "float32") -> Any:
         """The classifier as an ONNX model (extra ``onnx``).
@@ -387,40 +432,8 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
             strings as in ``classes_``, and ``probabilities`` (rows, n_classes): what `predict` and
             `predict_proba` give.
         """
-        from ffmlp.export import to_onnx  # it reads classifiers
-
-        return to_onnx(self, input_type)
-
-    def _checked(self, X: ArrayLike) -> NDArray[np.floating]:
         check_is_fitted(self)
-        samples: NDArray = validate_data(self, X, reset=False, dtype=[np.float64, np.float32])
-        return samples
+        return export.to_onnx(self.network_, input_type)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "network_")
-
-    @contextmanager
-    def _all_or_nothing(self) -> Iterator[None]:
-        """Whatever goes wrong, the estimator stays as it was before."""
-        before = dict(self.__dict__)
-        try:
-            yield
-        except BaseException:
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
-
-
-def _threads(samples: Samples, plans: list[Plan]) -> AbstractContextManager:
-    """One thread for the matrices of a readout of few samples.
-
-    They gain little from more, and wait for each other where other programs run: ten times longer has
-    been seen on two busy cores. The other designs hardly multiply matrices.
-    """
-    if len(samples.y) >= _SAMPLES_WORTH_THREADS or all(plan.design != "readout" for plan in plans):
-        return nullcontext()
-    return threadpool_limits(1, user_api="blas")
-
-
-def _default_names(n_features: int) -> tuple[str, ...]:
-    return tuple(f"x{number}" for number in range(n_features))

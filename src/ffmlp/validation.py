@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ffmlp.design.designs import DESIGNS
 from ffmlp.design.discriminants import DISCRIMINANTS
+from ffmlp.design.plans import AUTO
 
 if TYPE_CHECKING:
     from ffmlp.classifier import FFMLPClassifier
 
-AUTO = "auto"
 PRUNINGS = ("greedy", "optimal")
 
 
@@ -59,13 +61,6 @@ def check_parameters(classifier: FFMLPClassifier) -> None:
         raise ValueError(f"penalty must be a number from 1 to 1e300, got {classifier.penalty!r}.")
 
 
-def checked_samples(estimator: Any, X: ArrayLike) -> NDArray[np.floating]:
-    """Samples for a fitted estimator as an array of floats with the features that it was fitted to."""
-    check_is_fitted(estimator)
-    samples: NDArray = validate_data(estimator, X, reset=False, dtype=[np.float64, np.float32])
-    return samples
-
-
 def class_weights(
     class_weight: Mapping[Any, float] | str | None,
     labels: NDArray,
@@ -94,26 +89,6 @@ def class_weights(
         )
     given: Mapping[Any, float] = class_weight or {}
     return np.array([given.get(label, 1.0) for label in labels.tolist()], np.float64)
-
-
-def components_of_each(n_components: int | Mapping[Any, int], labels: NDArray) -> NDArray[np.intp]:
-    """The number of blobs of each class."""
-    if not isinstance(n_components, Mapping):
-        return np.full(len(labels), _checked_count(n_components, "n_components"))
-    known = labels.tolist()
-    for label in n_components:
-        if label not in known:
-            raise ValueError(
-                f"n_components names class {label!r}, which is not in y. Classes: {known[:10]}."
-            )
-    for label in known:
-        if label not in n_components:
-            raise ValueError(
-                f"n_components has no entry for class {label!r}. Add one, or give a single int for "
-                "all classes."
-            )
-    counts = [_checked_count(n_components[label], f"n_components[{label!r}]") for label in known]
-    return np.array(counts, np.intp)
 
 
 def check_size(max_neurons: int | None, n_classes: int) -> None:
@@ -204,9 +179,20 @@ def _is_real(value: object) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool | np.bool_)
 
 
-def _checked_count(count: object, name: str) -> int:
-    if not isinstance(count, Integral) or isinstance(count, bool) or count < 1:
-        raise ValueError(
-            f"{name} must be an int of at least 1, or a mapping of class label to int, got {count!r}."
-        )
-    return int(count)
+def checked_samples(classifier: FFMLPClassifier, X: ArrayLike) -> NDArray[np.floating]:
+    """Samples for a fitted classifier: finite numbers of its features, or an error."""
+    check_is_fitted(classifier)
+    samples: NDArray = validate_data(classifier, X, reset=False, dtype=[np.float64, np.float32])
+    return samples
+
+
+@contextmanager
+def all_or_nothing(estimator: BaseEstimator) -> Iterator[None]:
+    """Whatever goes wrong, the estimator stays as it was before."""
+    before = dict(estimator.__dict__)
+    try:
+        yield
+    except BaseException:
+        estimator.__dict__.clear()
+        estimator.__dict__.update(before)
+        raise

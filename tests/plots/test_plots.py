@@ -251,7 +251,7 @@ def test_network_links(ax, clf):
     assert [weight.shape for weight in display.weights] == [(d_1, n_features), (d_2, d_1), (d_out, d_2)]
     texts = [text.get_text() for text in ax.texts]
     assert {"x0", "x1", "same", "opposite", "2 neurons", "4 neurons"} <= set(texts)
-    assert legend(ax)[1:] == ["weight 1", "weight −1000"]
+    assert legend(ax)[1:] == ["weight 1", "weight −P (P = 1000)"]
 
 
 def neurons_drawn(ax, layer):

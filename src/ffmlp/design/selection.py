@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ffmlp.design.designs import Plan, Samples, design_network
+from ffmlp.design.designs import design_network
+from ffmlp.design.problem import Plan, Samples
 from ffmlp.design.progress import Progress
 from ffmlp.design.subsets import evenly
-from ffmlp.model.prediction import class_probabilities
 
 N_FOLDS = 3
 # With more distinct samples than this, plans are made with some and judged by others, once: what is
@@ -137,7 +137,7 @@ def _probabilities(
         warnings.simplefilter("ignore", UserWarning)  # a fold has fewer samples than the user gave
         # A small readout does what the whole one does, which is made faster.
         design = design_network(training, replace(plan, max_neurons=None), rng, Progress())
-    return class_probabilities(design.network, design.regions, X)
+    return design.network.probabilities(X)
 
 
 def splits(samples: Samples) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:

@@ -170,13 +170,9 @@ class NetworkDisplay(AxesDisplay):
             draw(stage, self.weights[stage] < 0, **below)
             above = {"colors": RED, "linewidths": 1.2, "alpha": 0.9, "zorder": 2}
             draw(stage, self.weights[stage] > 0, **above)
+        positive, negative = self.network.stages.link_names
         normal = "normal vector, in the colour of its hyperplane"
-        links: dict[str, Any] = {normal: colours(len(self.network.labels))}
-        for sign, name, colour in ((1, "positive", RED), (-1, "negative", "0.6")):
-            values = np.unique(np.concatenate([w[sign * w > 0] for w in self.weights[1:]]))
-            if len(values):
-                only = f"weight {values[0]:g}".replace("-", "−")
-                links[only if len(values) == 1 else f"{name} weight"] = colour
+        links = {normal: colours(len(self.network.labels)), positive: RED, negative: "0.6"}
         handles = [line([], [], color=colour, label=label) for label, colour in links.items()]
         place: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0)}
         self.ax_.legend(handles=handles, ncols=3, frameon=False, **place)

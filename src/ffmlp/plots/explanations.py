@@ -15,7 +15,6 @@ from ffmlp.arrays import Floats
 from ffmlp.explanations.explanation import Explanation
 from ffmlp.plots.samples import DecisionRegionsDisplay
 from ffmlp.plots.view import INK, AxesDisplay, FigureDisplay, colours
-from ffmlp.robustness.distance import robustness
 from ffmlp.words import counted
 
 if TYPE_CHECKING:
@@ -223,7 +222,7 @@ class CounterfactualsDisplay(AxesDisplay):
         norm, scale, frozen, bounds
             As in `FFMLPClassifier.robustness`.
         """
-        found = robustness(estimator, samples, norm, scale=scale, frozen=frozen, bounds=bounds)
+        found = estimator.robustness(samples, norm, scale=scale, frozen=frozen, bounds=bounds)
         there = np.isfinite(found.distance)
         exact = bool(found.exact[there].all())
         if title is None:

@@ -12,8 +12,8 @@ from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import column_or_1d
 
 from ffmlp.arrays import Floats
-from ffmlp.design.blobs import Blobs
-from ffmlp.model.features import Gaussianisation
+from ffmlp.model.blobs import Blobs
+from ffmlp.model.hyperplanes import Hyperplanes
 from ffmlp.plots.view import INK, AxesDisplay, View, colours, draw_lines, fitted_attribute, lighter, like
 
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ class DecisionRegionsDisplay(AxesDisplay):
         segments = np.empty((0, 2, 2)) if planes is None else view.segments(planes)
         if not blobs:
             return cls(samples, predictions, segments).plot(ax)
-        outlines = _outlines(estimator.blobs_, estimator.hyperplanes_.gaussianisation)
+        outlines = _outlines(estimator.blobs_, estimator.hyperplanes_)
         owners = np.searchsorted(samples.labels, estimator.classes_[estimator.blobs_.classes])
         return cls(samples, predictions, segments, outlines, owners).plot(ax)
 
@@ -171,14 +171,12 @@ class DecisionRegionsDisplay(AxesDisplay):
         return self
 
 
-def _outlines(blobs: Blobs, scores: Gaussianisation | None) -> Floats:
+def _outlines(blobs: Blobs, planes: Hyperplanes) -> Floats:
     """The line (G, n, 2) two standard deviations around each blob, in the user's units."""
     angles = np.linspace(0, 2 * np.pi, 73)
     circle = 2.0 * np.column_stack([np.cos(angles), np.sin(angles)])
     outlines = blobs.means[:, None] + circle @ np.linalg.cholesky(blobs.covariances).swapaxes(1, 2)
-    if scores is None:
-        return outlines
-    return scores.values(outlines.reshape(-1, 2)).reshape(outlines.shape)
+    return planes.unmapped(outlines.reshape(-1, 2)).reshape(outlines.shape)
 
 
 @dataclass(eq=False)

@@ -10,10 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ffmlp.arrays import Floats
-from ffmlp.explanations.margins import feature_spreads
 from ffmlp.model.hyperplanes import Hyperplanes
 from ffmlp.model.network import Network
-from ffmlp.model.prediction import most_probable_classes
 from ffmlp.plots.samples import SamplesDisplay, undrawn_samples
 from ffmlp.plots.view import AxesDisplay, View, colours, draw_lines, fitted_attribute, lighter
 from ffmlp.robustness.limits import feature_number
@@ -103,11 +101,11 @@ class DecisionSliceDisplay(AxesDisplay):
         if features is not None:
             plane = _slice(network, samples, fixed, features, grid_resolution)
         else:
-            unit = feature_spreads(estimator.blobs_)
+            unit = estimator.blobs_.feature_spreads
             pair = _most_important(estimator, X, unit) if hyperplanes is None else hyperplanes
             plane = _projection(network, samples, fixed, list(pair), unit, grid_resolution)
         mapped = replace(network, hyperplanes=replace(network.hyperplanes, gaussianisation=None))
-        classes = most_probable_classes(mapped, estimator.regions_, plane.points)
+        classes = mapped.classes(plane.points)
         drawn = undrawn_samples(
             plane.view.samples,
             y,
@@ -153,7 +151,7 @@ def _slice(
     points = np.repeat(middle, resolution**2, axis=0)
     points[:, chosen] = view.grid(resolution)
     title = f"Slice through {'the mean' if fixed is None else 'a sample'}"
-    return _Plane(view, _mapped(network, points), np.empty((0, 2, 2)), title)
+    return _Plane(view, network.hyperplanes.mapped(points), np.empty((0, 2, 2)), title)
 
 
 def _projection(
@@ -170,17 +168,11 @@ def _projection(
     names = [f"$h_{{{number}}}$: {network.half_space(number)}" for number in pair]
     view = View.of(planes.log_odds(samples)[:, pair], names)
     normals, biases = planes.weights[pair], planes.biases[pair]
-    middle = _mapped(network, samples if fixed is None else fixed).mean(axis=0)
+    middle = planes.mapped(samples if fixed is None else fixed).mean(axis=0)
     step = view.grid(resolution) - (normals @ middle + biases)
     points = middle + step @ np.linalg.pinv(normals * unit).T * unit
     axes = Hyperplanes(np.eye(2), np.zeros(2), planes.pairs[pair])
     return _Plane(view, points, view.segments(axes), "Projection onto two hyperplanes")
-
-
-def _mapped(network: Network, samples: Floats) -> Floats:
-    """Samples in the space of the hyperplanes."""
-    scores = network.hyperplanes.gaussianisation
-    return samples if scores is None else scores.apply(samples)
 
 
 def _most_important(estimator: Any, X: Any, unit: Floats) -> list[int]:

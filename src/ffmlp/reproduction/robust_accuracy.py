@@ -9,7 +9,6 @@ from ffmlp.backprop import BackpropClassifier
 from ffmlp.classifier import FFMLPClassifier
 from ffmlp.datasets import Dataset
 from ffmlp.robustness.attacks import pgd, random_search
-from ffmlp.robustness.distance import robustness
 
 # Euclidean distances in standard deviations of the features.
 RADII = (0.0, 0.05, 0.1, 0.2, 0.4)
@@ -22,7 +21,7 @@ def proved_accuracy(clf: FFMLPClassifier, test: Dataset, radii: tuple[float, ...
     """Exact robust accuracy at each radius, from the distances to another class."""
     X, y = test.X[:MAX_SAMPLES], test.y[:MAX_SAMPLES]
     right = clf.predict(X) == y
-    distance = robustness(clf, X).distance
+    distance = clf.robustness(X).distance
     return np.array([np.mean(right & (distance > radius)) for radius in radii])
 
 
