@@ -36,9 +36,7 @@ def imported_modules(path):
             for alias in node.names:
                 yield (*module, alias.name) if (*module, alias.name) in NAMES else module
         elif isinstance(node, ast.Import):
-            yield from (
-                tuple(a.name.split(".")[1:]) for a in node.names if a.name.startswith("ffmlp.")
-            )
+            yield from (tuple(a.name.split(".")[1:]) for a in node.names if a.name.startswith("ffmlp."))
 
 
 def test_imports_between_packages_have_no_cycle():

@@ -351,7 +351,7 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
         >>> X, y = load_iris(return_X_y=True)
         >>> clf = FFMLPClassifier(2, design="region", error_threshold=0.05, random_state=0).fit(X, y)
         >>> clf.robustness(X[:2], norm="inf")
-        Robustness(2 samples, distance 1.036 to 1.125, median 1.08; all exact)
+        Robustness(2 samples, distance 1.036 to 1.125, median 1.081; all exact)
         """
         samples = np.asarray(checked_samples(self, X), np.float64)
         limits = checked_limits(self.network_.feature_names, samples, norm, scale, frozen, bounds)
