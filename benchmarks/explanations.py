@@ -1,4 +1,4 @@
-"""How long explanations and distances take on B.C.W., and how far bounds are apart.
+"""The time of explanations and distances on B.C.W., the gap between bounds, and attacks.
 
 python benchmarks/explanations.py
 """
@@ -35,7 +35,7 @@ def main() -> None:
 
 
 def attacked() -> None:
-    """Samples of 4-new-moons whose class each attack changes, by how it was made."""
+    """The number of samples of 4-new-moons whose class each attack changes."""
     train, test = split_of(ROWS_BY_KEY["four_moons"], Settings(), 0)
     clf = design(ROWS_BY_KEY["four_moons"], train, 0)
     X = test.X[:N_ATTACKED]

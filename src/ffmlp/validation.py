@@ -11,11 +11,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_array
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ffmlp.design.designs import DESIGNS
 from ffmlp.design.discriminants import DISCRIMINANTS
 from ffmlp.design.plans import AUTO
+from ffmlp.design.problem import Samples
 
 if TYPE_CHECKING:
     from ffmlp.classifier import FFMLPClassifier
@@ -59,6 +61,29 @@ def check_parameters(classifier: FFMLPClassifier) -> None:
         )
     if not (_is_real(classifier.penalty) and 1 <= classifier.penalty <= 1e300):
         raise ValueError(f"penalty must be a number from 1 to 1e300, got {classifier.penalty!r}.")
+
+
+def training_samples(
+    classifier: FFMLPClassifier,
+    X: ArrayLike,
+    y: ArrayLike,
+    sample_weight: ArrayLike | None,
+    blobs: ArrayLike | None,
+) -> Samples:
+    """What ``fit`` is given, without samples of weight 0; sets the classifier's feature attributes."""
+    samples, targets = validate_data(classifier, X, y, dtype=[np.float64, np.float32])
+    check_classification_targets(targets)
+    labels, targets = np.unique(targets, return_inverse=True)
+    members = None if blobs is None else checked_blobs(blobs, targets, labels)
+    weight = np.ones(len(targets)) if sample_weight is None else checked_weight(sample_weight, targets)
+    importance = class_weights(classifier.class_weight, labels, targets, weight)
+    names = getattr(classifier, "feature_names_in_", [f"x{j}" for j in range(samples.shape[1])])
+    given = Samples(samples, targets, weight, labels, importance, tuple(names), members)
+    if not weight.all():
+        given = given.select(weight > 0)
+    check_two_classes(labels[np.unique(given.y)])
+    check_size(classifier.max_neurons, len(labels))
+    return given
 
 
 def class_weights(

@@ -88,7 +88,7 @@ def test_an_interrupted_benchmark_goes_on_where_it_stopped(models, tmp_path, mon
     assert len(finished) == 5
     again = benchmark([IRIS, TWO], models, settings(), tmp_path)
     assert len(again) == 12
-    # Times tell that nothing was run twice.
+    # Equal times show that nothing was run twice.
     assert [run for run in again if run in finished] == finished
 
     def never(seed):
@@ -137,7 +137,9 @@ def test_log_loss_is_clipped():
     assert log_loss(y[:1], np.array([[0.0, 1.0]])) == pytest.approx(-np.log(1e-15))
 
 
-@pytest.mark.parametrize("model", [model for model in peers.MODELS if peers.why_missing(model) is None])
+@pytest.mark.parametrize(
+    "model", [model for model in peers.MODELS if peers.missing_package(model) is None]
+)
 def test_every_installed_model_learns_iris(model):
     if model == "realmlp":
         pytest.skip("takes seconds")
@@ -166,7 +168,7 @@ def test_models_that_are_not_installed(monkeypatch):
     models, missing = peers.select_models(None)
     assert "lda" not in models
     assert missing["lda"] == (
-        "no_such_package is not installed. Install it with: pip install no_such_package"
+        "no_such_package is required for the model 'lda'. Install it with: pip install no_such_package"
     )
     with pytest.raises(ImportError, match="pip install no_such_package"):
         peers.select_models(["svm", "lda"])
@@ -228,7 +230,7 @@ def test_a_folder_of_csv_files(tmp_path):
         ("f,label\ninf,a\n2,b\n", r"bad\.csv, line 2, column 1 \('f'\): a finite number .*'inf'"),
     ],
 )
-def test_bad_csv_is_told_by_file_line_and_column(tmp_path, text, message):
+def test_bad_csv_is_reported_with_file_line_and_column(tmp_path, text, message):
     write(tmp_path / "bad.csv", text)
     with pytest.raises(ValueError, match=message):
         from_folder(tmp_path)

@@ -47,7 +47,7 @@ def test_benchmark_writes_a_report_and_resumes(folder, tmp_path, capsys):
         ),
         (
             ["--models", "lda", "gone"],
-            "'gone' cannot be run: no_such is not installed. Install it with: pip install no_such",
+            "no_such is required for the model 'gone'. Install it with: pip install no_such",
         ),
         (["--splits", "0"], "--splits must be at least 1, got 0"),
         (["--max-rows", "0"], "--max-rows must be at least 1, got 0"),
@@ -81,7 +81,7 @@ def test_models_that_are_not_installed_are_told(folder, capsys, monkeypatch):
     monkeypatch.setitem(peers.PACKAGES, "qda", "no_such")
     assert main(["benchmark", "--data", str(folder), "--splits", "1"]) == 0
     captured = capsys.readouterr()
-    assert "qda not run: no_such is not installed. Install it with: pip install no_such" in captured.err
+    assert "qda not run: no_such is required for the model 'qda'" in captured.err
     assert "1 runs" in captured.out
 
 

@@ -258,17 +258,21 @@ def test_ctrl_c_from_outside_ends_with_130_and_leaves_no_file(trained, here):
 
 def test_a_model_without_a_table_goes_by_its_feature_names(trained, here):
     data = load_iris(as_frame=True)
-    ffmlp.FFMLPClassifier(design="blob", random_state=0).fit(data.data, data.target).save("m.model")
+    ffmlp.save(
+        ffmlp.FFMLPClassifier(design="blob", random_state=0).fit(data.data, data.target), "m.model"
+    )
     data.data.to_csv("new.csv", index=False)
     assert main(["predict", "m.model", "new.csv", "-o", "o.csv"]) == 0
     assert (pd.read_csv("o.csv")["predicted_class"] == data.target).mean() > 0.9
-    ffmlp.FFMLPClassifier(design="blob").fit(*load_iris(return_X_y=True)).save("n.model")
+    ffmlp.save(ffmlp.FFMLPClassifier(design="blob").fit(*load_iris(return_X_y=True)), "n.model")
     assert main(["predict", "n.model", "new.csv", "-o", "p.csv"]) == 2
 
 
 def test_a_model_that_fills_no_missing_values_says_so(trained, here, capsys):
     data = load_iris(as_frame=True)
-    ffmlp.FFMLPClassifier(design="blob", random_state=0).fit(data.data, data.target).save("m.model")
+    ffmlp.save(
+        ffmlp.FFMLPClassifier(design="blob", random_state=0).fit(data.data, data.target), "m.model"
+    )
     data.data.mask(data.data > 7.5).to_csv("new.csv", index=False)
     commands = [
         ["predict", "m.model", "new.csv", "-o", "o.csv"],

@@ -39,7 +39,7 @@ def runs_of(row, **accuracies):
     ]
 
 
-def test_tables_set_the_papers_numbers_beside_ours():
+def test_tables_show_the_papers_numbers_next_to_ours():
     made = {table.title: table for table in tables(some_runs(), {"pima": "no <network>"})}
     (iris,) = made["Table II: accuracy on real sets"].lines
     assert iris[:3] == ["Iris", f"99.00 ± 0.00 / 96.67{MARK}", f"96.00 ± 1.00 / 98.33{MARK}"]

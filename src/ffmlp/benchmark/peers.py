@@ -23,7 +23,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from ffmlp.classifier import FFMLPClassifier
-from ffmlp.extras import is_installed
+from ffmlp.extras import why_missing
 
 
 class SampledNetworkClassifier(ClassifierMixin, BaseEstimator):
@@ -111,12 +111,10 @@ PACKAGES = {
 }
 
 
-def why_missing(model: str) -> str | None:
+def missing_package(model: str) -> str | None:
     """How to install the package that a model needs; None if the model can be run."""
     package = PACKAGES.get(model)
-    if package is None or is_installed(package):
-        return None
-    return f"{package} is not installed. Install it with: pip install {package}"
+    return None if package is None else why_missing(package, f"the model {model!r}")
 
 
 def select_models(names: Sequence[str] | None) -> tuple[list[str], dict[str, str]]:
@@ -130,13 +128,13 @@ def select_models(names: Sequence[str] | None) -> tuple[list[str], dict[str, str
         If a named model is not installed.
     """
     if names is None:
-        missing = {model: reason for model in MODELS if (reason := why_missing(model))}
+        missing = {model: reason for model in MODELS if (reason := missing_package(model))}
         return [model for model in MODELS if model not in missing], missing
     for name in names:
         if name not in MODELS:
             raise ValueError(f"Unknown model {name!r}. Available: {', '.join(MODELS)}.")
-        if reason := why_missing(name):
-            raise ImportError(f"The model {name!r} cannot be run: {reason}")
+        if reason := missing_package(name):
+            raise ImportError(reason)
     return list(dict.fromkeys(names)), {}
 
 

@@ -82,7 +82,7 @@ class BenchmarkRun:
 
 
 def at_most(rows: int, y: NDArray[np.intp], seed: int) -> NDArray[np.intp]:
-    """A stratified subsample of at most so many rows, with at least one of each class, as indices.
+    """The indices of a stratified subsample of at most ``rows`` samples, at least one of each class.
 
     Examples
     --------

@@ -133,8 +133,8 @@ class PruningPathDisplay(AxesDisplay):
     ) -> PruningPathDisplay:
         """Draw the ``pruning_path_`` of a fitted classifier of the region or the blob design.
 
-        The path ends where the error rate would reach the threshold of the fit. With
-        ``FFMLPClassifier(..., error_threshold=1.0)`` it goes on to a single hyperplane.
+        The path ends before the error rate reaches the threshold of the fit. With
+        ``FFMLPClassifier(..., error_threshold=1.0)`` it ends with a single hyperplane.
 
         Parameters
         ----------

@@ -159,16 +159,21 @@ class DecisionRegionsDisplay(AxesDisplay):
     def plot(self, ax: Axes | None = None) -> DecisionRegionsDisplay:
         """Draw into ``ax``, or into a new figure."""
         ax = self._open(ax)
-        numbers = np.searchsorted(self.samples.labels, self.predictions)
-        self.samples.view.image(ax, lighter(colours(numbers), 0.65), interpolation="nearest")
-        draw_lines(ax, self.segments)
-        self.samples.plot(ax)
+        draw_regions(ax, self.samples, self.predictions, self.segments)
         for (x, y), colour in zip(
             self.outlines.swapaxes(1, 2), colours(self.outline_classes), strict=True
         ):
             ax.plot(x, y, color=INK, linewidth=3.0, zorder=4)
             ax.plot(x, y, color=colour, linewidth=1.6, zorder=4)
         return self
+
+
+def draw_regions(ax: Axes, samples: SamplesDisplay, predictions: NDArray, segments: Floats) -> None:
+    """Draw predicted labels on the grid in light colours, then lines and samples."""
+    numbers = np.searchsorted(samples.labels, predictions)
+    samples.view.image(ax, lighter(colours(numbers), 0.65), interpolation="nearest")
+    draw_lines(ax, segments)
+    samples.plot(ax)
 
 
 def _outlines(blobs: Blobs, planes: Hyperplanes) -> Floats:
@@ -222,8 +227,8 @@ class HyperplanesDisplay(AxesDisplay):
         for number, (start, stop) in enumerate((self.segments - view.low) / (view.high - view.low)):
             candidates = start + shares * (stop - start)
             distances = np.linalg.norm(candidates[:, None] - places[:number], axis=2)
-            room = np.nanmin(np.column_stack([distances, np.full(len(shares), 0.12)]), axis=1)
-            places[number] = candidates[np.argmax(room)]
+            distance = np.nanmin(np.column_stack([distances, np.full(len(shares), 0.12)]), axis=1)
+            places[number] = candidates[np.argmax(distance)]
         return view.low + places * (view.high - view.low)
 
 

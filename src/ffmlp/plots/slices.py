@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from ffmlp.arrays import Floats
 from ffmlp.model.hyperplanes import Hyperplanes
 from ffmlp.model.network import Network
-from ffmlp.plots.samples import SamplesDisplay, undrawn_samples
-from ffmlp.plots.view import AxesDisplay, View, colours, draw_lines, fitted_attribute, lighter
+from ffmlp.plots.samples import SamplesDisplay, draw_regions, undrawn_samples
+from ffmlp.plots.view import AxesDisplay, View, fitted_attribute
 from ffmlp.robustness.limits import feature_number
 from ffmlp.validation import checked_samples
 
@@ -118,11 +118,7 @@ class DecisionSliceDisplay(AxesDisplay):
 
     def plot(self, ax: Axes | None = None) -> DecisionSliceDisplay:
         """Draw into ``ax``, or into a new figure."""
-        ax = self._open(ax)
-        numbers = np.searchsorted(self.samples.labels, self.predictions)
-        self.samples.view.image(ax, lighter(colours(numbers), 0.65), interpolation="nearest")
-        draw_lines(ax, self.segments)
-        self.samples.plot(ax)
+        draw_regions(self._open(ax), self.samples, self.predictions, self.segments)
         return self
 
 

@@ -175,7 +175,7 @@ def results(rows: list[Row], settings: Settings) -> Figure:
 
 
 def mixture_and_result(rows: list[Row], settings: Settings) -> Figure:
-    """The training samples, as many samples from the fitted mixtures, and the decision regions."""
+    """The training samples, a sample of the fitted mixtures, and the decision regions."""
     train, test, clf = _designed(rows[0], settings)
     rng, blobs = np.random.default_rng(settings.seed), clf.blobs_
     figure = _panels(3, 3, side=4.4)
