@@ -70,8 +70,9 @@ import numpy as np
 import ffmlp.model
 from ffmlp.storage.model_files import read_content
 from ffmlp.storage.schema import Node
-network = Node.root(read_content(Path({str(DATA)!r}) / "{design}-2.model"))["estimator"]["network_"].value()
-samples = np.array(json.loads((Path({str(DATA)!r}) / "{design}-2.json").read_text())["samples"])
+data = Path({str(DATA)!r})
+network = Node.root(read_content(data / "{design}-2.model"))["estimator"]["network_"].value()
+samples = np.array(json.loads((data / "{design}-2.json").read_text())["samples"])
 own = network.classes(samples)
 network.responses(samples), network.forward(samples), network.confidences(samples)
 network.leads(samples, own), network.meaning(2, 0), network._repr_html_()
