@@ -92,12 +92,11 @@ class DecisionSliceDisplay(AxesDisplay):
             raise ValueError("features and hyperplanes are both given. Choose one of them.")
         network = fitted_attribute(estimator, "network_")
         samples = np.asarray(checked_samples(estimator, X), np.float64)
-        if through is not None and np.shape(through) != samples.shape[1:]:
+        fixed = None if through is None else np.asarray(through, np.float64).reshape(1, -1)
+        if fixed is not None and fixed.shape[1] != samples.shape[1]:
             raise ValueError(
-                f"through must be one sample of {samples.shape[1]} features, got shape "
-                f"{np.shape(through)}."
+                f"through must be one sample of {samples.shape[1]} features, got {fixed.shape[1]}."
             )
-        fixed = None if through is None else np.asarray(through, np.float64)[None]
         if features is not None:
             plane = _slice(network, samples, fixed, features, grid_resolution)
         else:
