@@ -11,7 +11,7 @@ from sklearn.datasets import load_iris, load_wine
 
 import ffmlp
 from ffmlp.cli import main
-from ffmlp.reports.records import write_whole
+from ffmlp.storage.whole_files import write_whole
 
 pd = pytest.importorskip("pandas")
 pytest.importorskip("tqdm")

@@ -15,7 +15,7 @@ from scipy.stats import rankdata
 from ffmlp.benchmark.peers import OWN
 from ffmlp.benchmark.runs import BenchmarkRun, Settings
 from ffmlp.reports.pages import Picture, Table, to_html, to_markdown
-from ffmlp.reports.records import write_whole
+from ffmlp.storage.whole_files import write_whole
 
 Floats = NDArray[np.float64]
 

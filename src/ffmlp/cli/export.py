@@ -31,7 +31,7 @@ def run(options: argparse.Namespace) -> int:
     need("export", "skops")
     check_name(options.output, f"the file of --to {options.to}", *_SUFFIXES[options.to])
     check_output(options.output, options.force, options.model)
-    from ffmlp.reports.records import write_whole
+    from ffmlp.storage.whole_files import write_whole
     from ffmlp.tabular.table_model import TableModel
 
     console = Console.of(options)

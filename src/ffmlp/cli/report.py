@@ -44,7 +44,7 @@ def run(options: argparse.Namespace) -> int:
     from ffmlp.reports import model_figures, model_report
     from ffmlp.reports.assessment import Importance, Movers, read_rows
     from ffmlp.reports.pages import to_html
-    from ffmlp.reports.records import write_whole
+    from ffmlp.storage.whole_files import write_whole
     from ffmlp.tabular.table_model import TableModel
 
     console = Console.of(options)

@@ -42,9 +42,9 @@ def run(options: argparse.Namespace) -> int:
     from tqdm import tqdm
 
     from ffmlp.reports import pages
-    from ffmlp.reports.records import write_whole
     from ffmlp.reproduction import gallery, report
     from ffmlp.reproduction.experiments import Settings, n_runs, reproduce
+    from ffmlp.storage.whole_files import write_whole
 
     settings = Settings(options.seed, pima_path=options.pima)
     if options.quick:

@@ -26,7 +26,7 @@ from ffmlp.model.network import Network
 from ffmlp.model.prediction import class_probabilities
 from ffmlp.model.regions import Regions
 from ffmlp.model.stages import BlobStages, ReadoutStages, RegionStages, Stages, TrainedStages
-from ffmlp.reports.records import write_whole
+from ffmlp.storage.whole_files import write_whole
 
 # Grows when files of a new version of the package cannot be read by the old one.
 FORMAT_VERSION = 1

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ffmlp.reports.records import whole_file
+from ffmlp.storage.whole_files import whole_file
 from ffmlp.tables.blocks import Block
 from ffmlp.tables.tables import COMPRESSIONS, Table
 from ffmlp.tabular.substitutes import UnknownCategory, summed, unknown_categories
