@@ -22,7 +22,7 @@ from ffmlp.cli.predict import column_notes
 from ffmlp.tables.tables import open_table
 from ffmlp.words import counted
 
-HELP = "write an HTML report: design, accuracy, calibration, importance, uncertain rows"
+HELP = "write an HTML report on a model: design, accuracy, importance, uncertain rows"
 EXAMPLE = "ffmlp report iris.model iris.csv -o report.html"
 
 

@@ -45,8 +45,8 @@ def introduction(model: TableModel, path: Path) -> tuple[str, list[str]]:
         spread = f" ± {100 * deviation:.1f}" if deviation else ""
         text.append(
             f"Its accuracy on {counted(evaluation['n_rows'], 'row')} that it was not fitted to "
-            f"({evaluation['method']}) is {100 * evaluation['accuracy']:.1f}{spread}%. Predicting the most "
-            f"frequent class would give {100 * evaluation['majority']:.1f}%."
+            f"({evaluation['method']}) is {100 * evaluation['accuracy']:.1f}{spread}%. Predicting the "
+            f"most frequent class would give {100 * evaluation['majority']:.1f}%."
         )
     return f"Report on {path.name}", text
 
@@ -132,8 +132,8 @@ def _design(model: TableModel) -> Table:
     chosen = "There was only one plan."
     if n_plans > 1:
         chosen = (
-            f"{n_plans} plans were compared on held-out rows. The chosen one (→), fitted to all rows, is "
-            "the first, unless the plan with the lowest log-loss is better by more than one standard "
+            f"{n_plans} plans were compared on held-out rows. The chosen one (→), fitted to all rows, "
+            "is the first, unless the plan with the lowest log-loss is better by more than one standard "
             "error."
         )
     text = (
@@ -155,19 +155,20 @@ def _meaning(model: TableModel, effects: HyperplaneEffects) -> Table:
          _drivers(model, effects, plane)]
         for plane in effects.order[:_MAX_HYPERPLANES].tolist()
     ]  # fmt: skip
-    sides = "one for each side" if network.layer_sizes[1] > n_planes else "for one side"
+    neurons = "two neurons in the first layer, one for each side"
+    if network.layer_sizes[1] == n_planes:
+        neurons = "one neuron in the first layer, for one side"
     text = (
-        f"Each hyperplane has {counted(network.layer_sizes[1] // n_planes, 'neuron')} in the first layer, "
-        f"{sides}. These are the {min(n_planes, _MAX_HYPERPLANES)} of {n_planes} hyperplanes that "
+        f"Each hyperplane has {neurons}. These are the {min(n_planes, _MAX_HYPERPLANES)} of {n_planes} hyperplanes that "
         "contribute most to the lead of the predicted class, on average over the rows."
     )
-    neurons = [
+    meanings = [
         f"{neuron}  {network.meaning(2, neuron)}" for neuron in range(min(n_second, _MAX_NEURONS))
     ]
     if n_second > _MAX_NEURONS:
-        neurons.append(f"and {n_second - _MAX_NEURONS} more")
+        meanings.append(f"and {n_second - _MAX_NEURONS} more")
     details = [
-        ("The neurons of the second layer", "\n".join(neurons)),
+        ("The neurons of the second layer", "\n".join(meanings)),
         ("The design as text", export_text(model.classifier)),
     ]
     header = ("", "contribution", "positive side", "main features (+ towards it)")

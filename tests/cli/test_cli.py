@@ -1,0 +1,76 @@
+import subprocess
+import sys
+
+import pytest
+
+from ffmlp.cli import COMMANDS, main
+
+
+def test_help_shows_every_command_with_an_example_and_the_exit_codes(capsys):
+    with pytest.raises(SystemExit) as done:
+        main(["--help"])
+    assert done.value.code == 0
+    page = capsys.readouterr().out
+    for modules in COMMANDS.values():
+        for name, module in modules.items():
+            assert f"  {name} " in page
+            assert f"$ ffmlp {name} " in page
+            with pytest.raises(SystemExit):
+                main([name, "--help"])
+            assert module.EXAMPLE in " ".join(capsys.readouterr().out.split())
+    assert all(code in page for code in ("  0    ", "  2    ", "  130  "))
+    assert max(map(len, page.splitlines())) <= 90
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "missing COMMAND. See ffmlp --help."),
+        (["mars"], "unknown command 'mars'. See ffmlp --help."),
+        (["fit"], "missing DATA, --target, -o/--output. See ffmlp fit --help."),
+        (["predict", "m"], "missing DATA, -o/--output. See ffmlp predict --help."),
+        (
+            ["fit", "t.csv", "--taget", "y", "-o", "m"],
+            "unknown option '--taget' (did you mean --target?).",
+        ),
+        (["inspect", "m", "--row=3"], "unknown option '--row'. See ffmlp inspect --help."),
+        (["inspect", "m", "-z"], "unknown option '-z'. See ffmlp inspect --help."),
+        (["inspect", "m", "n"], "unexpected argument 'n'. See ffmlp inspect --help."),
+        (["export", "m", "--to", "xml", "-o", "x"], "--to must be one of onnx, torch, text, got xml."),
+        (["fit", "t.csv", "--cv", "many"], "--cv must be an integer, got many."),
+        (["fit", "t.csv", "--test-size", "few"], "--test-size must be a number, got few."),
+        (
+            ["fit", "t.csv", "--n-components", "2.5"],
+            "--n-components must be auto or an integer, got",
+        ),
+        (["fit", "t.csv", "-o"], "-o/--output needs a value."),
+        (["fit", "t.csv", "--ignore", "--json"], "--ignore needs at least one value."),
+        (
+            ["fit", "t.csv", "--cv", "2", "--test-size", ".2"],
+            "--test-size and --cv cannot be used together.",
+        ),
+    ],
+)
+def test_wrong_options_are_reported_in_one_line_with_exit_code_2(arguments, message, capsys):
+    with pytest.raises(SystemExit) as done:
+        main(arguments)
+    assert done.value.code == 2
+    error = capsys.readouterr().err
+    assert error.startswith("ffmlp: ")
+    # Whether argparse quotes values depends on its version.
+    assert message.replace("'", "") in error.replace("'", "")
+    assert error.count("\n") == 1
+
+
+def test_a_column_may_be_named_like_an_option(here):
+    for package in ("pandas", "tqdm", "skops"):
+        pytest.importorskip(package)
+    lines = [f"{row},{'ab'[row > 30]}" for row in range(60)]
+    (here / "t.csv").write_text("\n".join(["x,--the label", *lines]))
+    assert main(["fit", "t.csv", "--target", "--the label", "-o", "m.model", "--quiet"]) == 0
+
+
+def test_the_commands_are_known_without_importing_numpy():
+    program = "import sys, ffmlp.cli; print('numpy' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
