@@ -55,7 +55,7 @@ def test_explain_and_report_say_what_is_used_instead_of_cells(here, capsys):
         "Row 1 of new.csv\n\n"
         "age is missing: the median 149.5 is used.\n"
         "town is 'nowhere', an unseen category: it is treated as a rare category.\n"
-        "size is missing: it matches no category.\n"
+        "size is missing: it matches none of the categories.\n"
         "colour is missing, which is a category of its own.\n\nClass "
     )
     assert second.startswith("Class ")

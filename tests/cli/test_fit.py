@@ -64,11 +64,11 @@ def test_fit_prints_accuracy_size_and_time_and_saves(here, capsys, load):
     assert captured.err == ""
     first, accuracy, network, saved = captured.out.splitlines()
     assert first == (
-        f"data.csv: {len(frame)} rows, {frame.shape[1] - 1} numeric and 0 categorical features → "
-        "species (3 classes)"
+        f"data.csv: {len(frame)} rows, {frame.shape[1] - 1} features ({frame.shape[1] - 1} numeric, "
+        "0 categorical) → species (3 classes)"
     )
     assert float(accuracy.split()[1]) > 0.9
-    assert "rows (held out); most frequent class: 0." in accuracy
+    assert "rows (held out); majority-class baseline: 0." in accuracy
     assert re.fullmatch(r"network: .* neurons \((readout|blob) design\), fitted in [0-9.]+ s", network)
     assert saved.startswith("saved:    data.model (")
     model = ffmlp.load("data.model")
@@ -263,7 +263,7 @@ def test_a_terminal_without_arrows_is_not_an_error(here):
     source = str(Path(ffmlp.__file__).parents[1])
     environment = {**os.environ, "PYTHONPATH": source, "PYTHONIOENCODING": "ascii"}
     done = subprocess.run(command, capture_output=True, env=environment, check=True)
-    assert b"features \\u2192 label" in done.stdout
+    assert b"categorical) \\u2192 label" in done.stdout
 
 
 def test_an_encoding_has_many_names(here):

@@ -130,8 +130,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     for modules in COMMANDS.values():
         for name, module in modules.items():
-            description = f"{module.HELP[0].upper()}{module.HELP[1:]}. Example: {module.EXAMPLE}"
-            command = commands.add_parser(name, description=description)
+            description = f"{module.HELP[0].upper()}{module.HELP[1:]}.\n\n  $ {module.EXAMPLE}"
+            as_written = argparse.RawDescriptionHelpFormatter
+            command = commands.add_parser(name, description=description, formatter_class=as_written)
             module.add_options(command)
             command.set_defaults(module=module, refuse=command.error)
     return parser

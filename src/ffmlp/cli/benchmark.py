@@ -23,11 +23,17 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="folder of CSV files with a header, numeric features, and the label last",
     )
     parser.add_argument("--models", nargs="+", metavar="NAME", help="models to compare (all)")
-    parser.add_argument("--splits", type=int, default=5, help="random splits of each data set (5)")
-    parser.add_argument("--max-rows", type=int, default=3000, help="most training rows (3000)")
-    parser.add_argument("--jobs", type=int, default=1, help="runs in parallel (1)")
-    parser.add_argument("--out", type=Path, default=Path("benchmark"), help="output folder (benchmark)")
-    parser.add_argument("--seed", type=int, default=0, help="random seed (0)")
+    parser.add_argument(
+        "--splits", type=int, default=5, metavar="N", help="random splits of each data set (5)"
+    )
+    parser.add_argument(
+        "--max-rows", type=int, default=3000, metavar="N", help="training rows at most (3000)"
+    )
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="runs in parallel (1)")
+    parser.add_argument(
+        "--out", type=Path, default=Path("benchmark"), metavar="FOLDER", help="output folder (benchmark)"
+    )
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="random seed (0)")
 
 
 def run(options: argparse.Namespace) -> int:

@@ -135,8 +135,12 @@ def add_model(parser: argparse.ArgumentParser) -> None:
 
 
 def add_data(parser: argparse.ArgumentParser, what: str = "CSV, TSV or Parquet file") -> None:
-    """Add the data file to read, and the options for its format."""
+    """Add the data file to read."""
     parser.add_argument("data", type=Path, metavar="DATA", help=what)
+
+
+def add_format(parser: argparse.ArgumentParser) -> None:
+    """Add the options for the format of the data file."""
     group = parser.add_argument_group("file format")
     group.add_argument(
         "--missing", action="append", default=[], metavar="TOKEN",

@@ -6,7 +6,15 @@ import argparse
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from ffmlp.cli.console import Console, add_data, add_model, add_printing, dialect, require_packages
+from ffmlp.cli.console import (
+    Console,
+    add_data,
+    add_format,
+    add_model,
+    add_printing,
+    dialect,
+    require_packages,
+)
 from ffmlp.cli.predict import column_notes
 from ffmlp.tables.tables import DataTable, open_table, pandas
 from ffmlp.words import counted
@@ -34,6 +42,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="find a small change of the numeric features that changes the class",
     )
+    add_format(parser)
     add_printing(parser, quiet=False)
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ffmlp.cli.console import (
     Console,
     add_data,
+    add_format,
     add_output,
     add_printing,
     check_output,
@@ -59,8 +60,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     evaluation.add_argument("--cv", type=int, metavar="FOLDS", help="cross-validate instead")
     design = parser.add_argument_group("design")
     design.add_argument(
-        "--design", choices=("auto", "region", "blob", "readout"), default="auto", metavar="NAME",
-        help="region, blob, readout or auto, which chooses on held-out rows (auto)",
+        "--design", choices=("auto", "region", "blob", "readout"), default="auto",
+        help="network design; auto chooses one on held-out rows (auto)",
     )  # fmt: skip
     design.add_argument(
         "--n-components", type=_components, default="auto", metavar="N", help="blobs per class (auto)"
@@ -71,7 +72,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="design a small network of at most N neurons (no limit)",
     )
-    design.add_argument("--seed", type=int, default=0, help="random seed (0)")
+    design.add_argument("--seed", type=int, default=0, metavar="N", help="random seed (0)")
+    add_format(parser)
     add_printing(parser)
 
 
@@ -210,8 +212,8 @@ def _print_summary(
     size = options.output.stat().st_size
     evaluation = facts["evaluation"]
     console.say(
-        f"{facts['file']}: {counted(facts['rows'], 'row')}, {len(columns.numbers)} numeric and "
-        f"{len(columns.categories)} categorical features → {model.target} "
+        f"{facts['file']}: {counted(facts['rows'], 'row')}, {counted(len(columns.features), 'feature')} "
+        f"({len(columns.numbers)} numeric, {len(columns.categories)} categorical) → {model.target} "
         f"({counted(len(facts['classes']), 'class')})"
     )
     if evaluation is not None:
@@ -239,6 +241,6 @@ def evaluation_text(evaluation: dict) -> str:
     spread = evaluation["accuracy_deviation"]
     return (
         f"{evaluation['accuracy']:.3f}{f' ± {spread:.3f}' if spread else ''} on "
-        f"{counted(evaluation['n_rows'], 'row')} ({evaluation['method']}); most frequent class: "
+        f"{counted(evaluation['n_rows'], 'row')} ({evaluation['method']}); majority-class baseline: "
         f"{evaluation['majority']:.3f}"
     )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from ffmlp.cli.console import (
     Console,
     add_data,
+    add_format,
     add_model,
     add_output,
     add_printing,
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from ffmlp.tabular.predictor import Predictor
     from ffmlp.tabular.table_model import TableModel
 
-HELP = "predict the class of each row of a file of any size"
+HELP = "predict the class of each row of a table, however long"
 EXAMPLE = "ffmlp predict iris.model new.csv -o out.csv --proba"
 
 
@@ -40,6 +41,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--block-rows", type=int, metavar="N", help="rows per block, approximately (at most 100000)"
     )
+    add_format(parser)
     add_printing(parser)
 
 

@@ -10,6 +10,7 @@ from tempfile import TemporaryDirectory
 from ffmlp.cli.console import (
     Console,
     add_data,
+    add_format,
     add_model,
     add_output,
     add_printing,
@@ -31,6 +32,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_model(parser)
     add_data(parser, "CSV, TSV or Parquet file, preferably with the target column")
     add_output(parser, "PAGE", "self-contained page to write (.html)")
+    add_format(parser)
     add_printing(parser)
 
 

@@ -12,7 +12,7 @@ from ffmlp.extras import require
 from ffmlp.reproduction.paper import ROWS, ROWS_BY_KEY
 from ffmlp.words import counted
 
-HELP = "repeat the paper's experiments and compare the numbers"
+HELP = "repeat the paper's experiments and compare the results"
 EXAMPLE = "ffmlp reproduce --quick"
 INTERRUPTED = "run the same command again to continue"
 
@@ -20,16 +20,23 @@ INTERRUPTED = "run the same command again to continue"
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of this command."""
     parser.add_argument(
-        "--out", type=Path, default=Path("reproduction"), help="output folder (reproduction)"
+        "--out",
+        type=Path,
+        default=Path("reproduction"),
+        metavar="FOLDER",
+        help="output folder (reproduction)",
     )
     parser.add_argument(
         "--rows", nargs="+", metavar="ROW", help="rows of the tables to repeat, such as iris xor (all)"
     )
     parser.add_argument(
-        "--splits", type=int, help="random splits of each data set (20; 5 for backpropagation)"
+        "--splits",
+        type=int,
+        metavar="N",
+        help="random splits of each data set (20; 5 for backpropagation)",
     )
     parser.add_argument("--quick", action="store_true", help="3 splits, 1 for backpropagation")
-    parser.add_argument("--seed", type=int, default=0, help="random seed (0)")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="random seed (0)")
     parser.add_argument("--pima", metavar="CSV", help="file with the Pima data set")
 
 

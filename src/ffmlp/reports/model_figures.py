@@ -46,8 +46,8 @@ def _drawn(
     clf = model.classifier
     pictures = [
         _saved(network_figure(clf.network_, effects), folder, "Network",
-               "Of a large network, the hyperplanes that contribute most to the decisions and the first "
-               "neurons of the other layers.", DESIGN),
+               "Of a large network, only the hyperplanes that contribute most to the decisions and the "
+               "first neurons of the other layers are drawn.", DESIGN),
         _saved(importance_figure(importance), folder, "Permutation importance",
                "Accuracy lost when a column is shuffled: mean and standard deviation.",
                IMPORTANCE),

@@ -75,7 +75,7 @@ def _data(model: TableModel, rows: Rows, importance: Importance, path: Path) -> 
     if not rows.labelled.any():
         text += f" It has no {model.target!r} to compare with, so there is no accuracy in this report."
     unused = model.facts.get("unused", {})
-    notes = [f"Not used: {name}: {why}." for name, why in list(unused.items())[:_MAX_COLUMNS]]
+    notes = [f"Not used: {name} ({why})." for name, why in list(unused.items())[:_MAX_COLUMNS]]
     left = len(model.features) - len(described)
     if left:
         notes.insert(0, f"The {len(described)} most important columns; the model uses {left} more.")
@@ -98,7 +98,7 @@ def _number(name: str, cells: pd.Series) -> list[str]:
     if len(known):
         low, middle, high = known.min(), known.median(), known.max()
         values = f"{low:.4g} to {high:.4g}, median {middle:.4g}"
-    return [name, "number", _missing(cells), values]
+    return [name, "numeric", _missing(cells), values]
 
 
 def _category(name: str, cells: pd.Series) -> list[str]:
@@ -106,7 +106,7 @@ def _category(name: str, cells: pd.Series) -> list[str]:
     shown = [f"{value} ({count})" for value, count in counts.head(_MAX_CATEGORIES).items()]
     more = len(counts) - _MAX_CATEGORIES
     values = ", ".join(shown) + (f", {more} more" if more > 0 else "")
-    return [name, "category", _missing(cells), values or "none"]
+    return [name, "categorical", _missing(cells), values or "none"]
 
 
 def _missing(cells: pd.Series) -> str:
@@ -158,9 +158,10 @@ def _meaning(model: TableModel, effects: HyperplaneEffects) -> Table:
     neurons = "two neurons in the first layer, one for each side"
     if network.layer_sizes[1] == n_planes:
         neurons = "one neuron in the first layer, for one side"
+    shown = f"{_MAX_HYPERPLANES} of {n_planes}" if n_planes > _MAX_HYPERPLANES else f"all {n_planes}"
     text = (
-        f"Each hyperplane has {neurons}. These are the {min(n_planes, _MAX_HYPERPLANES)} of {n_planes} hyperplanes that "
-        "contribute most to the lead of the predicted class, on average over the rows."
+        f"Each hyperplane has {neurons}. The table lists {shown} hyperplanes by their mean contribution to "
+        "the lead of the predicted class, largest first."
     )
     meanings = [
         f"{neuron}  {network.meaning(2, neuron)}" for neuron in range(min(n_second, _MAX_NEURONS))
@@ -171,7 +172,7 @@ def _meaning(model: TableModel, effects: HyperplaneEffects) -> Table:
         ("The neurons of the second layer", "\n".join(meanings)),
         ("The design as text", export_text(model.classifier)),
     ]
-    header = ("", "contribution", "positive side", "main features (+ towards it)")
+    header = ("", "contribution", "positive side", "main features (+ towards this side)")
     return Table(MEANING, text, header, lines, (), details)
 
 

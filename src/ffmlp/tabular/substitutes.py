@@ -38,7 +38,11 @@ class Substitute:
         if self.used == MISSING_CATEGORY:
             return f"{self.column} is missing, which is a category of its own."
         what = "missing" if self.cell is None else f"{self.cell!r}, an unseen category"
-        used = "it matches no category" if self.used is None else "it is treated as a rare category"
+        used = (
+            "it matches none of the categories"
+            if self.used is None
+            else "it is treated as a rare category"
+        )
         return f"{self.column} is {what}: {used}."
 
 
