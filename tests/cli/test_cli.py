@@ -27,7 +27,7 @@ def test_help_shows_every_command_with_an_example_and_the_exit_codes(capsys):
     [
         ([], "missing COMMAND. See ffmlp --help."),
         (["mars"], "unknown command 'mars'. See ffmlp --help."),
-        (["fit"], "missing DATA, --target, -o/--output. See ffmlp fit --help."),
+        (["fit"], "missing --target, DATA, -o/--output. See ffmlp fit --help."),
         (["predict", "m"], "missing DATA, -o/--output. See ffmlp predict --help."),
         (
             ["fit", "t.csv", "--taget", "y", "-o", "m"],

@@ -59,7 +59,7 @@ def test_a_cell_is_a_number_in_its_dialect(cell, decimal, number):
 @pytest.mark.parametrize(
     ("cell", "decimal", "remedy"),
     [
-        ("1,000", ".", "Remove the thousands separators; for decimal commas, add --decimal ','."),
+        ("1,000", ".", "Remove the thousands separators. For decimal commas, add --decimal ','."),
         ("1.000", ",", "Remove the thousands separators."),
         ("1,5", ".", "For decimal commas, add --decimal ','."),
         ("many", ".", "If it stands for a missing value, add --missing 'many'."),

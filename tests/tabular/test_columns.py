@@ -44,7 +44,7 @@ def test_numbers_and_categories_of_a_file_from_a_spreadsheet(file):
         (
             b'a,b\n"1,000",x\n"-12,345,678.9",y\n5,y\n',
             "t.csv, line 2, column 1 ('a'): expected a number, got '1,000'. Remove the thousands "
-            "separators; for decimal commas, add --decimal ','.",
+            "separators. For decimal commas, add --decimal ','.",
         ),
         (b'a;b\n"1,000";x\n"0,125";y\n', "got '1,000'. For decimal commas, add --decimal ','."),
         (b"a,b\n7,\n7,\n", "has no usable feature (a: all values are 7; b: it is empty)."),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
+from typing import Any
 
 from ffmlp.extras import require
 from ffmlp.words import counted
@@ -16,24 +17,15 @@ INTERRUPTED = "run the same command again to continue"
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of this command."""
-    parser.add_argument(
-        "--data",
-        type=Path,
-        metavar="FOLDER",
-        help="folder of CSV files with a header, numeric features, and the label last",
-    )
+    number: dict[str, Any] = {"type": int, "metavar": "N"}
+    folder: dict[str, Any] = {"type": Path, "metavar": "FOLDER"}
+    parser.add_argument("--data", help="CSV files: a header, numbers, the label last", **folder)
     parser.add_argument("--models", nargs="+", metavar="NAME", help="models to compare (all)")
-    parser.add_argument(
-        "--splits", type=int, default=5, metavar="N", help="random splits of each data set (5)"
-    )
-    parser.add_argument(
-        "--max-rows", type=int, default=3000, metavar="N", help="training rows at most (3000)"
-    )
-    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="runs in parallel (1)")
-    parser.add_argument(
-        "--out", type=Path, default=Path("benchmark"), metavar="FOLDER", help="output folder (benchmark)"
-    )
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="random seed (0)")
+    parser.add_argument("--splits", default=5, help="random splits of each data set (5)", **number)
+    parser.add_argument("--max-rows", default=3000, help="training rows at most (3000)", **number)
+    parser.add_argument("--jobs", default=1, help="runs in parallel (1)", **number)
+    parser.add_argument("--out", default=Path("benchmark"), help="output folder (benchmark)", **folder)
+    parser.add_argument("--seed", default=0, help="random seed (0)", **number)
 
 
 def run(options: argparse.Namespace) -> int:

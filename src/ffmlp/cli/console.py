@@ -129,38 +129,29 @@ def check_output(path: Path, force: bool, *inputs: Path) -> None:
         raise ValueError(f"{path} already exists. Choose another name, or add --force to overwrite it.")
 
 
-def add_model(parser: argparse.ArgumentParser) -> None:
-    """Add the model file to read."""
-    parser.add_argument("model", type=Path, metavar="MODEL", help="model file, written by ffmlp fit")
-
-
-def add_data(parser: argparse.ArgumentParser, what: str = "CSV, TSV or Parquet file") -> None:
-    """Add the data file to read."""
-    parser.add_argument("data", type=Path, metavar="DATA", help=what)
-
-
-def add_format(parser: argparse.ArgumentParser) -> None:
-    """Add the options for the format of the data file."""
-    group = parser.add_argument_group("file format")
-    group.add_argument(
-        "--missing", action="append", default=[], metavar="TOKEN",
-        help="text that stands for a missing value, besides NA, ? and the like (repeatable)",
-    )  # fmt: skip
-    group.add_argument("--decimal", choices=(".", ","), metavar="MARK", help="decimal mark: . or ,")
-    group.add_argument("--encoding", default="utf-8", help="encoding of a text file (utf-8)")
-
-
-def add_output(parser: argparse.ArgumentParser, metavar: str, what: str) -> None:
-    """Add the file to write."""
-    parser.add_argument("-o", "--output", type=Path, required=True, metavar=metavar, help=what)
-    parser.add_argument("--force", action="store_true", help="overwrite an existing file")
-
-
-def add_printing(parser: argparse.ArgumentParser, *, quiet: bool = True) -> None:
-    """Add the options for what is printed."""
+def add_shared(
+    parser: argparse.ArgumentParser,
+    *inputs: str,
+    output: tuple[str, str] | None = None,
+    quiet: bool = True,
+) -> None:
+    """Add the files to read (``MODEL``, ``DATA``), the file to write, and what is printed."""
+    kinds = {"MODEL": "model file, written by ffmlp fit", "DATA": "CSV, TSV or Parquet file"}
+    for name in inputs:
+        parser.add_argument(name.lower(), type=Path, metavar=name, help=kinds[name])
+    if output is not None:
+        metavar, what = output
+        parser.add_argument("-o", "--output", type=Path, required=True, metavar=metavar, help=what)
+        parser.add_argument("--force", action="store_true", help="overwrite an existing file")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     if quiet:
         parser.add_argument("--quiet", action="store_true", help="print errors only")
+    if "DATA" in inputs:
+        add = parser.add_argument_group("file format").add_argument
+        what = "text that stands for a missing value, besides NA, ? and the like (repeatable)"
+        add("--missing", action="append", default=[], metavar="TOKEN", help=what)
+        add("--decimal", choices=(".", ","), metavar="MARK", help="decimal mark: . or ,")
+        add("--encoding", default="utf-8", help="encoding of a text file (utf-8)")
 
 
 def dialect(options: argparse.Namespace, usual: Dialect | None = None) -> Dialect:

@@ -6,15 +6,7 @@ import argparse
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from ffmlp.cli.console import (
-    Console,
-    add_data,
-    add_format,
-    add_model,
-    add_printing,
-    dialect,
-    require_packages,
-)
+from ffmlp.cli.console import Console, add_shared, dialect, require_packages
 from ffmlp.cli.predict import column_notes
 from ffmlp.tables.tables import DataTable, open_table, pandas
 from ffmlp.words import counted
@@ -31,8 +23,6 @@ _ROWS_AT_ONCE = 20_000
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of this command."""
-    add_model(parser)
-    add_data(parser)
     parser.add_argument(
         "--row", type=int, nargs="+", required=True, metavar="N",
         help="rows to explain; the first row after the header is 1",
@@ -42,8 +32,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="find a small change of the numeric features that changes the class",
     )
-    add_format(parser)
-    add_printing(parser, quiet=False)
+    add_shared(parser, "MODEL", "DATA", quiet=False)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -7,15 +7,7 @@ import io
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ffmlp.cli.console import (
-    Console,
-    add_model,
-    add_output,
-    add_printing,
-    check_output,
-    check_suffix,
-    require_packages,
-)
+from ffmlp.cli.console import Console, add_shared, check_output, check_suffix, require_packages
 from ffmlp.extras import require
 
 if TYPE_CHECKING:
@@ -27,10 +19,8 @@ EXAMPLE = "ffmlp export iris.model --to onnx -o iris.onnx"
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of this command."""
-    add_model(parser)
     parser.add_argument("--to", choices=tuple(_WRITERS), required=True, help="file format")
-    add_output(parser, "FILE", "file to write: .onnx, .pt2, .txt or .md")
-    add_printing(parser)
+    add_shared(parser, "MODEL", output=("FILE", "file to write: .onnx, .pt2, .txt or .md"))
 
 
 def run(options: argparse.Namespace) -> int:

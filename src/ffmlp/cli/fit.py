@@ -9,16 +9,7 @@ from dataclasses import asdict
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from ffmlp.cli.console import (
-    Console,
-    add_data,
-    add_format,
-    add_output,
-    add_printing,
-    check_output,
-    dialect,
-    require_packages,
-)
+from ffmlp.cli.console import Console, add_shared, check_output, dialect, require_packages
 from ffmlp.tables.tables import TEXT, DataTable, open_table, pandas
 from ffmlp.tabular.columns import Columns, infer, require_columns
 from ffmlp.words import counted
@@ -42,15 +33,11 @@ _SMALL = 2_000_000
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of this command."""
-    add_data(parser)
     parser.add_argument("--target", required=True, metavar="COLUMN", help="column to predict")
-    add_output(parser, "MODEL", "model file to write")
     columns = parser.add_argument_group("columns")
     several: dict[str, Any] = {"nargs": "+", "action": "extend", "default": [], "metavar": "COLUMN"}
     columns.add_argument("--ignore", help="columns to leave out", **several)
-    columns.add_argument(
-        "--categorical", help="columns to treat as categories, even if they hold numbers", **several
-    )
+    columns.add_argument("--categorical", help="columns to treat as categories", **several)
     columns.add_argument("--id", metavar="COLUMN", help="column that names the rows; predict copies it")
     evaluation = parser.add_argument_group("evaluation").add_mutually_exclusive_group()
     evaluation.add_argument(
@@ -66,15 +53,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     design.add_argument(
         "--n-components", type=_components, default="auto", metavar="N", help="blobs per class (auto)"
     )
-    design.add_argument(
-        "--max-neurons",
-        type=int,
-        metavar="N",
-        help="design a small network of at most N neurons (no limit)",
-    )
+    design.add_argument("--max-neurons", type=int, metavar="N", help="neurons at most (no limit)")
     design.add_argument("--seed", type=int, default=0, metavar="N", help="random seed (0)")
-    add_format(parser)
-    add_printing(parser)
+    add_shared(parser, "DATA", output=("MODEL", "model file to write"))
 
 
 def _components(text: str) -> int | str:
@@ -108,10 +89,8 @@ def run(options: argparse.Namespace) -> int:
     )  # fmt: skip
     model = pipeline(columns, classifier)
     evaluation = None
-    with (
-        threadpool_limits(1 if X.size < _SMALL else None),
-        warnings.catch_warnings(record=True) as caught,
-    ):
+    n_threads = 1 if X.size < _SMALL else None
+    with threadpool_limits(n_threads), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         if options.cv is not None or options.test_size > 0:
             with console.bar(options.cv or 1, "fit", "evaluating") as bar:
@@ -127,7 +106,7 @@ def run(options: argparse.Namespace) -> int:
         console.note(message)
     fitted = _described(model, columns, table, options, y, evaluation, seconds)
     fitted.save(options.output)
-    _print_summary(console, fitted, columns, options)
+    _print_summary(console, fitted, options)
     return 0
 
 
@@ -148,17 +127,17 @@ def _check(options: argparse.Namespace) -> None:
 
 
 def _columns(table: DataTable, options: argparse.Namespace) -> Columns:
-    ids = [] if options.id is None else [options.id]
+    left_out = [options.target, *options.ignore]
     require_columns(table, [options.target], "--target")
     require_columns(table, options.ignore, "--ignore")
     require_columns(table, options.categorical, "--categorical")
-    require_columns(table, ids, "--id")
-    left_out = [options.target, *options.ignore, *ids]
+    if options.id is not None:
+        require_columns(table, [options.id], "--id")
+        left_out.append(options.id)
     for name in left_out:
         if left_out.count(name) > 1 or name in options.categorical:
-            raise ValueError(
-                f"column {name!r} can have only one role: target, id, ignored or categorical."
-            )
+            roles = "target, id, ignored or categorical"
+            raise ValueError(f"column {name!r} can have only one role: {roles}.")
     return infer(table, options.categorical, left_out)
 
 
@@ -205,19 +184,15 @@ def _described(
     return TableModel(*features, options.target, options.id, dialect(options), facts, prepared, model)
 
 
-def _print_summary(
-    console: Console, model: TableModel, columns: Columns, options: argparse.Namespace
-) -> None:
-    facts, clf = model.facts, model.classifier
-    size = options.output.stat().st_size
-    evaluation = facts["evaluation"]
+def _print_summary(console: Console, model: TableModel, options: argparse.Namespace) -> None:
+    facts, clf, size = model.facts, model.classifier, options.output.stat().st_size
     console.say(
-        f"{facts['file']}: {counted(facts['rows'], 'row')}, {counted(len(columns.features), 'feature')} "
-        f"({len(columns.numbers)} numeric, {len(columns.categories)} categorical) → {model.target} "
+        f"{facts['file']}: {counted(facts['rows'], 'row')}, {counted(len(model.features), 'feature')} "
+        f"({len(model.numbers)} numeric, {len(model.categories)} categorical) → {model.target} "
         f"({counted(len(facts['classes']), 'class')})"
     )
-    if evaluation is not None:
-        console.say(f"accuracy: {evaluation_text(evaluation)}")
+    if facts["evaluation"] is not None:
+        console.say(f"accuracy: {evaluation_text(facts['evaluation'])}")
     layers = " → ".join(map(str, clf.network_.layer_sizes))
     design = clf.selection_.plan.design
     console.say(f"network:  {layers} neurons ({design} design), fitted in {facts['fit_seconds']:.2f} s")
@@ -228,8 +203,8 @@ def _print_summary(
             "bytes": size,
             "layers": list(clf.network_.layer_sizes),
             "design": design,
-            "numbers": list(columns.numbers),
-            "categories": list(columns.categories),
+            "numbers": list(model.numbers),
+            "categories": list(model.categories),
             "target": model.target,
             **facts,
         }

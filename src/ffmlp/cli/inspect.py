@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ffmlp.cli.console import Console, add_model, add_printing, require_packages
+from ffmlp.cli.console import Console, add_shared, require_packages
 from ffmlp.cli.fit import evaluation_text
 from ffmlp.words import counted, listed
 
@@ -21,8 +21,7 @@ EXAMPLE = "ffmlp inspect iris.model"
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of this command."""
-    add_model(parser)
-    add_printing(parser, quiet=False)
+    add_shared(parser, "MODEL", quiet=False)
 
 
 def run(options: argparse.Namespace) -> int:

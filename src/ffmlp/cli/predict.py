@@ -7,17 +7,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from ffmlp.cli.console import (
-    Console,
-    add_data,
-    add_format,
-    add_model,
-    add_output,
-    add_printing,
-    check_output,
-    dialect,
-    require_packages,
-)
+from ffmlp.cli.console import Console, add_shared, check_output, dialect, require_packages
 from ffmlp.tables.tables import DataTable, file_type, open_table
 from ffmlp.tabular.columns import require_columns
 from ffmlp.words import counted, listed
@@ -33,16 +23,13 @@ EXAMPLE = "ffmlp predict iris.model new.csv -o out.csv --proba"
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of this command."""
-    add_model(parser)
-    add_data(parser)
-    add_output(parser, "FILE", "file to write: .csv, .tsv (also compressed) or .parquet")
     parser.add_argument("--proba", action="store_true", help="add the probability of each class")
     parser.add_argument("--id", metavar="COLUMN", help="column to copy to the output (that of fit)")
     parser.add_argument(
         "--block-rows", type=int, metavar="N", help="rows per block, approximately (at most 100000)"
     )
-    add_format(parser)
-    add_printing(parser)
+    what = "file to write: .csv, .tsv (also compressed) or .parquet"
+    add_shared(parser, "MODEL", "DATA", output=("FILE", what))
 
 
 def run(options: argparse.Namespace) -> int:

@@ -7,18 +7,7 @@ import warnings
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from ffmlp.cli.console import (
-    Console,
-    add_data,
-    add_format,
-    add_model,
-    add_output,
-    add_printing,
-    check_output,
-    check_suffix,
-    dialect,
-    require_packages,
-)
+from ffmlp.cli.console import Console, add_shared, check_output, check_suffix, dialect, require_packages
 from ffmlp.cli.predict import column_notes
 from ffmlp.tables.tables import open_table
 from ffmlp.words import counted
@@ -29,11 +18,7 @@ EXAMPLE = "ffmlp report iris.model iris.csv -o report.html"
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of this command."""
-    add_model(parser)
-    add_data(parser, "CSV, TSV or Parquet file, preferably with the target column")
-    add_output(parser, "PAGE", "self-contained page to write (.html)")
-    add_format(parser)
-    add_printing(parser)
+    add_shared(parser, "MODEL", "DATA", output=("PAGE", "self-contained page to write (.html)"))
 
 
 def run(options: argparse.Namespace) -> int:

@@ -7,6 +7,7 @@ import sys
 import warnings
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from ffmlp.extras import require
 from ffmlp.reproduction.paper import ROWS, ROWS_BY_KEY
@@ -19,24 +20,17 @@ INTERRUPTED = "run the same command again to continue"
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of this command."""
+    number: dict[str, Any] = {"type": int, "metavar": "N"}
     parser.add_argument(
-        "--out",
-        type=Path,
-        default=Path("reproduction"),
-        metavar="FOLDER",
+        "--out", type=Path, default=Path("reproduction"), metavar="FOLDER",
         help="output folder (reproduction)",
-    )
+    )  # fmt: skip
     parser.add_argument(
-        "--rows", nargs="+", metavar="ROW", help="rows of the tables to repeat, such as iris xor (all)"
+        "--rows", nargs="+", metavar="ROW", help="rows to repeat, such as iris xor (all)"
     )
-    parser.add_argument(
-        "--splits",
-        type=int,
-        metavar="N",
-        help="random splits of each data set (20; 5 for backpropagation)",
-    )
-    parser.add_argument("--quick", action="store_true", help="3 splits, 1 for backpropagation")
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="random seed (0)")
+    parser.add_argument("--splits", help="random splits of each data set (20; 5 for training)", **number)
+    parser.add_argument("--quick", action="store_true", help="3 splits, 1 for training")
+    parser.add_argument("--seed", default=0, help="random seed (0)", **number)
     parser.add_argument("--pima", metavar="CSV", help="file with the Pima data set")
 
 

@@ -63,7 +63,7 @@ def read_rows(model: TableModel, table: DataTable) -> Rows:
     X = frame[model.features].reset_index(drop=True)
     truth = np.full(len(X), -1)
     if has_target:
-        classes = {str(label): number for number, label in enumerate(model.classifier.classes_.tolist())}
+        classes = {str(label): number for number, label in enumerate(model.labels.tolist())}
         truth = np.array([classes.get(str(cell), -1) for cell in frame[model.target]])
     return Rows(X, model.estimator.predict_proba(X), truth, whole)
 
@@ -71,10 +71,7 @@ def read_rows(model: TableModel, table: DataTable) -> Rows:
 def confusion(rows: Rows) -> NDArray[np.int64]:
     """How often each class (rows) was predicted as each class (columns)."""
     known, n_classes = rows.labelled, rows.probability.shape[1]
-    counts: NDArray[np.int64] = confusion_matrix(
-        rows.truth[known], rows.predicted[known], labels=np.arange(n_classes)
-    )
-    return counts
+    return confusion_matrix(rows.truth[known], rows.predicted[known], labels=np.arange(n_classes))
 
 
 @dataclass(frozen=True, eq=False)

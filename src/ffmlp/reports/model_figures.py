@@ -74,8 +74,7 @@ def _drawn(
 
 def _figure(width: float, height: float) -> Figure:
     module = imported("matplotlib.figure", "figures")
-    figure: Figure = module.Figure(figsize=(width, height), layout="constrained")
-    return figure
+    return module.Figure(figsize=(width, height), layout="constrained")
 
 
 def _saved(figure: Figure, folder: Path, title: str, caption: str, beside: str) -> Picture:
@@ -164,8 +163,7 @@ class _Slice:
     def predict(self, X: Any) -> NDArray:
         columns = {**self.fixed, **{name: X[name] for name in X.columns}}
         frame = pandas().DataFrame(columns, index=X.index)[self.model.features]
-        predicted: NDArray = self.model.estimator.predict(frame)
-        return predicted
+        return self.model.estimator.predict(frame)
 
 
 def _complete(rows: Rows, columns: list[str]) -> NDArray[np.intp]:

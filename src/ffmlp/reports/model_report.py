@@ -33,7 +33,7 @@ _N_UNCERTAIN = 10
 
 def introduction(model: TableModel, path: Path) -> tuple[str, list[str]]:
     """The title of the page and the text below it."""
-    labels = listed(_labels(model))
+    labels = listed(model.labels.tolist())
     fitted = ""
     if "file" in model.facts:
         fitted = f" It was fitted to {counted(model.facts['rows'], 'row')} of {model.facts['file']}."
@@ -61,11 +61,6 @@ def tables(
     return [*made, _importance(importance, rows), _uncertain(model, rows)]
 
 
-def _labels(model: TableModel) -> list:
-    labels: list = model.classifier.classes_.tolist()
-    return labels
-
-
 def _data(model: TableModel, rows: Rows, importance: Importance, path: Path) -> Table:
     shown = set(importance.columns[:_MAX_COLUMNS])
     described = [_number(name, rows.X[name]) for name in model.numbers if name in shown]
@@ -79,11 +74,11 @@ def _data(model: TableModel, rows: Rows, importance: Importance, path: Path) -> 
     left = len(model.features) - len(described)
     if left:
         notes.insert(0, f"The {len(described)} most important columns; the model uses {left} more.")
-    counts = np.bincount(rows.truth[rows.labelled], minlength=len(_labels(model)))
+    counts = np.bincount(rows.truth[rows.labelled], minlength=len(model.labels))
     if counts.any():
         shares = [
             f"{label}: {count} ({count / counts.sum():.1%})"
-            for label, count in zip(_labels(model), counts, strict=True)
+            for label, count in zip(model.labels.tolist(), counts, strict=True)
         ]
         notes.insert(0, f"{model.target}: {', '.join(shares)}.")
         unknown = int((~rows.labelled).sum())
@@ -160,8 +155,8 @@ def _meaning(model: TableModel, effects: HyperplaneEffects) -> Table:
         neurons = "one neuron in the first layer, for one side"
     shown = f"{_MAX_HYPERPLANES} of {n_planes}" if n_planes > _MAX_HYPERPLANES else f"all {n_planes}"
     text = (
-        f"Each hyperplane has {neurons}. The table lists {shown} hyperplanes by their mean contribution to "
-        "the lead of the predicted class, largest first."
+        f"Each hyperplane has {neurons}. The table lists {shown} hyperplanes by their mean contribution "
+        "to the lead of the predicted class, largest first."
     )
     meanings = [
         f"{neuron}  {network.meaning(2, neuron)}" for neuron in range(min(n_second, _MAX_NEURONS))
@@ -202,10 +197,8 @@ def _accuracy(model: TableModel, rows: Rows, path: Path) -> Table:
             f" On rows that it was not fitted to ({evaluation['method']}), its accuracy is "
             f"{evaluation['accuracy']:.1%}."
         )  # fmt: skip
-        notes.append(
-            f"The model was fitted to a file of this name, so it may have seen these rows.{held}"
-        )
-    counts, labels = confusion(rows), [str(label) for label in _labels(model)]
+        notes.append(f"The model was fitted to a file of this name and may have seen these rows.{held}")
+    counts, labels = confusion(rows), [str(label) for label in model.labels.tolist()]
     with np.errstate(invalid="ignore"):
         recall = np.diag(counts) / counts.sum(axis=1)
         precision = np.diag(counts) / counts.sum(axis=0)
@@ -251,27 +244,21 @@ def _importance(importance: Importance, rows: Rows) -> Table:
     ]
     left = len(lines) - _MAX_COLUMNS
     notes = [f"{counted(left, 'more column')}, less important."] if left > 0 else []
-    return Table(
-        IMPORTANCE, text, ("column", "accuracy lost, percentage points"), lines[:_MAX_COLUMNS], notes
-    )
+    header = ("column", "accuracy lost, percentage points")
+    return Table(IMPORTANCE, text, header, lines[:_MAX_COLUMNS], notes)
 
 
 def _uncertain(model: TableModel, rows: Rows) -> Table:
     ordered = np.sort(rows.probability, axis=1)
     shown = np.argsort(ordered[:, -1] - ordered[:, -2], kind="stable")[:_N_UNCERTAIN]
-    labels = _labels(model)
+    labels = model.labels.tolist()
     lines, details = [], []
     for row, why in zip(shown, model.classifier.explain(model.inputs(rows.X.iloc[shown])), strict=True):
-        second, first = np.argsort(rows.probability[row], kind="stable")[-2:]
+        probability = rows.probability[row]
+        first_two = np.argsort(-probability, kind="stable")[:2]
+        likeliest = [f"{labels[label]} ({probability[label]:.1%})" for label in first_two]
         truth = "unknown" if rows.truth[row] < 0 else str(labels[rows.truth[row]])
-        lines.append(
-            [
-                f"row {row + 1}",
-                _class_and_probability(model, rows, row, first),
-                _class_and_probability(model, rows, row, second),
-                truth,
-            ]
-        )
+        lines.append([f"row {row + 1}", *likeliest, truth])
         instead = "".join(f"{cell}\n" for cell in substitutes(model, rows.X.iloc[row]))
         text = f"{instead}\n{why}" if instead else str(why)
         details.append((f"Why row {row + 1} is {why.label}", text))
@@ -281,7 +268,3 @@ def _uncertain(model: TableModel, rows: Rows) -> Table:
     )
     header = ("row", "predicted", "runner-up", "true class")
     return Table(UNCERTAIN, text, header, lines, (), details)
-
-
-def _class_and_probability(model: TableModel, rows: Rows, row: int, label: int) -> str:
-    return f"{_labels(model)[label]} ({rows.probability[row, label]:.1%})"

@@ -209,8 +209,7 @@ def _objects(values: Sequence[Any]) -> NDArray[np.object_]:
 
 
 def _distinct(texts: NDArray[np.object_]) -> list[str]:
-    distinct: list[str] = pandas().Series(texts, dtype=object).dropna().unique().tolist()
-    return distinct
+    return pandas().Series(texts, dtype=object).dropna().unique().tolist()
 
 
 def _missing_numbers(dialect: Dialect) -> list[float]:

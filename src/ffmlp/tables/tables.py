@@ -92,18 +92,11 @@ class Dialect:
         mark, decimal = map(re.escape, (",", ".") if self.decimal == "." else (".", self.decimal))
         return bool(re.fullmatch(rf"[+-]?[1-9]\d{{0,2}}({mark}\d{{3}})+({decimal}\d*)?", cell.strip()))
 
-    @property
-    def thousands_remedy(self) -> str:
-        """What to do about thousands separators."""
-        remedy = "Remove the thousands separators"
-        return (
-            f"{remedy}; for decimal commas, add --decimal ','." if self.decimal == "." else f"{remedy}."
-        )
-
     def remedy(self, cell: str) -> str:
         """What to do about a cell that should be a number."""
         if self.has_thousands(cell):
-            return self.thousands_remedy
+            also = f" {DECIMAL_COMMAS}" if self.decimal == "." else ""
+            return f"Remove the thousands separators.{also}"
         if self.has_decimal_comma(cell):
             return DECIMAL_COMMAS
         return f"If it stands for a missing value, add --missing {cell!r}."

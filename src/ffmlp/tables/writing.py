@@ -90,8 +90,7 @@ def decimals(probabilities: Floats, delimiter: str) -> list[bytes]:
         tens = left // np.uint32(10)
         cells[..., place] = left - np.uint32(10) * tens + ord("0")
         left = tens
-    rows: list[bytes] = cells.reshape(len(cells), -1).view(f"S{cells[0].size}")[:, 0].tolist()
-    return rows
+    return cells.reshape(len(cells), -1).view(f"S{cells[0].size}")[:, 0].tolist()
 
 
 def _parquet_writer(temporary: Path, names: list[str]) -> Iterator[Writer]:

@@ -156,7 +156,7 @@ def _kind(table: DataTable, name: str, tally: _Tally) -> str:
         return NUMBER
     row, text = tally.first_text
     if tally.all_decimal_commas or tally.all_thousands:
-        remedy = Dialect().thousands_remedy if tally.all_thousands else DECIMAL_COMMAS
+        remedy = Dialect().remedy(text) if tally.all_thousands else DECIMAL_COMMAS
         raise ValueError(f"{table.place(row, name)}: expected a number, got {text!r}. {remedy}")
     if tally.n_numbers < tally.n_texts:
         return TEXT

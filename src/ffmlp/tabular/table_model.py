@@ -64,8 +64,7 @@ class TableModel(Interface):
     @property
     def labels(self) -> NDArray:
         """The classes, as they are written in the file."""
-        labels: NDArray = self.estimator.classes_
-        return labels
+        return self.estimator.classes_
 
     @property
     def n_inputs(self) -> int:
@@ -84,8 +83,7 @@ class TableModel(Interface):
         """The probability of each class for each row."""
         if isinstance(features, Block):
             features = features.frame(self.numbers, self.categories)
-        probability: Floats = self.estimator.predict_proba(features)
-        return probability
+        return self.estimator.predict_proba(features)
 
     def classes(self, features: pd.DataFrame | Block) -> NDArray[np.intp]:
         """The most probable class of each row, as an index into the labels."""
