@@ -119,7 +119,7 @@ def print_costs() -> None:
 
 def cost(rows: int, features: int, classes: int, blobs: int | None) -> tuple[float, float, int, tuple]:
     """Seconds and peak memory of one fit to Gaussian classes of four clusters each."""
-    from ffmlp import designs
+    from ffmlp.design import designs
 
     if blobs is not None:
         designs.N_SMALL_BLOBS = blobs

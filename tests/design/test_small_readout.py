@@ -7,7 +7,8 @@ from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.model_selection import train_test_split
 
 import ffmlp
-from ffmlp import FFMLPClassifier, small_readout
+from ffmlp import FFMLPClassifier
+from ffmlp.design import small_readout
 from ffmlp.design.small_readout import taken_half_spaces
 from ffmlp.model.hyperplanes import NO_BLOB, Hyperplanes
 
@@ -277,7 +278,7 @@ def test_files_and_texts(tmp_path):
     pytest.importorskip("skops")
     X, y = four_moons(300)
     clf = small().fit(X, y)
-    clf.save(tmp_path / "small.model")
+    ffmlp.save(clf, tmp_path / "small.model")
     again = ffmlp.load(tmp_path / "small.model")
     assert again.hyperplanes_.one_sided
     assert again.network_.layer_sizes == clf.network_.layer_sizes

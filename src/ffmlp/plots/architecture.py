@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ffmlp.model.network import Network
-from ffmlp.model.stages import RegionStages
 from ffmlp.plots.view import INK, RED, SYMBOLS, AxesDisplay, Floats, colours, lighter, matplotlib
 
 if TYPE_CHECKING:
@@ -116,10 +115,7 @@ class NetworkDisplay(AxesDisplay):
             draw(stage, self.weights[stage] < 0, **below)
             above = {"colors": RED, "linewidths": 1.2, "alpha": 0.9, "zorder": 2}
             draw(stage, self.weights[stage] > 0, **above)
-        stages = self.network.stages
-        positive, negative = "positive weight", "negative weight"
-        if isinstance(stages, RegionStages):
-            positive, negative = "weight 1", f"weight −P (P = {stages.penalty:g})"
+        positive, negative = self.network.stages.link_names
         normal = "± normal vector, in its hyperplane's colour"
         links = {normal: colours(len(self.network.labels)), positive: RED, negative: "0.6"}
         handles = [line([], [], color=colour, label=label) for label, colour in links.items()]

@@ -14,7 +14,6 @@ from sklearn.utils import check_array
 from ffmlp.explanations.explanation import Explanation
 from ffmlp.plots.samples import DecisionRegionsDisplay
 from ffmlp.plots.view import INK, AxesDisplay, FigureDisplay, Floats, colours
-from ffmlp.robustness.distance import robustness
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -160,7 +159,7 @@ class CounterfactualsDisplay(AxesDisplay):
 
         ``limits`` are ``scale``, ``frozen`` and ``bounds`` of `ffmlp.robustness`.
         """
-        found = robustness(clf, samples, norm, **limits)
+        found = clf.robustness(samples, norm, **limits)
         there = np.isfinite(found.distance)
         exact = bool(found.exact[there].all())
         if title is None:

@@ -11,11 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from ffmlp.explanations.explain import explained
-from ffmlp.explanations.margins import feature_spreads
-from ffmlp.model.prediction import most_probable_classes
 from ffmlp.plots.samples import SamplesDisplay
 from ffmlp.plots.view import INK, AxesDisplay, Floats, View, colours, draw_lines, lighter
 from ffmlp.robustness.limits import feature_number
+from ffmlp.validation import checked_samples
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -60,7 +59,7 @@ class DecisionSliceDisplay(AxesDisplay):
     ) -> DecisionSliceDisplay:
         """Draw the plane of two ``features`` through the sample ``through``, or the mean of X."""
         check_is_fitted(clf)
-        samples, network = np.asarray(clf._checked(X), np.float64), clf.network_
+        samples, network = np.asarray(checked_samples(clf, X), np.float64), clf.network_
         if len(features) != 2:
             raise ValueError(f"features must be two, got {features!r}.")
         chosen = [feature_number(network.feature_names, feature) for feature in features]
@@ -75,7 +74,7 @@ class DecisionSliceDisplay(AxesDisplay):
         view = View.of(samples[:, chosen], names)
         points = np.tile(fixed, (grid_resolution**2, 1))
         points[:, chosen] = view.grid(grid_resolution)
-        classes = most_probable_classes(network, clf.regions_, points)
+        classes = network.classes(points)
         return cls._drawn(clf, view, y, classes, np.empty((0, 2, 2)), title, ax)
 
     @classmethod
@@ -95,20 +94,19 @@ class DecisionSliceDisplay(AxesDisplay):
         It goes through the mean of X, and off it as little as the two responses ask for.
         """
         check_is_fitted(clf)
-        samples, planes = np.asarray(clf._checked(X), np.float64), clf.hyperplanes_
-        scale = feature_spreads(clf.blobs_)
+        samples, planes = np.asarray(checked_samples(clf, X), np.float64), clf.hyperplanes_
+        scale = clf.blobs_.feature_spreads
         pair = list(_telling(clf, samples, scale) if hyperplanes is None else hyperplanes)
         if len(pair) != 2 or not all(0 <= l < len(planes) for l in pair):
             raise ValueError(f"hyperplanes must be two of 0 to {len(planes) - 1}, got {hyperplanes!r}.")
         responses = planes.log_odds(samples)[:, pair]
         view = View.of(responses, [f"$h_{{{l}}}$: {clf.network_.half_space(l)}" for l in pair])
-        Z = samples if planes.gaussianisation is None else planes.gaussianisation.apply(samples)
-        middle = Z.mean(axis=0)
+        middle = planes.mapped(samples).mean(axis=0)
         across = np.linalg.pinv(planes.weights[pair] * scale)
         wanted = view.grid(grid_resolution) - (planes.weights[pair] @ middle + planes.biases[pair])
         # The plane lies in the space of the hyperplanes, behind the map of the features.
         network = replace(clf.network_, hyperplanes=replace(planes, gaussianisation=None))
-        classes = most_probable_classes(network, clf.regions_, middle + wanted @ across.T * scale)
+        classes = network.classes(middle + wanted @ across.T * scale)
         lines = replace(
             planes, weights=np.eye(2), biases=np.zeros(2), pairs=planes.pairs[pair], gaussianisation=None
         )
@@ -144,7 +142,7 @@ class DecisionSliceDisplay(AxesDisplay):
 
 def _telling(clf: Any, samples: Floats, scale: Floats) -> list[int]:
     """The hyperplane that adds most to the leads, and the next one that is not nearly the same."""
-    made = explained(clf.network_, clf.blobs_, clf.regions_, samples)
+    made = explained(clf.network_, clf.blobs_, samples)
     weight = np.abs(made.contributions).mean(axis=0)
     order = np.argsort(-weight, kind="stable")
     normals = clf.hyperplanes_.weights * scale

@@ -143,11 +143,10 @@ class HyperplaneEffects:
         """From the explanations of evenly spaced rows."""
         clf = model.classifier
         inputs = model.inputs(rows.X.iloc[evenly(len(rows.X), _MAX_ROWS_EXPLAINED)])
-        scores, planes = np.asarray(inputs, np.float64), clf.hyperplanes_
-        if planes.gaussianisation is not None:
-            scores = planes.gaussianisation.apply(scores)
+        planes = clf.hyperplanes_
         contributions = np.abs(clf.explain(inputs).contributions).mean(axis=0)
-        return cls(contributions, planes.weights * scores.std(axis=0))
+        spread = planes.mapped(np.asarray(inputs, np.float64)).std(axis=0)
+        return cls(contributions, planes.weights * spread)
 
     @property
     def order(self) -> NDArray[np.intp]:

@@ -9,7 +9,6 @@ from ffmlp.classifier import FFMLPClassifier
 from ffmlp.datasets import Dataset
 from ffmlp.design.blobs import Floats
 from ffmlp.robustness.attacks import pgd, random_search
-from ffmlp.robustness.distance import robustness
 
 # Euclidean distances that test samples may move, in standard deviations of the features.
 RADII = (0.0, 0.05, 0.1, 0.2, 0.4)
@@ -22,7 +21,7 @@ def proved_accuracy(clf: FFMLPClassifier, test: Dataset, radii: tuple[float, ...
     """The share of samples that are right and farther than each radius from another class: exact."""
     X, y = test.X[:MAX_SAMPLES], test.y[:MAX_SAMPLES]
     right = clf.predict(X) == y
-    distance = robustness(clf, X).distance
+    distance = clf.robustness(X).distance
     return np.array([np.mean(right & (distance > radius)) for radius in radii])
 
 

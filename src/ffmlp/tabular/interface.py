@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ffmlp.storage.model_files import check_part
+from ffmlp.storage.checks import check_part
 from ffmlp.tables.tables import Dialect
 from ffmlp.tabular.columns import Features
 from ffmlp.tabular.preparation import Preparation
