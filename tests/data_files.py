@@ -1,6 +1,7 @@
 """What is read from data files, in the forms that several tests compare."""
 
-from ffmlp.tables.tables import NAME, NUMBER, TEXT, Dialect, open_table
+from ffmlp.tables.opening import open_table
+from ffmlp.tables.tables import NAME, NUMBER, TEXT, Dialect
 from ffmlp.tabular.columns import infer
 
 

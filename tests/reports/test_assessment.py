@@ -10,7 +10,7 @@ from ffmlp.reports.assessment import (
     confusion,
     read_rows,
 )
-from ffmlp.tables.tables import open_table
+from ffmlp.tables.opening import open_table
 from ffmlp.tabular.table_model import TableModel
 
 pd = pytest.importorskip("pandas")

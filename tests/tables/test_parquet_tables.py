@@ -8,7 +8,8 @@ import pytest
 from data_files import columns_and_rows
 
 from ffmlp.cli import main
-from ffmlp.tables.tables import Dialect, open_table
+from ffmlp.tables.opening import open_table
+from ffmlp.tables.tables import Dialect
 from ffmlp.tabular.columns import infer
 
 pd = pytest.importorskip("pandas")

@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 from data_files import rows_of_parts
 
-from ffmlp.tables.tables import Dialect, open_table
+from ffmlp.tables.opening import open_table
+from ffmlp.tables.tables import Dialect
 from ffmlp.tables.text_tables import TextTable
 
 pytest.importorskip("pandas")

@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 from data_files import columns_and_rows, frames_of_parts, rows_of_parts
 
-from ffmlp.tables.tables import NAME, NUMBER, TEXT, Dialect, open_table
+from ffmlp.tables.opening import open_table
+from ffmlp.tables.tables import NAME, NUMBER, TEXT, Dialect
 from ffmlp.tables.text_tables import TextTable
 
 pd = pytest.importorskip("pandas")

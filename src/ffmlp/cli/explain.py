@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from ffmlp.cli.console import Console, add_shared, dialect, require_packages
 from ffmlp.cli.predict import column_notes
-from ffmlp.tables.tables import DataTable, open_table, pandas
+from ffmlp.tables.opening import open_table
+from ffmlp.tables.tables import DataTable, pandas
 from ffmlp.words import counted
 
 if TYPE_CHECKING:

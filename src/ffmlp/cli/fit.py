@@ -10,7 +10,8 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from ffmlp.cli.console import Console, add_shared, check_output, dialect, require_packages
-from ffmlp.tables.tables import TEXT, DataTable, open_table, pandas
+from ffmlp.tables.opening import open_table
+from ffmlp.tables.tables import TEXT, DataTable, pandas
 from ffmlp.tabular.columns import Columns, infer, require_columns
 from ffmlp.words import counted
 

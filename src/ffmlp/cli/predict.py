@@ -8,7 +8,8 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from ffmlp.cli.console import Console, add_shared, check_output, dialect, require_packages
-from ffmlp.tables.tables import DataTable, file_type, open_table
+from ffmlp.tables.opening import open_table
+from ffmlp.tables.tables import DataTable, file_type
 from ffmlp.tabular.columns import require_columns
 from ffmlp.words import counted, listed
 

@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 
 from ffmlp.cli.console import Console, add_shared, check_output, check_suffix, dialect, require_packages
 from ffmlp.cli.predict import column_notes
-from ffmlp.tables.tables import open_table
+from ffmlp.tables.opening import open_table
 from ffmlp.words import counted
 
 HELP = "write an HTML report on a model: design, accuracy, importance, uncertain rows"
