@@ -5,11 +5,10 @@ import numpy as np
 import pytest
 
 from ffmlp import datasets
-from ffmlp.reports.pages import Picture, to_html, to_markdown
 from ffmlp.reproduction import experiments
 from ffmlp.reproduction.experiments import Run
 from ffmlp.reproduction.paper import ROWS_BY_KEY
-from ffmlp.reproduction.report import MARK, ORDERINGS, ROBUSTNESS, SIZES, TITLE, introduction, tables
+from ffmlp.reproduction.report import MARK, ORDERINGS, ROBUSTNESS, introduction, tables
 from ffmlp.reproduction.verdicts import accuracy_notes, below_the_paper, ordering, outside, time_notes
 
 IRIS, XOR, PIMA = (ROWS_BY_KEY[key] for key in ("iris", "xor", "pima"))
@@ -171,29 +170,6 @@ def test_the_gap_is_stated_where_the_minimum_was_not_proved():
     assert optimality() == "proved"
     assert optimality(d_1=10) == "not proved, gap 3"
     assert optimality(train_accuracy=0.9) == "no deletion allowed"  # 0.1 is not below 0.05
-
-
-def test_pages(tmp_path):
-    (tmp_path / "figures").mkdir()
-    path = tmp_path / "figures" / "drawn.png"
-    # What a page reads of a PNG file is its width, 1000 here.
-    path.write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(8) + (1000).to_bytes(4, "big") + bytes(8))
-    pictures = [Picture(path, "A < B", "See it.", SIZES)]
-    content = TITLE, introduction(some_runs()), tables(some_runs(), {"pima": "no <network>"}), pictures
-    text = to_markdown(*content)
-    assert "| Iris | 2 | 2 | 2 | proved | 0.10 |" in text
-    assert "![A < B](figures/drawn.png)\n\n**A < B.** See it." in text
-    page = to_html(*content)
-    assert "no &lt;network&gt;" in page
-    assert "<b>A &lt; B.</b> See it." in page
-    assert 'width="650"' in page
-    assert re.findall(r'src="([^,]*),', page) == ["data:image/png;base64"]
-    assert "http" not in page  # nothing is fetched when it is opened
-    links, targets = (re.findall(rf'{name}="#?(part-\d+)"', page) for name in ("href", "id"))
-    assert links == targets
-    assert len(links) == len(content[2])
-    # The figure stands below its own table.
-    assert page.index(SIZES + "</h2>") < page.index("<img") < page.index("Table III: time</h2>")
 
 
 def test_orderings_table_has_a_line_for_each_row():

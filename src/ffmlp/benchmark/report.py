@@ -16,7 +16,7 @@ from ffmlp.benchmark.peers import OWN
 from ffmlp.benchmark.runs import BenchmarkRun, Settings
 from ffmlp.extras import why_missing
 from ffmlp.reports.pages import Picture, Table, to_html, to_markdown
-from ffmlp.reports.records import write_whole
+from ffmlp.storage.whole_files import write_whole
 from ffmlp.words import counted
 
 TITLE = "FF-MLP compared with other classifiers"

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ffmlp.reports.pages import Picture
-from ffmlp.reports.records import write_whole
 from ffmlp.reproduction import figures
 from ffmlp.reproduction.experiments import Settings
 from ffmlp.reproduction.paper import Row
 from ffmlp.reproduction.report import ORDERINGS, ROBUSTNESS, SIZES, TABLE_I
+from ffmlp.storage.whole_files import write_whole
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -9,7 +9,7 @@ import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
-from ffmlp.reports.records import write_whole
+from ffmlp.storage.whole_files import write_whole
 
 # Grows when files of a new version of the package cannot be read by the old one.
 FORMAT_VERSION = 2
