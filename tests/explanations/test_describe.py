@@ -137,8 +137,8 @@ blob design, of gaussianised features: 4 features → 24 half-spaces → 6 blobs
   h2  separates blob 0 of setosa from blob 4 of virginica; mostly x2 50%, x3 33%, x0 9%
   … and 9 more
 
-A blob sums the log-probabilities of its duels, one for each of its hyperplanes, times
-0.626; a softmax makes shares of them, and those of a class add up.
+The score of a blob is the sum of its log-probabilities, one per half-space, times
+0.626. A softmax turns scores into shares; those of a class add up.
   blob 0 of setosa: h0 > 0, h1 > 0, h2 > 0, h3 > 0
   blob 1 of setosa: h4 > 0, h5 > 0, h6 > 0, h7 > 0
   blob 2 of versicolor: h8 > 0, h9 > 0, h0 < 0, h4 < 0
@@ -158,7 +158,7 @@ readout design: 4 features → 286 half-spaces → 3 evidence → 3 classes
   h2  is where x0 reaches 5
   … and 140 more
 
-Evidence, in log-odds for one standard deviation beyond a hyperplane; the strongest:
+Strongest evidence, in log-odds per standard deviation beyond the hyperplane:
   setosa: +0.72 x2 above 3.3, +0.72 x2 below 3.3, +0.41 x3 above 1
   versicolor: -1.17 x2 above 3.3, -1.17 x2 below 3.3, -0.93 x3 above 1.5
   virginica: +0.89 x3 above 1.5, +0.89 x3 below 1.5, +0.76 x3 above 1.4""",

@@ -49,7 +49,7 @@ def from_torch(module: Any) -> Network:
     >>> trained.layer_sizes == clf.network_.layer_sizes
     True
     >>> trained.meaning(2, 0)
-    'trained neuron 0 of evidence, most for class 0'
+    'trained neuron 0 of evidence, largest weight to class 0'
     >>> bool((abs(trained.forward(X) - module(torch.tensor(X)).detach().numpy()) < 1e-9).all())
     True
     """

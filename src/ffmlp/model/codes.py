@@ -1,6 +1,6 @@
-"""Codes: the signs of all hyperplanes at a sample, packed, and found again by a hash table.
+"""Codes: the signs of all hyperplanes at a sample, packed into words and indexed by a hash table.
 
-A code is one bit for each of L hyperplanes, 64 of them to a word.
+A code has one bit for each of L hyperplanes, 64 bits to a word.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ def unpack(words: Words, n_hyperplanes: int) -> NDArray[np.bool_]:
 
 
 def distinct_codes(words: Words) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Row of the first of each distinct code, in the order of the codes, and each row's code number."""
-    # Sixteen bits at a time, because those NumPy sorts by radix.
+    """The first row of each distinct code, in the order of the codes, and each row's code number."""
+    # Sixteen bits at a time, because NumPy sorts 16-bit integers by radix.
     order = np.lexsort(np.ascontiguousarray(words).view("<u2").T)
     ordered = words[order]
     new = np.ones(len(words), bool)
@@ -63,14 +63,14 @@ class CodeIndex:
     def find(self, words: Words) -> NDArray[np.intp]:
         """The number of each code, -1 where it is not in the index."""
         found = np.full(len(words), -1, np.intp)
-        asking = np.arange(len(words))
+        pending = np.arange(len(words))
         candidate: NDArray[np.signedinteger] = self.heads[slots_of(words, self.keys)]
-        while len(asking):
-            there = candidate >= 0
-            asking, candidate = asking[there], candidate[there]
-            same = _rows_equal(self.words[candidate], words[asking])
-            found[asking[same]] = candidate[same]
-            asking, candidate = asking[~same], self.following[candidate[~same]]
+        while len(pending):
+            exists = candidate >= 0
+            pending, candidate = pending[exists], candidate[exists]
+            same = _rows_equal(self.words[candidate], words[pending])
+            found[pending[same]] = candidate[same]
+            pending, candidate = pending[~same], self.following[candidate[~same]]
         return found
 
 
@@ -99,11 +99,11 @@ def slots_of(words: Words, keys: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def chain(slots: NDArray[np.int64], heads: NDArray[np.int32]) -> NDArray[np.intp]:
-    """Chain the numbers of each slot: write the first into ``heads``, return who follows each, or -1."""
+    """Chain the numbers of each slot: write the first to ``heads``, return the next of each, or -1."""
     following = np.full(len(slots), -1, np.intp)
     number = np.arange(len(slots), dtype=np.int32)
     heads[slots] = number
-    # Of all that want a slot one gets it; the others go one by one before the chain that is there.
+    # One number becomes the head of its slot; the others are prepended to the chain one by one.
     waiting = number[heads[slots] != number]
     while len(waiting):
         slot = slots[waiting]

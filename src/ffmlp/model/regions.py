@@ -18,13 +18,13 @@ from ffmlp.model.hyperplanes import Hyperplanes, in_whole_tiles
 
 # Rows whose region is looked up at once.
 _ROWS_AT_ONCE = 1 << 16
-# Products of one shape round alike, so the last rows are padded.
+# Products of the same shape round alike, so the last block of rows is padded.
 _ROWS_PER_PRODUCT = 256
 # Entries of the (sample, region) table of one dense search (32 MB).
 _ENTRIES_AT_ONCE = 1 << 22
-# Up to this many regions, all of them are searched for the one that a sample violates least.
+# Up to this many regions, the least violated one is found by a dense search.
 _REGIONS_SEARCHED_DENSELY = 1 << 14
-# With more, a sample in no occupied region first tries all subsets of this many hyperplanes near it.
+# With more, the regions across all subsets of this many nearest hyperplanes are tried first.
 _FLIPPED_HYPERPLANES = 8
 
 
@@ -57,16 +57,16 @@ class Regions:
 
     @cached_property
     def classes(self) -> NDArray[np.intp]:
-        """Majority class of each region, an index into ``classes_``; the first one in a tie."""
+        """Majority class of each region, an index into ``classes_``; ties go to the first class."""
         return np.argmax(self.frequencies, axis=1)
 
     @cached_property
     def index(self) -> CodeIndex:
-        """Finds regions by their codes."""
+        """The index that finds regions by their codes."""
         return CodeIndex.of(pack(self.codes), self.codes.shape[1])
 
     def __getstate__(self) -> dict[str, NDArray]:
-        return {"codes": self.codes, "counts": self.counts}  # what is cached is made again
+        return {"codes": self.codes, "counts": self.counts}  # cached properties are computed again
 
     @property
     def error_rate(self) -> float:
@@ -108,10 +108,10 @@ def tabulate(
 def find_regions(
     hyperplanes: Hyperplanes, regions: Regions, X: NDArray[np.floating]
 ) -> NDArray[np.intp]:
-    """The region of each sample; in a region that no training sample occupied, the nearest one.
+    """The region of each sample; outside of all occupied regions, the one that it violates least.
 
-    Nearest is the region whose code the sample violates least: the smallest sum of |h| over the
-    hyperplanes on whose wrong side the sample lies. Memory is bounded whatever the number of rows.
+    The violation of a region is the sum of |h| over the hyperplanes on whose wrong side the sample lies.
+    Working memory does not grow with the number of rows.
     """
     found = np.empty(len(X), np.intp)
     for rows in row_blocks(len(X), 1, _ROWS_AT_ONCE):
@@ -128,8 +128,8 @@ def find_regions(
 def least_violated(h: Floats, regions: Regions) -> NDArray[np.intp]:
     """The region that each row of signed responses h (n, L) violates least.
 
-    With many regions only those are looked up that lie across a few of the nearest hyperplanes; the
-    dense search is left to rows for which that cannot be proved sufficient.
+    With many regions, only those across a few of the nearest hyperplanes are looked up. Rows for which
+    this is not proved to be sufficient use the dense search.
     """
     if len(regions) <= _REGIONS_SEARCHED_DENSELY or h.shape[1] <= _FLIPPED_HYPERPLANES:
         return _least_violated_of_all(h, regions)
@@ -165,8 +165,8 @@ def _least_violated_of_all(h: Floats, regions: Regions) -> NDArray[np.intp]:
 def _least_violated_nearby(h: Floats, index: CodeIndex) -> NDArray[np.intp]:
     """Search across subsets of the nearest hyperplanes; -1 where the answer may lie elsewhere.
 
-    A region outside the search lies across at least one hyperplane beyond the nearest ones, so an
-    answer that violates no more than that one does is the least violated of all.
+    A region outside of the search lies across at least one hyperplane beyond the nearest ones. A region
+    whose violation is at most the ``|h|`` of that hyperplane is therefore the least violated of all.
     """
     n_flipped = _FLIPPED_HYPERPLANES
     distance = np.abs(h)
