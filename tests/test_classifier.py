@@ -383,7 +383,7 @@ def test_wrong_parameters(params, message):
         (X_OK, Y_OK, {"blobs": np.array([None, "a", 1] * 50)}, ValueError, "ids of one type"),
         (X_OK, Y_OK, {"sample_weight": np.full(150, np.nan)}, ValueError, "NaN"),
         (X_OK, Y_OK, {"sample_weight": (Y_OK == 1) * 1.0}, ValueError, "got only 1 class"),
-        (X_OK, Y_OK, {"blobs": np.zeros(150)}, ValueError, "blob .*0.* has samples of two classes"),
+        (X_OK, Y_OK, {"blobs": np.zeros(150)}, ValueError, "Blob .*0.* has samples of two classes"),
         (X_OK, Y_OK, {"blobs": Y_OK[:-1]}, ValueError, r"150 samples, got shape \(149,\)"),
     ],
 )

@@ -51,13 +51,13 @@ def test_shares_of_features_sum_to_one_and_thresholds_have_one_feature():
     clf = DESIGNS["readout"].fit(*IRIS)
     shares = feature_shares(clf)
     np.testing.assert_allclose(shares.sum(axis=1), 1.0)
-    assert hyperplane_meaning(clf, 0) == "is where x0 reaches 4.6"
+    assert hyperplane_meaning(clf, 0) == "is the threshold x0 = 4.6"
     assert shares[0].tolist() == [1.0, 0.0, 0.0, 0.0]
 
 
 def test_wrong_numbers_are_refused():
     clf = DESIGNS["region"].fit(*IRIS)
-    with pytest.raises(ValueError, match="there are hyperplanes 0 to 1, got hyperplane 2"):
+    with pytest.raises(ValueError, match="hyperplane must be 0 to 1, got 2"):
         hyperplane_meaning(clf, 2)
     with pytest.raises(ValueError, match="max_items must be at least 1, got 0"):
         export_text(clf, max_items=0)
@@ -153,9 +153,9 @@ readout design: 4 features → 286 half-spaces → 3 evidence → 3 classes
   … and 21 more
 
 143 hyperplanes
-  h0  is where x0 reaches 4.6
-  h1  is where x0 reaches 4.9
-  h2  is where x0 reaches 5
+  h0  is the threshold x0 = 4.6
+  h1  is the threshold x0 = 4.9
+  h2  is the threshold x0 = 5
   … and 140 more
 
 Strongest evidence, in log-odds per standard deviation beyond the hyperplane:

@@ -125,7 +125,7 @@ def test_training_goes_on_from_the_design_and_comes_back_as_a_network(design):
     assert trained.layer_sizes == clf.network_.layer_sizes
     assert trained.activations == clf.network_.activations
     assert trained.meaning(1, 0).startswith("half-space ")
-    assert trained.meaning(2, 0).startswith(f"trained neuron 0 of {clf.network_.kinds[2]}, largest weight")
+    assert trained.meaning(2, 0).startswith(f"trained neuron 0 of {clf.network_.kinds[2]}, largest")
     state = module.state_dict()
     fresh = clf.to_torch(torch.float64)
     fresh.load_state_dict(state)
