@@ -219,7 +219,7 @@ def test_a_folder_of_csv_files(tmp_path):
         ("label\na\nb\n", r"bad\.csv, line 1: the header has one column, 'label'"),
         ("", r"bad\.csv is empty"),
         ("f,g,f,label\n1,2,3,a\n", r"bad\.csv, line 1: columns 1 and 3 are both named 'f'"),
-        ("1,2,0\n3,4,1\n", r"bad\.csv, line 1: the first line must name the columns"),
+        ("1,2,0\n3,4,1\n", r"bad\.csv, line 1: the column names are all numbers"),
         (",f,label\n0,1,a\n1,2,b\n", r"bad\.csv, line 1: column 1 has no name"),
         ("f,label\n1_0,a\n2,b\n", r"bad\.csv, line 2, column 1 \('f'\): a finite number .*'1_0'"),
         ("f,label\n1,a\n2,?\n", r"bad\.csv, line 3, column 2 \('label'\): the label is missing"),
@@ -253,7 +253,7 @@ def test_folders_without_sets(tmp_path):
         from_folder(tmp_path)
     (tmp_path / "a.csv").write_bytes(b"f,label\n\xff,1\n")
     (tmp_path / "a.csv.gz").unlink()
-    with pytest.raises(ValueError, match=r"a\.csv, line 2: this is not utf-8"):
+    with pytest.raises(ValueError, match=r"a\.csv, line 2: not valid utf-8"):
         from_folder(tmp_path)
 
 

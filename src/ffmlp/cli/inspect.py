@@ -40,7 +40,6 @@ def to_text(path: Path, model: TableModel) -> str:
     """The model in a few lines."""
     clf, facts = model.classifier, model.facts
     network = clf.network_
-    layers = zip(network.layer_sizes, network.kinds, strict=True)
     counts = facts.get("classes", {})
     classes = [
         f"{label} ({counted(counts[str(label)], 'row')})" if str(label) in counts else str(label)
@@ -55,7 +54,7 @@ def to_text(path: Path, model: TableModel) -> str:
         "categorical": listed(model.categories),
         "id": model.id_column or "",
         "not used": "; ".join(f"{name} ({why})" for name, why in facts.get("unused", {}).items()),
-        "network": " → ".join(f"{size} {kind}" for size, kind in layers),
+        "network": network.layers,
         "fit time": ", ".join(f"{step} {seconds:.3f} s" for step, seconds in clf.timings_.items()),
     }
     text = [f"{name + ':':<13}{value}" for name, value in lines.items() if value]

@@ -15,7 +15,6 @@ from ffmlp.arrays import Floats
 from ffmlp.explanations.explanation import Explanation
 from ffmlp.plots.samples import DecisionRegionsDisplay
 from ffmlp.plots.view import INK, AxesDisplay, FigureDisplay, colours
-from ffmlp.words import counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -112,55 +111,36 @@ class ExplanationDisplay(FigureDisplay):
 
     def plot(self, figure: AnyFigure | None = None) -> ExplanationDisplay:
         """Draw into ``figure``, or into a new one."""
-        shown = self.explanation.margins[: self.max_bars]
-        left = self.explanation.margins[self.max_bars :]
-        names = [margin.side for margin in shown]
-        added = [margin.contribution for margin in shown]
-        if left:
-            names.append(counted(len(left), "other hyperplane"))
-            added.append(sum(margin.contribution for margin in left))
-        if self.explanation.rest:
-            names.append("not due to any one hyperplane")
-            added.append(self.explanation.rest)
-        features = self.explanation.features[: self.max_bars]
-        values = [driver.contribution for driver in features]
-        drivers = [f"{driver.feature} = {driver.value:.4g}" for driver in features]
-        others = self.explanation.features[self.max_bars :]
-        if others:
-            drivers.append(counted(len(others), "other feature"))
-            values.append(sum(driver.contribution for driver in others))
-        n_bars = max(len(added), len(values))
+        hyperplanes = self.explanation.hyperplane_bars(self.max_bars)
+        features = self.explanation.feature_bars(self.max_bars)
+        margins = [
+            (f"hyperplane {margin.hyperplane}", margin.deviations)
+            for margin in self.explanation.margins[: self.max_bars]
+        ]
+        n_bars = max(len(hyperplanes), len(features))
         figure = self._open(figure, (14.0, 1.6 + 0.42 * n_bars))
         self.axes_ = figure.subplots(1, 3, width_ratios=[1.2, 0.8, 1.0])
-        lead = "contribution to the lead"
-        _bars(self.axes_[0], names, added, _signed(added), "Hyperplanes", lead, n_bars)
-        deviations = [margin.deviations for margin in shown]
-        grey = np.tile(_NEITHER, (len(shown), 1))
-        sides = [f"hyperplane {margin.hyperplane}" for margin in shown]
-        unit = "standard deviations from the hyperplane"
-        _bars(self.axes_[1], sides, deviations, grey, "Margins", unit, n_bars, sign="")
-        title = "Features (all hyperplanes)"
-        _bars(self.axes_[2], drivers, values, _signed(values), title, lead, n_bars)
+        lead, unit = "contribution to the lead", "standard deviations from the hyperplane"
+        _draw_bars(self.axes_[0], hyperplanes, "Hyperplanes", lead, n_bars)
+        _draw_bars(self.axes_[1], margins, "Margins", unit, n_bars, signed=False)
+        _draw_bars(self.axes_[2], features, "Features (all hyperplanes)", lead, n_bars)
         figure.suptitle(self.title)
         return self
 
 
-def _signed(values: Sequence[float]) -> Floats:
-    return np.where(np.asarray(values)[:, None] > 0, _FOR, _AGAINST)
-
-
-def _bars(
+def _draw_bars(
     ax: Axes,
-    names: Sequence[str],
-    values: Sequence[float],
-    shades: Floats,
+    bars: Sequence[tuple[str, float]],
     title: str,
     unit: str,
     n_places: int,
-    sign: str = "+",
+    *,
+    signed: bool = True,
 ) -> None:
     """Horizontal bars with their values, the first on top, in axes with space for ``n_places``."""
-    places = np.arange(len(values))
+    names, values = zip(*bars, strict=True)
+    places, sign = np.arange(len(values)), "+" if signed else ""
+    shades = np.where(np.array(values)[:, None] > 0, _FOR, _AGAINST) if signed else _NEITHER
     ax.barh(places, values, color=shades, edgecolor=INK, linewidth=0.5)
     for place, value in zip(places, values, strict=True):
         aside = 3 if value >= 0 else -3

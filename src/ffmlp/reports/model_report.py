@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -109,20 +108,10 @@ def _missing(cells: pd.Series) -> str:
     return f"{count} ({count / len(cells):.1%})" if count else "none"
 
 
-_DESIGNS = {
-    "region": "one neuron in the second layer for each region that the hyperplanes enclose",
-    "blob": "one neuron in the second layer for each Gaussian blob",
-    "readout": "one neuron in the second layer for the evidence of each class, by least squares",
-}
-
-
 def _design(model: TableModel) -> Table:
     clf = model.classifier
     network, selection = clf.network_, clf.selection_
-    header, *lines = [re.split(" {2,}", line.strip()) for line in str(selection).splitlines()]
-    layers = " → ".join(
-        f"{size} {kind}" for size, kind in zip(network.layer_sizes, network.kinds, strict=True)
-    )
+    header, *lines = selection.table
     n_plans = len(selection.plans)
     chosen = "There was only one plan."
     if n_plans > 1:
@@ -132,13 +121,12 @@ def _design(model: TableModel) -> Table:
             "error."
         )
     text = (
-        f"The network has {layers}. It follows the {selection.plan.design} design, with "
-        f"{_DESIGNS[selection.plan.design]}. Nothing was trained: every weight follows from the "
-        f"Gaussian blobs that make up each class. {chosen}"
+        f"The network has {network.layers}. It follows the {network.stages.design} design, with one "
+        f"neuron of the second layer for {network.stages.each_neuron}. Nothing was trained: every "
+        f"weight follows from the Gaussian blobs that make up each class. {chosen}"
     )
     seconds = ", ".join(f"{step} {value:.3f} s" for step, value in clf.timings_.items())
-    marked = [line if line[0] == "→" else ["", *line] for line in lines]
-    return Table(DESIGN, text, ("", *header), marked, [f"Fit time: {seconds}."])
+    return Table(DESIGN, text, header, lines, [f"Fit time: {seconds}."])
 
 
 def _meaning(model: TableModel, effects: HyperplaneEffects) -> Table:
