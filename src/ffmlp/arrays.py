@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+Indices = NDArray[np.intp]
+Flags = NDArray[np.bool_]
 
 # Numbers of order one that agree to this many decimals differ by rounding error only.
 _TIE_DECIMALS = 9

@@ -197,10 +197,7 @@ def _nine_blobs(random_state: int) -> Dataset:
 def _circle_and_ring(random_state: int) -> Dataset:
     """Class 0 is the outer ring, class 1 the inner circle."""
     X, y = sklearn_datasets.make_circles(
-        N_SAMPLES["circle_and_ring"],
-        noise=CIRCLE_AND_RING_NOISE,
-        factor=0.5,
-        random_state=random_state,
+        N_SAMPLES["circle_and_ring"], noise=CIRCLE_AND_RING_NOISE, factor=0.5, random_state=random_state
     )
     return Dataset("circle_and_ring", X, y)
 

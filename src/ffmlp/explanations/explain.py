@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chdtri
 
-from ffmlp.arrays import Floats
+from ffmlp.arrays import Flags, Floats, Indices
 from ffmlp.explanations.explanation import Counterfactual, Driver, Explanation, Margin, Place
 from ffmlp.explanations.margins import crossings, nearest_blobs, response_spreads
 from ffmlp.extras import imported
@@ -61,8 +61,8 @@ class Explanations:
     network: Network
     blobs: Blobs
     samples: Floats
-    predicted: NDArray[np.intp]
-    rivals: NDArray[np.intp]
+    predicted: Indices
+    rivals: Indices
     probabilities: Floats
     leads: Floats
     rest: Floats
@@ -206,7 +206,7 @@ class Explanations:
         return pandas.DataFrame(columns)
 
 
-def _or_none(known: NDArray[np.bool_], values: NDArray) -> NDArray:
+def _or_none(known: Flags, values: NDArray) -> NDArray:
     values[~known] = None
     return values
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from ffmlp.arrays import Floats
+from ffmlp.arrays import Floats, Indices
 from ffmlp.validation import checked_samples
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class FeatureImportance:
     values: Floats
 
     @property
-    def ranking(self) -> NDArray[np.intp]:
+    def ranking(self) -> Indices:
         """Features from the most to the least important."""
         return np.argsort(-self.values, kind="stable")
 

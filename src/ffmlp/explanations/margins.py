@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve, pinv
 
-from ffmlp.arrays import Floats
+from ffmlp.arrays import Floats, Indices
 from ffmlp.model.blobs import Blobs
 from ffmlp.model.hyperplanes import NO_BLOB, Hyperplanes
 
@@ -49,7 +48,7 @@ def crossings(blobs: Blobs, planes: Hyperplanes) -> Floats:
     return start - np.divide(height, rise, out=np.zeros_like(rise), where=rise > 0)[:, None] * way
 
 
-def nearest_blobs(blobs: Blobs, Z: Floats) -> tuple[NDArray[np.intp], Floats]:
+def nearest_blobs(blobs: Blobs, Z: Floats) -> tuple[Indices, Floats]:
     """The blob (n,) of least Mahalanobis distance, and that distance squared."""
     # In the axes of the covariances, if there are any; otherwise in standardised features.
     scale = blobs.feature_spreads if blobs.axes is None else np.ones(blobs.axes.shape[1])

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, checker, helper, numpy_helper
 
-from ffmlp.arrays import Floats
+from ffmlp.arrays import Floats, Indices
 from ffmlp.model.features import Gaussianisation
 from ffmlp.model.network import Network
 
@@ -136,13 +136,7 @@ def label_constants(labels: NDArray) -> NDArray:
 
 
 def add_classifier(
-    graph: Graph,
-    network: Network,
-    labels: NDArray,
-    x: str,
-    label: str,
-    probabilities: str,
-    kind: int,
+    graph: Graph, network: Network, labels: NDArray, x: str, label: str, probabilities: str, kind: int
 ) -> None:
     """Add nodes that compute ``label`` and ``probabilities`` (of type ``kind``) from ``x``, all by name.
 
@@ -205,7 +199,7 @@ class Grid:
     more cell on either side allows for rounding. Knots too far apart or too close share one cell.
     """
 
-    before: NDArray[np.intp]
+    before: Indices
     cells_per_unit: float
     n_steps: int
 

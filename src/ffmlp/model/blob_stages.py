@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ffmlp.arrays import Floats
+from ffmlp.arrays import Flags, Floats, Indices
 from ffmlp.model.activations import logsumexp, sigmoid, softmax, softplus
 from ffmlp.model.hyperplanes import Hyperplanes, both_sides
 from ffmlp.model.stages import (
@@ -50,9 +50,9 @@ class BlobStages:
         Factor of the log-probabilities.
     """
 
-    pairs: NDArray[np.intp]
-    blobs: NDArray[np.intp]
-    neuron_classes: NDArray[np.intp]
+    pairs: Indices
+    blobs: Indices
+    neuron_classes: Indices
     n_classes: int
     temperature: float
 
@@ -102,7 +102,7 @@ class BlobStages:
         """The outputs, clipped: a rounding error can make shares add up to more than 1."""
         return np.minimum(self.outputs(planes, X), 1.0)
 
-    def classes(self, planes: Hyperplanes, X: NDArray[np.floating]) -> NDArray[np.intp]:
+    def classes(self, planes: Hyperplanes, X: NDArray[np.floating]) -> Indices:
         """The most probable class."""
         return self.outputs(planes, X).argmax(axis=1)
 
@@ -140,9 +140,7 @@ class BlobStages:
             slopes[:, label] = np.einsum("nb,nbl->nl", softmax(blob_scores[:, mine]), each[:, mine])
         return slopes
 
-    def contributions(
-        self, h: Floats, winner: NDArray[np.intp], rival: NDArray[np.intp]
-    ) -> tuple[Floats, Floats]:
+    def contributions(self, h: Floats, winner: Indices, rival: Indices) -> tuple[Floats, Floats]:
         """The log-probabilities of each class's strongest blob; the other blobs are the rest."""
         l_1, blob_scores = softplus(both_sides(h)), self._blob_scores(h)
         lead, summands = np.zeros(len(h)), np.zeros(h.shape)
@@ -153,9 +151,7 @@ class BlobStages:
             lead += sign * logsumexp(mine)
         return summands, lead - summands.sum(axis=1)
 
-    def safe_distance(
-        self, h: Floats, winner: NDArray[np.intp], reach: Floats, steepness: Floats
-    ) -> Floats:
+    def safe_distance(self, h: Floats, winner: Indices, reach: Floats, steepness: Floats) -> Floats:
         """Within it, the winner leads even if every response moves against it as far as it can.
 
         Within distance r, the score of a winner's blob is at least that with every response moved by
@@ -166,7 +162,7 @@ class BlobStages:
         sides, speed = both_sides(h), np.hstack([reach, reach])
         mine = self.neuron_classes == winner[:, None]
 
-        def is_safe(radius: Floats) -> NDArray[np.bool_]:
+        def is_safe(radius: Floats) -> Flags:
             worst = softplus(sides + radius[:, None] * speed) @ weights
             best = softplus(sides - radius[:, None] * speed) @ weights
             own = logsumexp(np.where(mine, worst, -np.inf))

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ffmlp.arrays import Floats
+from ffmlp.arrays import Floats, Indices
 from ffmlp.model.hyperplanes import Hyperplanes
 
 
@@ -28,7 +27,7 @@ class Blobs:
         ``axes @ covariances[g] @ axes.T`` is the covariance of the features.
     """
 
-    classes: NDArray[np.intp]
+    classes: Indices
     means: Floats
     covariances: Floats
     weights: Floats

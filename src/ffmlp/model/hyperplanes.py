@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ffmlp.arrays import Floats
+from ffmlp.arrays import Floats, Indices
 from ffmlp.model.features import Gaussianisation, mapped_features
 
 # Both entries of a pair if the hyperplane is a threshold of one feature and separates no blobs.
@@ -52,7 +52,7 @@ class Hyperplanes:
 
     weights: Floats
     biases: Floats
-    pairs: NDArray[np.intp]
+    pairs: Indices
     gaussianisation: Gaussianisation | None = None
     one_sided: bool = False
 
@@ -63,7 +63,7 @@ class Hyperplanes:
     def __len__(self) -> int:
         return len(self.biases)
 
-    def select(self, kept: NDArray[np.intp]) -> Hyperplanes:
+    def select(self, kept: Indices) -> Hyperplanes:
         """The hyperplanes with the given indices, in that order."""
         return replace(
             self, weights=self.weights[kept], biases=self.biases[kept], pairs=self.pairs[kept]
@@ -78,7 +78,7 @@ class Hyperplanes:
             pairs=np.concatenate([self.pairs, other.pairs]),
         )
 
-    def one_sided_by(self, sides: NDArray[np.intp]) -> Hyperplanes:
+    def one_sided_by(self, sides: Indices) -> Hyperplanes:
         """Keep only the given side, 1 or -1, of each hyperplane, as its positive side."""
         return replace(
             self,

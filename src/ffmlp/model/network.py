@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ffmlp.arrays import Floats, row_blocks
+from ffmlp.arrays import Floats, Indices, row_blocks
 from ffmlp.model.drawing import drawn_network
 from ffmlp.model.hyperplanes import Hyperplanes
 from ffmlp.model.stages import Stages, layer_responses
@@ -37,7 +37,7 @@ class Network:
     hyperplanes: Hyperplanes
     stages: Stages
     labels: NDArray
-    blob_classes: NDArray[np.intp]
+    blob_classes: Indices
     feature_names: tuple[str, ...]
 
     def __repr__(self) -> str:
@@ -103,7 +103,7 @@ class Network:
         """The probability (n, C) of each class, for validated samples."""
         return self.stages.probabilities(self.hyperplanes, samples)
 
-    def classes(self, samples: NDArray[np.floating]) -> NDArray[np.intp]:
+    def classes(self, samples: NDArray[np.floating]) -> Indices:
         """The most probable class (n,) of validated samples, as an index into ``labels``."""
         return self.stages.classes(self.hyperplanes, samples)
 
@@ -111,7 +111,7 @@ class Network:
         """Log-odds (n, C) of the classes, if the design has them, for validated samples."""
         return self.stages.confidences(self.hyperplanes, samples)
 
-    def leads(self, samples: Floats, own: NDArray[np.intp]) -> tuple[Floats, Floats]:
+    def leads(self, samples: Floats, own: Indices) -> tuple[Floats, Floats]:
         """The lead (n, C) of class ``own`` over each class, infinite over itself; gradients (n, C, N).
 
         The samples are validated. Gradients are by the input of the hyperplanes.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ffmlp.arrays import Floats, row_blocks
+from ffmlp.arrays import Floats, Indices, row_blocks
 from ffmlp.model.activations import softmax
 from ffmlp.model.hyperplanes import Hyperplanes, in_whole_tiles
 from ffmlp.model.single_precision import readout_classes
@@ -57,7 +57,7 @@ class ReadoutStages:
     linear_pieces = None
 
     @property
-    def neuron_classes(self) -> NDArray[np.intp]:
+    def neuron_classes(self) -> Indices:
         """One neuron per class."""
         return np.arange(len(self.bias))
 
@@ -130,7 +130,7 @@ class ReadoutStages:
         """The outputs, clipped to at most 1."""
         return np.minimum(self.outputs(planes, X), 1.0)
 
-    def classes(self, planes: Hyperplanes, X: NDArray[np.floating]) -> NDArray[np.intp]:
+    def classes(self, planes: Hyperplanes, X: NDArray[np.floating]) -> Indices:
         """The most probable class, in single precision where rounding cannot change it."""
         return readout_classes(self, planes, X)
 
@@ -157,17 +157,13 @@ class ReadoutStages:
         )
         return np.where(h[:, None] > 0, above.T, -below.T)
 
-    def contributions(
-        self, h: Floats, winner: NDArray[np.intp], rival: NDArray[np.intp]
-    ) -> tuple[Floats, Floats]:
+    def contributions(self, h: Floats, winner: Indices, rival: Indices) -> tuple[Floats, Floats]:
         """The weighted responses of each hyperplane's neurons; the bias is the rest."""
         even, odd = ((part[:, winner] - part[:, rival]).T for part in (self.even, self.odd))
         rest = self.temperature * (self.bias[winner] - self.bias[rival])
         return self.temperature * (np.abs(h) * even + h * odd), rest
 
-    def safe_distance(
-        self, h: Floats, winner: NDArray[np.intp], reach: Floats, steepness: Floats
-    ) -> Floats:
+    def safe_distance(self, h: Floats, winner: Indices, reach: Floats, steepness: Floats) -> Floats:
         """Within it, the winner leads even if every bend on the way lowers its lead.
 
         The lead f of the winner over class c is linear within a region. Beyond hyperplane l it bends by

@@ -13,17 +13,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ffmlp.arrays import Floats, row_blocks
+from ffmlp.arrays import Floats, Indices, row_blocks
 from ffmlp.model.hyperplanes import Hyperplanes
 from ffmlp.model.regions import Regions, find_regions, sign_codes
-from ffmlp.model.stages import (
-    LinearPieces,
-    OnnxGraph,
-    Places,
-    layered_outputs,
-    require_shapes,
-    votes,
-)
+from ffmlp.model.stages import LinearPieces, OnnxGraph, Places, layered_outputs, require_shapes, votes
 from ffmlp.words import counted, itemised
 
 if TYPE_CHECKING:
@@ -62,7 +55,7 @@ class RegionStages:
         return "weight 1", f"weight −P (P = {self.penalty:g})"
 
     @property
-    def neuron_classes(self) -> NDArray[np.intp]:
+    def neuron_classes(self) -> Indices:
         """The class that each region votes for."""
         return self.regions.classes
 
@@ -114,7 +107,7 @@ class RegionStages:
         """The class frequencies of each sample's region."""
         return self.regions.frequencies[find_regions(planes, self.regions, X)]
 
-    def classes(self, planes: Hyperplanes, X: NDArray[np.floating]) -> NDArray[np.intp]:
+    def classes(self, planes: Hyperplanes, X: NDArray[np.floating]) -> Indices:
         """The majority class of each sample's region, in memory independent of C."""
         return self.regions.classes[find_regions(planes, self.regions, X)]
 
@@ -147,7 +140,7 @@ class RegionStages:
             slopes[:, label] = self.regions.codes[self._least_violated(h, label)]
         return slopes
 
-    def _least_violated(self, h: Floats, label: int) -> NDArray[np.intp]:
+    def _least_violated(self, h: Floats, label: int) -> Indices:
         """The least violated region (n,) of a class."""
         candidates = np.flatnonzero(self.neuron_classes == label)
         codes = self.regions.codes[candidates].T.astype(np.float64)
@@ -156,9 +149,7 @@ class RegionStages:
             best[rows] = candidates[np.argmax(h[rows] @ codes, axis=1)]
         return best
 
-    def contributions(
-        self, h: Floats, winner: NDArray[np.intp], rival: NDArray[np.intp]
-    ) -> tuple[Floats, Floats]:
+    def contributions(self, h: Floats, winner: Indices, rival: Indices) -> tuple[Floats, Floats]:
         """The responses of the hyperplanes between the winner's region and the rival's."""
         codes = []
         for classes in (winner, rival):

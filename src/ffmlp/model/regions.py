@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ffmlp.arrays import Floats, row_blocks
+from ffmlp.arrays import Flags, Floats, Indices, row_blocks
 from ffmlp.model.codes import CodeIndex, Words, distinct_codes, pack, unpack
 from ffmlp.model.hyperplanes import Hyperplanes, in_whole_tiles
 
@@ -40,7 +40,7 @@ class Regions:
         Training samples of each class (sums of weights if there are sample weights).
     """
 
-    codes: NDArray[np.bool_]
+    codes: Flags
     counts: NDArray
 
     def __repr__(self) -> str:
@@ -56,7 +56,7 @@ class Regions:
         return self.counts / self.counts.sum(axis=1, keepdims=True)
 
     @cached_property
-    def classes(self) -> NDArray[np.intp]:
+    def classes(self) -> Indices:
         """Majority class of each region, an index into ``classes_``; ties go to the first class."""
         return np.argmax(self.frequencies, axis=1)
 
@@ -74,7 +74,7 @@ class Regions:
         total = self.counts.sum()
         return float((total - self.counts.max(axis=1).sum()) / total)
 
-    def select(self, kept: NDArray[np.intp]) -> Regions:
+    def select(self, kept: Indices) -> Regions:
         """The regions that are left when only the ``kept`` hyperplanes partition the space."""
         codes = self.codes[:, kept]
         first, inverse = distinct_codes(pack(codes))
@@ -92,11 +92,7 @@ def sign_codes(hyperplanes: Hyperplanes, X: NDArray[np.floating]) -> Words:
 
 
 def tabulate(
-    words: Words,
-    n_hyperplanes: int,
-    y: NDArray[np.intp],
-    n_classes: int,
-    sample_weight: Floats | None = None,
+    words: Words, n_hyperplanes: int, y: Indices, n_classes: int, sample_weight: Floats | None = None
 ) -> Regions:
     """Reduce samples, given by their packed codes, to the regions they occupy in O(n·L) time."""
     first, inverse = distinct_codes(words)
@@ -105,9 +101,7 @@ def tabulate(
     return Regions(unpack(words[first], n_hyperplanes), counts.reshape(len(first), n_classes))
 
 
-def find_regions(
-    hyperplanes: Hyperplanes, regions: Regions, X: NDArray[np.floating]
-) -> NDArray[np.intp]:
+def find_regions(hyperplanes: Hyperplanes, regions: Regions, X: NDArray[np.floating]) -> Indices:
     """The region of each sample; outside of all occupied regions, the one that it violates least.
 
     The violation of a region is the sum of |h| over the hyperplanes on whose wrong side the sample lies.
@@ -125,7 +119,7 @@ def find_regions(
     return found
 
 
-def least_violated(h: Floats, regions: Regions) -> NDArray[np.intp]:
+def least_violated(h: Floats, regions: Regions) -> Indices:
     """The region that each row of signed responses h (n, L) violates least.
 
     With many regions, only those across a few of the nearest hyperplanes are looked up. Rows for which
@@ -139,7 +133,7 @@ def least_violated(h: Floats, regions: Regions) -> NDArray[np.intp]:
     return region
 
 
-def _least_violated_of_all(h: Floats, regions: Regions) -> NDArray[np.intp]:
+def _least_violated_of_all(h: Floats, regions: Regions) -> Indices:
     """Dense search, O(n·R·L) time and bounded memory.
 
     The violation of a region is Σ relu(h) − h·code, so the least violated one has the largest h·code.
@@ -162,7 +156,7 @@ def _least_violated_of_all(h: Floats, regions: Regions) -> NDArray[np.intp]:
     return region
 
 
-def _least_violated_nearby(h: Floats, index: CodeIndex) -> NDArray[np.intp]:
+def _least_violated_nearby(h: Floats, index: CodeIndex) -> Indices:
     """Search across subsets of the nearest hyperplanes; -1 where the answer may lie elsewhere.
 
     A region outside of the search lies across at least one hyperplane beyond the nearest ones. A region

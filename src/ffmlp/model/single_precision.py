@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from ffmlp.arrays import Indices
 from ffmlp.model.hyperplanes import Hyperplanes
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ _ROWS_AT_ONCE, _ROWS_TRIED = 1 << 16, 1 << 12
 _MOST_UNSURE = 0.25
 
 
-def readout_classes(stages: ReadoutStages, planes: Hyperplanes, X: NDArray) -> NDArray[np.intp]:
+def readout_classes(stages: ReadoutStages, planes: Hyperplanes, X: NDArray) -> Indices:
     """The argmax (n,) of ``stages.outputs(planes, X)``."""
     if len(X) < FEWEST_ROWS:
         return stages.outputs(planes, X).argmax(axis=1)
@@ -46,9 +47,7 @@ def readout_classes(stages: ReadoutStages, planes: Hyperplanes, X: NDArray) -> N
     return classes
 
 
-def _classes(
-    stages: ReadoutStages, planes: Hyperplanes, X: NDArray
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _classes(stages: ReadoutStages, planes: Hyperplanes, X: NDArray) -> tuple[Indices, Indices]:
     """Classes in single precision, and the rows where double precision may give another class."""
     error = _largest_error(stages, planes, X)
     if not error < _LARGEST_SINGLE:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from ffmlp.arrays import Floats
+from ffmlp.arrays import Flags, Floats, Indices
 from ffmlp.model.activations import ACTIVATIONS
 from ffmlp.model.hyperplanes import Hyperplanes, in_whole_tiles
 
@@ -34,9 +34,9 @@ class Places:
     """
 
     kind: str
-    numbers: NDArray[np.intp]
-    unseen: NDArray[np.bool_]
-    classes: NDArray[np.intp]
+    numbers: Indices
+    unseen: Flags
+    classes: Indices
     shares: Floats
     counts: NDArray | None = None
 
@@ -46,7 +46,7 @@ class LinearPieces:
     """The score of a class is the largest ``h @ weights[r]`` of the pieces r of this class."""
 
     weights: Floats  # (R, L)
-    classes: NDArray[np.intp]  # (R,)
+    classes: Indices  # (R,)
 
 
 class OnnxGraph(Protocol):
@@ -83,7 +83,7 @@ class Stages(Protocol):
         """The activations of l_1, l_2 and l_out, as names in `ACTIVATIONS`."""
 
     @property
-    def neuron_classes(self) -> NDArray[np.intp]:
+    def neuron_classes(self) -> Indices:
         """The class (D_2,) that each neuron of l_2 supports."""
 
     @property
@@ -106,7 +106,7 @@ class Stages(Protocol):
     def probabilities(self, planes: Hyperplanes, X: NDArray[np.floating]) -> Floats:
         """The probability of each class (n, C)."""
 
-    def classes(self, planes: Hyperplanes, X: NDArray[np.floating]) -> NDArray[np.intp]:
+    def classes(self, planes: Hyperplanes, X: NDArray[np.floating]) -> Indices:
         """The argmax (n,) of the probabilities."""
 
     def confidences(self, planes: Hyperplanes, X: NDArray[np.floating]) -> Floats:
@@ -125,9 +125,7 @@ class Stages(Protocol):
     def slopes(self, h: Floats) -> Floats:
         """The derivative (n, C, L) of each class's score by each response."""
 
-    def contributions(
-        self, h: Floats, winner: NDArray[np.intp], rival: NDArray[np.intp]
-    ) -> tuple[Floats, Floats]:
+    def contributions(self, h: Floats, winner: Indices, rival: Indices) -> tuple[Floats, Floats]:
         """The contribution (n, L) of each hyperplane to the winner's lead over the rival; the rest (n,).
 
         The lead is the sum of all contributions and the rest.
@@ -138,7 +136,7 @@ class Stages(Protocol):
         """The pieces of the scores, if the scores are piecewise linear and convex."""
 
     @property
-    def safe_distance(self) -> Callable[[Floats, NDArray[np.intp], Floats, Floats], Floats] | None:
+    def safe_distance(self) -> Callable[[Floats, Indices, Floats, Floats], Floats] | None:
         """A function (h, winner, reach, steepness): a distance (n,) within which the winner leads.
 
         ``reach`` (n, L) is the largest change of each response by a step of length one. ``steepness``
@@ -193,6 +191,6 @@ def require_indices(name: str, indices: NDArray, n_items: int) -> None:
         raise ValueError(f"{name} must be integers from 0 to {n_items - 1}")
 
 
-def votes(neuron_classes: NDArray[np.intp], n_classes: int) -> Floats:
+def votes(neuron_classes: Indices, n_classes: int) -> Floats:
     """Weights (C, D_2) of 1 from each neuron of l_2 to its class, 0 to the others."""
     return (neuron_classes == np.arange(n_classes)[:, None]).astype(np.float64)

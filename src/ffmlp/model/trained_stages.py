@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from ffmlp.arrays import Floats
+from ffmlp.arrays import Floats, Indices
 from ffmlp.model.hyperplanes import Hyperplanes
 from ffmlp.model.stages import layered_outputs, require_shapes
 
@@ -36,7 +36,7 @@ class TrainedStages:
     biases: tuple[Floats, Floats]
     activations: tuple[str, str, str]
     neurons: str
-    neuron_classes: NDArray[np.intp]
+    neuron_classes: Indices
 
     design = "trained"
     each_neuron = "each neuron of the design, trained"
@@ -54,7 +54,7 @@ class TrainedStages:
 
     probabilities = confidences = outputs
 
-    def classes(self, planes: Hyperplanes, X: NDArray[np.floating]) -> NDArray[np.intp]:
+    def classes(self, planes: Hyperplanes, X: NDArray[np.floating]) -> Indices:
         """The class of the largest output."""
         return self.outputs(planes, X).argmax(axis=1)
 

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import cdist
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ffmlp.arrays import Floats
+from ffmlp.arrays import Flags, Floats, Indices
 from ffmlp.extras import imported
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class Attack:
     distance: Floats
 
     @property
-    def succeeded(self) -> NDArray[np.bool_]:
+    def succeeded(self) -> Flags:
         """Whether another class was found (n,)."""
         return np.isfinite(self.distance)
 
@@ -145,7 +145,7 @@ def _projected(change: Floats, reach: Floats, norm: float) -> Floats:
     return change * np.minimum(reach / np.where(length > 0, length, 1.0), 1.0)
 
 
-def _margin_gradient(model: Any, points: Floats, own: NDArray[np.intp]) -> Floats:
+def _margin_gradient(model: Any, points: Floats, own: Indices) -> Floats:
     """The gradient (n, N) of the margin between class ``own`` and the best other class."""
     rows = np.arange(len(points))
     if hasattr(model, "network_"):

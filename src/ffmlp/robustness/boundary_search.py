@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ffmlp.arrays import Floats
+from ffmlp.arrays import Flags, Floats, Indices
 from ffmlp.model.network import Network
 from ffmlp.robustness.polyhedra import dual_norm, length
 
@@ -31,7 +31,7 @@ class SearchProblem:
 
     network: Network
     samples: Floats
-    own: NDArray[np.intp]
+    own: Indices
     low: Floats
     high: Floats
     scale: Floats
@@ -46,7 +46,7 @@ class SearchProblem:
         """The distance of points (n, N) from their samples."""
         return length((points - self.samples) / self.scale, self.norm)
 
-    def changed(self, points: Floats) -> NDArray[np.bool_]:
+    def changed(self, points: Floats) -> Flags:
         """Whether the class of points is another than that of their samples."""
         return self.network.classes(points) != self.own
 

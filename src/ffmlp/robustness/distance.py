@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ffmlp.arrays import Floats
+from ffmlp.arrays import Flags, Floats, Indices
 from ffmlp.markup import html_table
 from ffmlp.model.blobs import Blobs, feature_units
 from ffmlp.model.network import Network
@@ -58,8 +57,8 @@ class Robustness:
     distance: Floats
     points: Floats
     lower: Floats
-    exact: NDArray[np.bool_]
-    classes: NDArray[np.intp]
+    exact: Flags
+    classes: Indices
 
     def __len__(self) -> int:
         return len(self.distance)
@@ -139,7 +138,7 @@ def _nearest(
     network: Network,
     pieces: LinearPieces,
     Z: Floats,
-    own: NDArray[np.intp],
+    own: Indices,
     low: Floats,
     high: Floats,
     scale: Floats,
@@ -177,7 +176,7 @@ def _bounded(network: Network, blobs: Blobs, samples: Floats, limits: Limits) ->
 
 
 def _lower_bounds(
-    network: Network, samples: Floats, own: NDArray[np.intp], limits: Limits, radius: Floats
+    network: Network, samples: Floats, own: Indices, limits: Limits, radius: Floats
 ) -> tuple[Floats, Floats]:
     """Proved lower bounds (n,) up to a radius (n,), and possible points (n, k, N) of another class."""
     planes, stages = network.hyperplanes, network.stages
@@ -203,9 +202,7 @@ def _lower_bounds(
     return (1 - _ROUNDING) * lower, starts[:, None]
 
 
-def _targets(
-    network: Network, blobs: Blobs, samples: Floats, own: NDArray[np.intp], limits: Limits
-) -> Floats:
+def _targets(network: Network, blobs: Blobs, samples: Floats, own: Indices, limits: Limits) -> Floats:
     """The means (n, k, N) of the nearest blobs that are predicted to be of another class."""
     means = network.hyperplanes.unmapped(blobs.means)
     classes = network.classes(means)

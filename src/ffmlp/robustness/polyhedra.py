@@ -15,10 +15,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import linprog
 
-from ffmlp.arrays import Floats
+from ffmlp.arrays import Floats, Indices
 from ffmlp.extras import imported
 from ffmlp.model.hyperplanes import Hyperplanes
 from ffmlp.model.stages import LinearPieces
@@ -49,7 +48,7 @@ class LinearScores:
 
     normals: Floats
     offsets: Floats
-    classes: NDArray[np.intp]
+    classes: Indices
 
     @classmethod
     def of(cls, pieces: LinearPieces, planes: Hyperplanes) -> LinearScores:
@@ -108,11 +107,7 @@ def nearest_of_another_class(
 
 
 def _distances(
-    scores: LinearScores,
-    values: Floats,
-    regions: NDArray[np.intp],
-    mine: NDArray[np.intp],
-    box: FeasibleBox,
+    scores: LinearScores, values: Floats, regions: Indices, mine: Indices, box: FeasibleBox
 ) -> Floats:
     """Distances to where each of the regions reaches the score of each of mine, ignoring the box."""
     movable = box.scale * (box.low < box.high)
@@ -133,7 +128,7 @@ class _Projection:
         scores: LinearScores,
         values: Floats,
         region: int,
-        mine: NDArray[np.intp],
+        mine: Indices,
         box: FeasibleBox,
         distances: Floats,
     ) -> None:
