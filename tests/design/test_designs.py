@@ -9,7 +9,8 @@ from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
 from threadpoolctl import threadpool_limits
 
-from ffmlp import FFMLPClassifier, designs
+from ffmlp import FFMLPClassifier
+from ffmlp.design import designs
 from ffmlp.design.selection import N_FOLDS, splits
 
 READOUT = FFMLPClassifier(design="readout")

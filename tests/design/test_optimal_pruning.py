@@ -2,8 +2,8 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from design.test_pruning import random_problem, table
 from problems import IRIS, four_moons, overlapping, region_design
-from test_pruning import random_problem, table
 
 from ffmlp.design.optimal_pruning import _largest_below, prune_optimally
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from problems import four_moons, region_design
 
-from ffmlp import pruning as pruning_module
+from ffmlp.design import pruning as pruning_module
 from ffmlp.design.pruning import _Partition, prune
 from ffmlp.model.regions import Regions, pack, sign_codes, tabulate, unpack
 from ffmlp.validation import checked_weight

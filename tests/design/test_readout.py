@@ -4,7 +4,8 @@ from problems import four_moons, overlapping
 from scipy.special import softmax
 from sklearn.linear_model import Ridge
 
-from ffmlp import FFMLPClassifier, readout, readout_pruning
+from ffmlp import FFMLPClassifier
+from ffmlp.design import readout, readout_pruning
 from ffmlp.design.readout import RIDGES, best_temperature, fit_readout
 from ffmlp.design.readout_pruning import prune_readout
 from ffmlp.model.hyperplanes import Hyperplanes

@@ -7,7 +7,8 @@ from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.model_selection import train_test_split
 
 import ffmlp
-from ffmlp import FFMLPClassifier, small_readout
+from ffmlp import FFMLPClassifier
+from ffmlp.design import small_readout
 from ffmlp.design.small_readout import taken_half_spaces
 from ffmlp.model.hyperplanes import NO_BLOB, Hyperplanes
 

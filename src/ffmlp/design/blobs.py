@@ -15,6 +15,8 @@ from operator import add
 import numpy as np
 from numpy.typing import NDArray
 
+from ffmlp.arrays import without_rounding
+
 Floats = NDArray[np.float64]
 
 # Added to the variances of standardised features: no covariance is ever singular.
@@ -27,8 +29,6 @@ MAX_EM_ITERATIONS = 100
 EM_TOLERANCE = 1e-3
 # A feature that varies less counts as constant: weights per unit of it would overflow.
 _SMALLEST_SPREAD = 1e-290
-# Distances between standardised samples that differ less are equal.
-_DISTANCE_DECIMALS = 9
 # Entries of the (blob, sample, feature) arrays of one block (2 MB: they stay in the cache).
 _BLOCK_ENTRIES = 1 << 18
 
@@ -274,7 +274,7 @@ def nearest(X: Floats, means: Floats) -> NDArray[np.intp]:
 
 def _first_smallest(distances: Floats) -> NDArray[np.intp]:
     """Argmin over the last axis in which rounding decides no tie; ties are common in discrete data."""
-    return np.argmin(np.round(distances, _DISTANCE_DECIMALS), axis=-1)
+    return np.argmin(without_rounding(distances), axis=-1)
 
 
 def lloyd(

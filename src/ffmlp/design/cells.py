@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh, svd
 
+from ffmlp.arrays import without_rounding
 from ffmlp.design.blobs import Blobs, Floats, Mixture, collected, lloyd, nearest
 
 # A blob of fewer samples says too little about where its class lies.
@@ -55,14 +56,15 @@ def bisected(Z: Floats, weight: Floats, n_cells: int) -> Floats:
         spread = _sums((Z - means[cell]) ** 2, weight, cell)
         if n_made == n_cells:
             return means
-        widest = np.argmax(np.round(spread / spread.max(initial=1.0), 9), axis=1)
-        total = np.round(spread.sum(axis=1) / max(spread.sum(), 1.0), 9)
+        widest = np.argmax(without_rounding(spread / spread.max(initial=1.0)), axis=1)
+        total = without_rounding(spread.sum(axis=1) / max(spread.sum(), 1.0))
         divisible = np.argsort(-total, kind="stable")[: np.count_nonzero(total > 0)]
         divisible = divisible[: n_cells - n_made]
         if not len(divisible):
             return means
         value = Z[np.arange(len(Z)), widest[cell]]
-        above = value > means[cell, widest[cell]]
+        # In discrete data the mean may be one of the values.
+        above = without_rounding(value - means[cell, widest[cell]]) > 0
         new = np.full(n_made, -1)
         new[divisible] = n_made + np.arange(len(divisible))
         cell = np.where(above & (new[cell] >= 0), new[cell], cell)

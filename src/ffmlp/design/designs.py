@@ -27,6 +27,7 @@ from ffmlp.design.pruning import PruningPath, prune
 from ffmlp.design.readout import Readout, best_temperature, fit_readout
 from ffmlp.design.readout_pruning import prune_readout
 from ffmlp.design.small_readout import fit_small_readout
+from ffmlp.design.subsets import changes
 from ffmlp.model.features import Gaussianisation
 from ffmlp.model.hyperplanes import Hyperplanes
 from ffmlp.model.network import Network
@@ -73,6 +74,22 @@ class Samples:
         members = None if self.members is None else self.members[rows]
         return replace(self, X=self.X[rows], y=self.y[rows], weight=self.weight[rows], members=members)
 
+    def reweighted(self, weight: Floats) -> Samples:
+        """The samples whose new weight is not 0."""
+        return replace(self, weight=weight).select(weight > 0)
+
+    def merged(self) -> Samples:
+        """Each distinct sample once, with the weight of all equal ones, in the order of class and value.
+
+        However the samples were given, this gives the same to the last bit.
+        """
+        group = self.y if self.members is None else self.members
+        order = np.lexsort((*self.X.T[::-1], group, self.y))
+        first = np.flatnonzero(changes(order, group, *self.X.T))
+        distinct = self.select(order[first])
+        weight = np.add.reduceat(self.weight[order], first)
+        return replace(distinct, X=np.ascontiguousarray(distinct.X), weight=weight)
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -91,6 +108,13 @@ class Plan:
     time_limit: float = 60.0
     penalty: float = 1000.0
     max_neurons: int | None = None
+
+    @property
+    def chooses_greedily(self) -> bool:
+        """Whether hyperplanes of a readout are taken one by one: rounding may decide what is taken."""
+        return self.max_neurons is not None or (
+            self.design == "readout" and self.error_threshold is not None
+        )
 
     def max_half_spaces(self, n_classes: int) -> float:
         """How many neurons l_1 of the readout design may have, beside two for each class."""
@@ -122,6 +146,8 @@ def design_network(
     samples: Samples, plan: Plan, rng: np.random.RandomState, progress: Progress
 ) -> Design:
     """The stages of the paper, one after the other, with layers l_2 and l_out as the plan has them."""
+    if plan.chooses_greedily:
+        samples = samples.merged()
     with progress.step("gmm"):
         gaussianisation = Gaussianisation.of(samples.X, samples.weight) if plan.gaussianise else None
         scores = samples.X if gaussianisation is None else gaussianisation.apply(samples.X)
@@ -191,12 +217,11 @@ def _pruned(
     samples: Samples, plan: Plan, planes: Hyperplanes, progress: Progress
 ) -> tuple[PruningPath, Regions]:
     """The hyperplanes that the threshold keeps, and the regions that all of them cut out."""
-    importance = samples.importance
     codes = sign_codes(planes, samples.X)
-    unweighted = bool((importance == 1.0).all())
-    regions = tabulate(
-        codes, len(planes), samples.y, len(samples.labels), None if unweighted else importance
-    )
+    weight = None if (samples.weight == 1.0).all() else samples.weight
+    regions = tabulate(codes, len(planes), samples.y, len(samples.labels), weight)
+    if (samples.class_weight != 1.0).any():  # sums of weights are exact, those of products are not
+        regions = replace(regions, counts=regions.counts * samples.class_weight)
     progress.say(f"{len(planes)} hyperplanes cut out {len(regions)} occupied regions")
     # A threshold of 0 allows no deletion: no error rate is below it.
     threshold = 0.0 if plan.error_threshold is None else plan.error_threshold

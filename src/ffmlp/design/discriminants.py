@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr
 from sklearn.utils import check_X_y
 
+from ffmlp.arrays import without_rounding
 from ffmlp.design.blobs import Blobs, Scaling, labelled_blobs
 from ffmlp.model.features import quantiles
 from ffmlp.model.hyperplanes import NO_BLOB, Hyperplanes
@@ -37,7 +38,7 @@ def pairs_of_neighbours(blobs: Blobs, n_neighbours: int) -> NDArray[np.intp]:
     distance = squares[:, None] + squares - 2 * (blobs.means @ blobs.means.T)
     distance[blobs.classes[:, None] == blobs.classes] = np.inf
     # Rounding must not decide between blobs at the same distance.
-    near = np.argsort(np.round(distance, 9), axis=1, kind="stable")[:, :n_neighbours]
+    near = np.argsort(without_rounding(distance), axis=1, kind="stable")[:, :n_neighbours]
     blob = np.repeat(np.arange(len(blobs)), near.shape[1])
     pairs = np.sort(np.column_stack([blob, near.ravel()]), axis=1)
     different = blobs.classes[pairs[:, 0]] != blobs.classes[pairs[:, 1]]
