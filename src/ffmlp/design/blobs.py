@@ -349,7 +349,8 @@ def labelled_blobs(
         mine = y == label
         members, labels = np.unique(blob[mine], return_inverse=True)
         samples, mass = scaling.apply(X[mine]), weight[mine]
-        origin = np.broadcast_to(samples.mean(axis=0), (len(members), X.shape[1]))
+        rows = [np.flatnonzero(labels == member) for member in range(len(members))]
+        origin = np.array([np.average(samples[own], axis=0, weights=mass[own]) for own in rows])
         moments = summed(partial(assignment, origin), len(members), samples, mass, labels)
         mixtures.append((int(label), mass.sum(), maximization(moments)))
     return collected(mixtures, shrink=shrink)

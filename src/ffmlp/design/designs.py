@@ -46,6 +46,9 @@ _MAX_THRESHOLDS = 200
 # Small blobs of more features are told apart along their principal axes only: a covariance of every
 # blob would be estimated from far fewer samples than it has entries, and would not fit into memory.
 _MAX_AXES = 100
+# Hyperplanes that cut out regions are moved by this much, so that a sample on one of them has this
+# response and lies on its positive side: rounding does not decide.
+_LEAST_RESPONSE = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,6 +163,8 @@ def design_network(
         if plan.design == "readout":
             n_each = max(1, min(MAX_THRESHOLDS_OF_EACH_FEATURE, _MAX_THRESHOLDS // scores.shape[1]))
             planes = axis_thresholds(scaling.apply(scores), samples.weight, n_each).joined(planes)
+        else:  # codes are read
+            planes = replace(planes, biases=planes.biases + _LEAST_RESPONSE)
         planes = replace(planes.unscaled(scaling), gaussianisation=gaussianisation)
 
     upper = DESIGNS[plan.design](samples, plan, blobs, planes, progress)

@@ -118,7 +118,9 @@ def heteroscedastic(blobs: Blobs, pairs: NDArray[np.intp]) -> Hyperplanes:
         np.concatenate([rule.biases for rule in rules]),
         pairs,
     )
-    better = error_probability(blobs, optimal) < error_probability(blobs, linear)
+    error, least = error_probability(blobs, linear), error_probability(blobs, optimal)
+    # Where covariances are equal, the two are the same but for rounding.
+    better = without_rounding(np.divide(least, error, out=np.ones_like(error), where=error > 0)) < 1
     return Hyperplanes(
         np.where(better[:, None], optimal.weights, linear.weights),
         np.where(better, optimal.biases, linear.biases),

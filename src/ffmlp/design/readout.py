@@ -234,9 +234,11 @@ def _spanning(planes: Hyperplanes) -> NDArray[np.intp]:
     if not rest.size:
         return chosen
     rest = rest / np.abs(rest).max(axis=0)
-    length = np.linalg.norm(rest, axis=1, keepdims=True)
+    length = np.linalg.norm(rest, axis=1)
+    # Normals of one length would leave the choice of pivots to rounding: earlier ones are a little longer.
+    length = np.where(length > 0, length, 1.0) * (1.0 + 1e-6 * np.linspace(0.0, 1.0, len(length)))
     _, triangle, order = qr(
-        (rest / np.where(length > 0, length, 1.0)).T, mode="economic", pivoting=True, check_finite=False
+        (rest / length[:, None]).T, mode="economic", pivoting=True, check_finite=False
     )
     diagonal = np.abs(np.diag(triangle))
     pivots = order[: np.count_nonzero(diagonal > 1e-10 * diagonal[0])]

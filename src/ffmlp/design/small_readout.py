@@ -251,7 +251,7 @@ def _moved(points: _Points, planes: Hyperplanes, weights: Floats, bias: Floats) 
     evidence = _responses(points, planes) @ weights + bias
     for neuron, own in enumerate(weights):
         h = places @ moved[neuron]
-        inside = np.flatnonzero(h > 0)
+        inside = np.flatnonzero(without_rounding(h) > 0)  # a threshold goes through samples
         if len(inside) < _FEWEST_POINTS:
             continue
         rest = evidence - np.outer(np.maximum(h, 0.0), own)
@@ -292,6 +292,6 @@ def _improved(parameters: Floats, step: Floats, loss: Callable[[Floats], float])
     """The parameters after the longest part of the step that lowers the loss, if one does."""
     before = loss(parameters)
     for part in _STEPS:
-        if loss(parameters + part * step) < before:
+        if without_rounding(np.array(before - loss(parameters + part * step))) > 0:
             return parameters + part * step
     return parameters
