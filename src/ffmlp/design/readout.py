@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh, qr
 from scipy.optimize import brentq
-from scipy.special import softmax
 
 from ffmlp.arrays import without_rounding
 from ffmlp.design.blobs import Floats
@@ -33,10 +32,13 @@ _ENTRIES_AT_ONCE = 1 << 24
 _LEAST_SPREAD, _LEAST_SHARE = 1e-9, 1e-14
 # A sample with a larger leverage is predicted by itself: leaving it out is not trusted to tell more.
 _LARGEST_LEVERAGE = 0.999
+# Evidence so far below any other has no part in a sum of exponentials.
+_FAR = 1e300
 # An eigenvalue that is a smaller share of the largest one is 0.
 _SMALLEST_EIGENVALUE = 1e-10
-# The range of temperatures.
-_LOG_TEMPERATURES = -5.0, 5.0
+# The range of temperatures. One that lowers the log-loss by less than this, for its logarithm, is too
+# high: where no sample is misclassified, there is no end to it.
+_LOG_TEMPERATURES, _LEAST_GAIN = (-5.0, 5.0), 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,24 +115,28 @@ def best_temperature(
     ``owners`` (m,) names the class that each column speaks for.
     """
     spoken_for = np.isin(y, owners)  # pruning may leave a class without a neuron
-    evidence, y, weight = evidence[spoken_for], y[spoken_for], weight[spoken_for]
-    own = owners == y[:, None]
-    # Relative to the own class, all terms of a correctly classified sample have the same sign: their sum
-    # is exact however small they are.
-    evidence = evidence - np.where(own, evidence, -np.inf).max(axis=1, keepdims=True)
+    y, weight = y[spoken_for], weight[spoken_for]
+    evidence = np.ascontiguousarray(evidence[spoken_for].T)  # (m, n): sums of few rows are fast
+    own = np.where(owners[:, None] == y, evidence, -_FAR)
+    # Both sums of exponentials are taken relative to their largest one, which then cannot overflow.
+    largest, largest_own = evidence.max(axis=0), own.max(axis=0)
+    evidence, own = evidence - largest, own - largest_own
+    share = weight / weight.sum()
+    behind = float(share @ (largest - largest_own))
+
+    def mean(exponents: Floats) -> float:
+        masses = np.exp(exponents)
+        return float(share @ (np.einsum("mn,mn->n", masses, exponents) / masses.sum(axis=0)))
 
     def slope(log_factor: float) -> float:
-        """Of the log-loss: its zero is known to more digits than the place of the least loss."""
-        scaled = np.exp(log_factor) * evidence
-        excess = softmax(scaled, axis=1) - softmax(np.where(own, scaled, -np.inf), axis=1)
-        return float(weight @ np.sum(excess * evidence, axis=1))
+        """Of the mean log-loss. Its zero is known to more digits than the place of the least loss."""
+        factor = np.exp(log_factor)
+        return mean(factor * evidence) - mean(factor * own) + factor * behind + _LEAST_GAIN
 
     lowest, highest = _LOG_TEMPERATURES
-    if slope(highest) <= 0:
-        return float(np.exp(highest))
     if slope(lowest) >= 0:
         return float(np.exp(lowest))
-    return float(np.exp(brentq(slope, lowest, highest)))
+    return float(np.exp(highest if slope(highest) <= 0 else brentq(slope, lowest, highest)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -235,7 +241,7 @@ def _spanning(planes: Hyperplanes) -> NDArray[np.intp]:
         return chosen
     rest = rest / np.abs(rest).max(axis=0)
     length = np.linalg.norm(rest, axis=1)
-    # Normals of one length would leave the choice of pivots to rounding: earlier ones are a little longer.
+    # Of normals of one length rounding would choose the pivot: earlier ones are a little longer.
     length = np.where(length > 0, length, 1.0) * (1.0 + 1e-6 * np.linspace(0.0, 1.0, len(length)))
     _, triangle, order = qr(
         (rest / length[:, None]).T, mode="economic", pivoting=True, check_finite=False

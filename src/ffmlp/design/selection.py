@@ -20,6 +20,8 @@ N_FOLDS = 3
 # judged by many samples is known well enough, and no plan is carried out with many.
 MAX_SAMPLES_OF_FOLDS = 600
 N_PLANNED, N_JUDGED = 300, 1000
+# A sample is dealt out in no more parts: its weight may be any number.
+_MOST_DEALT = 1e9
 # Probabilities below this count as this: one sample must not decide.
 _SMALLEST_PROBABILITY = 1e-6
 
@@ -144,25 +146,33 @@ def _probabilities(
 def splits(merged: Samples) -> list[tuple[Samples, Samples]]:
     """Pairs of samples to make plans with and others to judge them by.
 
-    Distinct samples, in the order of class and value, are dealt out, so that each part is like the
-    whole. A sample that is frequent enough to be in every fold is: a part of its weight is held out in
-    each. Other equal samples stay together, so that none is judged by its twin. So a sample of weight 2
-    counts as two samples do.
+    Distinct samples are dealt out in the order of class and value, so that each part is like the whole.
+    Equal ones stay together: none is judged by its twin. Only a sample that is frequent enough to be in
+    every fold is dealt out one by one. So a sample of weight 2 counts as two samples do.
     """
-    n_distinct, weight = len(merged.y), merged.weight
-    if n_distinct > MAX_SAMPLES_OF_FOLDS:
-        planned = evenly(n_distinct, N_PLANNED)
-        others = np.setdiff1d(np.arange(n_distinct), planned)
-        return [(merged.select(planned), merged.select(others[evenly(len(others), N_JUDGED)]))]
-    frequent = weight >= N_FOLDS
-    fold = np.full(n_distinct, -1)
-    fold[~frequent] = np.arange(np.count_nonzero(~frequent)) % N_FOLDS
+    weight = merged.weight
+    dealt = np.where(weight < N_FOLDS, 1, np.minimum(weight, _MOST_DEALT)).astype(np.int64)
     # A multiple of what all weights are multiples of: their sums stay exact.
     unit = 8 * np.spacing(weight.sum())
-    part = np.round(weight / N_FOLDS / unit) * unit
-    parts = []
-    for number in range(N_FOLDS):
-        held = np.where(frequent, part, np.where(fold == number, weight, 0.0))
-        if held.any():
-            parts.append((merged.reweighted(weight - held), merged.reweighted(held)))
-    return parts
+    each = np.round(weight / dealt / unit) * unit
+    if len(weight) <= MAX_SAMPLES_OF_FOLDS:
+        last = np.cumsum(dealt)
+        held = [
+            (last + fold) // N_FOLDS - (last - dealt + fold) // N_FOLDS
+            for fold in reversed(range(N_FOLDS))
+        ]
+        parts = [(dealt - judged, judged) for judged in held if judged.any()]
+    else:
+        planned = _some_of(dealt, N_PLANNED)
+        parts = [(planned, _some_of(dealt - planned, N_JUDGED))]
+    return [
+        (merged.reweighted(planned * each), merged.reweighted(judged * each))
+        for planned, judged in parts
+    ]
+
+
+def _some_of(numbers: NDArray[np.int64], at_most: int) -> NDArray[np.intp]:
+    """How many of so many equal samples (n,) are taken if all of them are taken evenly."""
+    last = np.cumsum(numbers)
+    taken = np.searchsorted(last, evenly(int(last[-1]), at_most), side="right")
+    return np.bincount(taken, minlength=len(numbers))
