@@ -1,10 +1,10 @@
-"""What size does to accuracy in each design, and what a fit costs, printed as tables.
+"""Accuracy by size of the network for each design, and time and memory of a fit, as tables.
 
     python benchmarks/designs.py sizes [--data FOLDER_OF_CSV] [--splits 3] [--figure sizes.png]
     python benchmarks/designs.py costs
 
-``sizes`` takes the sets of `ffmlp benchmark` and its splits, one thread each. ``costs`` changes one of
-rows, features, classes and blobs at a time; memory is the peak of a fresh process.
+``sizes`` uses the sets and splits of `ffmlp benchmark`, one thread each. ``costs`` varies rows,
+features, classes and blobs one at a time; memory is the peak of a fresh process.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from ffmlp import FFMLPClassifier
 from ffmlp.benchmark.runs import at_most
 from ffmlp.benchmark.sets import built_in, from_folder
 from ffmlp.datasets import Dataset
+from ffmlp.design import cells
 
 MAX_ROWS = 3000
 PAPER = {"design": "region", "n_components": 2}
@@ -70,7 +71,7 @@ def size_and_accuracy(data: Dataset, setting: dict, split: int) -> tuple[int, fl
     train, test = data.split(split)
     kept = at_most(MAX_ROWS, train.y, split)
     setting = dict(setting)
-    if "max_neurons" in setting:  # two for each class and one half-space are the least
+    if "max_neurons" in setting:  # at least two for each class and one half-space
         setting["max_neurons"] = max(setting["max_neurons"], 2 * len(np.unique(data.y)) + 1)
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -89,7 +90,7 @@ def draw(points: list[tuple], path: Path) -> None:
         mine = np.array([point[2:] for point in points if point[0] == design], float)
         ax.plot(*mine.T * [[1], [100]], marker="o^s"[number], color=colours(number), label=design)
     ax.set(xscale="log", xlabel="neurons in l_1, l_2 and l_out", ylabel="mean test accuracy in %")
-    ax.set_title("What size does to accuracy in each design")
+    ax.set_title("Accuracy by size of the network")
     ax.grid(alpha=0.3)
     ax.legend(title="design", frameon=False, loc="lower right")
     figure.savefig(path, dpi=130)
@@ -119,10 +120,8 @@ def print_costs() -> None:
 
 def cost(rows: int, features: int, classes: int, blobs: int | None) -> tuple[float, float, int, tuple]:
     """Seconds and peak memory of one fit to Gaussian classes of four clusters each."""
-    from ffmlp import designs
-
     if blobs is not None:
-        designs.N_SMALL_BLOBS = blobs
+        cells.N_SMALL_BLOBS = blobs
     rng = np.random.default_rng(0)
     y = rng.integers(classes, size=rows)
     X = rng.normal(size=(classes, 4, features))[y, rng.integers(4, size=rows)]

@@ -1,4 +1,4 @@
-"""How long explanations and distances take on B.C.W., and how far bounds are apart.
+"""The time of explanations and distances on B.C.W., the gap between bounds, and attacks.
 
 python benchmarks/explanations.py
 """
@@ -10,7 +10,7 @@ from time import perf_counter
 import numpy as np
 from sklearn.datasets import load_breast_cancer
 
-from ffmlp import FFMLPClassifier, robustness
+from ffmlp import FFMLPClassifier
 from ffmlp.reproduction.experiments import Settings, design, split_of, trained
 from ffmlp.reproduction.paper import ROWS_BY_KEY
 from ffmlp.robustness.attacks import fgsm, hop_skip_jump, pgd, random_search
@@ -35,7 +35,7 @@ def main() -> None:
 
 
 def attacked() -> None:
-    """Samples of 4-new-moons whose class each attack changes, by how it was made."""
+    """The number of samples of 4-new-moons whose class each attack changes."""
     train, test = split_of(ROWS_BY_KEY["four_moons"], Settings(), 0)
     clf = design(ROWS_BY_KEY["four_moons"], train, 0)
     X = test.X[:N_ATTACKED]
@@ -49,7 +49,7 @@ def attacked() -> None:
         found = [attack(model, X, RADIUS, 2) for attack in (fgsm, pgd, random_search)]
         distances = [attack.distance for attack in found] + [hop_skip_jump(model, X).distance]
         cells = [f"{np.count_nonzero(distance <= RADIUS)}" for distance in distances]
-        exact = robustness(clf, X).distance if model is clf else None
+        exact = clf.robustness(X).distance if model is clf else None
         cells.append("–" if exact is None else f"{np.count_nonzero(exact <= RADIUS)}")
         print(f"| {name} | {' | '.join(cells)} |")
 
@@ -70,7 +70,7 @@ def times() -> None:
         ratio = ""
         for norm in (2, 1, "inf"):
             start = perf_counter()
-            found = robustness(clf, X, norm, scale=X.std(axis=0))
+            found = clf.robustness(X, norm, scale=X.std(axis=0))
             cells.append(f"{perf_counter() - start:.2f}")
             if norm == 2:
                 ratio = (

@@ -1,9 +1,9 @@
-"""How fast a classifier predicts 100 000 rows by itself, in ONNX Runtime and in PyTorch.
+"""The time to predict 100 000 rows with a classifier, with ONNX Runtime and with PyTorch.
 
     python benchmarks/export.py [--rows 100000] [--features 20]
 
-The ONNX model gives labels and probabilities; it is compared with ``predict_proba``. ``predict``, for
-the labels alone, is beside it. All take turns, each with one thread; times are the best of five.
+The ONNX model returns labels and probabilities and is compared with ``predict_proba``; the time of
+``predict`` is printed, too. All use one thread and take turns; times are the best of five.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""How fast ``ffmlp predict`` is on a large CSV file, beside reading that file with pandas alone.
+"""The speed of ``ffmlp predict`` on a large CSV file, compared with reading the file with pandas.
 
     python benchmarks/predict_file.py --rows 1000000 [--mixed]
 
-The columns are 20 numbers; with --mixed they are an id that is kept, 16 numbers and 3 categories. Each
-line is a fresh process. "whole" is the command from start to end, "work" is without imports and loading
-the model. Of some runs the best one counts, because other programs can only make it slower.
+The columns are 20 numbers; with --mixed an id, 16 numbers and 3 categories. Each line is a fresh
+process. "whole" is the time of the command, "work" is the time without imports and loading the model.
+The fastest of several runs counts, because other programs can only slow it down.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ start = perf_counter()
 pandas.read_csv(sys.argv[1])
 print(json.dumps({"seconds": perf_counter() - start}))
 """
-# In a process of its own: what a child is measured with starts with the memory of its parent.
+# In a separate process, because the peak memory of a child includes that of its parent.
 WRITE = """
 import sys
 import numpy as np, pandas as pd
@@ -59,7 +59,7 @@ MODELS = {
 
 @dataclass(frozen=True)
 class Run:
-    """Seconds of work, of the whole process, of its processors; peak memory in MB."""
+    """Seconds of work, of the whole process and of the CPU; peak memory in MB."""
 
     work: float
     whole: float
@@ -68,7 +68,7 @@ class Run:
 
 
 def measured(arguments: list[str], repeats: int) -> Run:
-    """The fastest of some runs of a Python command that prints JSON with its seconds."""
+    """The fastest of several runs of a Python command that prints JSON with its seconds."""
     runs = []
     for _ in range(repeats):
         start = perf_counter()
@@ -87,17 +87,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--mixed", action="store_true", help="ids and categories beside numbers")
+    parser.add_argument("--mixed", action="store_true", help="ids, numbers and categories")
     options = parser.parse_args()
     with TemporaryDirectory() as name:
         folder = Path(name)
         sizes = [str(int(size)) for size in (options.rows, N_COLUMNS, N_TRAINED, options.mixed)]
         subprocess.run([sys.executable, "-c", WRITE, name, *sizes], check=True)
         data = str(folder / "new.csv")
-        print(f"{options.rows} rows × {N_COLUMNS} columns, {os.cpu_count()} processors\n")
-        print(
-            "| | half-spaces | whole, s | of pandas | work, s | of pandas | processor, s | memory, MB |"
-        )
+        print(f"{options.rows} rows × {N_COLUMNS} columns, {os.cpu_count()} cores\n")
+        print("| | half-spaces | whole, s | of pandas | work, s | of pandas | CPU, s | memory, MB |")
         print("|---|---|---|---|---|---|---|---|")
         alone = measured(["-c", READ, data], options.repeats)
         print(line("pandas.read_csv alone", "", alone, alone))

@@ -34,7 +34,8 @@ from sklearn.model_selection import train_test_split
 import ffmlp
 from ffmlp import FFMLPClassifier, Hyperplanes, Regions
 from ffmlp.design.pruning import prune
-from ffmlp.model.regions import pack, sign_codes, tabulate
+from ffmlp.model.codes import pack
+from ffmlp.model.regions import sign_codes, tabulate
 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
 import naive
@@ -171,7 +172,7 @@ def fit_against_mixtures(loaded: bool) -> None:
 
 
 def memory_above_start(action: Callable[[], object]) -> tuple[float, float]:
-    """Seconds, and the peak of resident memory in MB above what the process held before."""
+    """Seconds, and the peak of resident memory in MB above that before the call."""
 
     def megabytes(name: str) -> float:
         return int(Path("/proc/self/status").read_text().split(f"{name}:")[1].split()[0]) / 2**10

@@ -1,4 +1,4 @@
-"""Draw the decision regions of the three designs for two interleaving half circles."""
+"""Draw the decision regions of the three designs for scikit-learn's two moons."""
 
 import sys
 from pathlib import Path
@@ -11,13 +11,11 @@ from ffmlp import FFMLPClassifier
 from ffmlp.plots import DecisionRegionsDisplay
 
 DESIGNS = {
-    "region: one neuron for each occupied cell": FFMLPClassifier(
+    "region: one neuron per occupied region": FFMLPClassifier(
         2, design="region", error_threshold=0.05, random_state=0
     ),
-    "blob: one neuron for each blob": FFMLPClassifier(
-        3, design="blob", gaussianise=False, random_state=0
-    ),
-    "readout: one neuron for the evidence of each class": FFMLPClassifier(design="readout"),
+    "blob: one neuron per blob": FFMLPClassifier(3, design="blob", gaussianise=False, random_state=0),
+    "readout: the evidence for each class": FFMLPClassifier(design="readout"),
 }
 
 
@@ -29,7 +27,7 @@ def main(path: Path) -> None:
         accuracy = clf.fit(X_train, y_train).score(X_test, y_test)
         sizes = " → ".join(map(str, clf.network_.layer_sizes))
         DecisionRegionsDisplay.from_estimator(
-            clf, X_train, y_train, ax=ax, title=f"{title}\n{sizes}, test accuracy {100 * accuracy:.1f} %"
+            clf, X_train, y_train, title=f"{title}\n{sizes}, test accuracy {100 * accuracy:.1f} %", ax=ax
         )
     figure.savefig(path, dpi=60)
 

@@ -84,7 +84,7 @@ def files_with_a_changed_type(payload, n_files, parts=None, seed=1):
 def _changeable(schema, parts):
     if parts is None:
         return list(nodes_of(schema))
-    (classifier,) = (node for node in nodes_of(schema) if node["__class__"] == "FFMLPClassifier")
+    (classifier,) = (node for node in nodes_of(schema) if node["__class__"] == "classifier")
     attributes = classifier["content"]["content"]
     return [node for part in parts for node in nodes_of(attributes[part])]
 

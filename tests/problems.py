@@ -4,6 +4,8 @@ import numpy as np
 from sklearn.datasets import load_iris, make_moons
 
 from ffmlp import FFMLPClassifier
+from ffmlp.model.codes import pack
+from ffmlp.model.regions import tabulate
 
 IRIS = load_iris(return_X_y=True)
 
@@ -35,3 +37,16 @@ def overlapping(n_samples, n_features=3, n_classes=3, seed=0):
 def region_design(n_components=2, *, error_threshold=0.05, **parameters):
     """The paper's design, with the paper's parameters unless told otherwise."""
     return FFMLPClassifier(n_components, design="region", error_threshold=error_threshold, **parameters)
+
+
+def table(codes, y, n_classes, weight=None):
+    """The region table of samples that are given by their codes."""
+    return tabulate(pack(codes), codes.shape[1], y, n_classes, weight)
+
+
+def random_pruning_problem(rng, n_samples, n_hyperplanes, n_features, n_classes):
+    """Codes, and labels that the partition explains in part: deletions differ in what they cost."""
+    X = rng.normal(size=(n_samples, n_features))
+    codes = X @ rng.normal(size=(n_features, n_hyperplanes)) + 0.5 * rng.normal(size=n_hyperplanes) > 0
+    y = (codes[:, : n_classes - 1].sum(axis=1) + (rng.random(n_samples) < 0.2)) % n_classes
+    return codes, y

@@ -1,4 +1,5 @@
 import pickle
+import sys
 
 import numpy as np
 import pytest
@@ -105,8 +106,8 @@ def test_nine_blobs_suffer_from_backpropagation_as_in_the_paper():
     [
         ({"hidden_layer_sizes": (3,)}, r"hidden_layer_sizes must be two positive ints, got \(3,\)"),
         ({"hidden_layer_sizes": (3, 0)}, r"got \(3, 0\)"),
-        ({"n_epochs": -1}, "n_epochs must be a positive int, got -1"),
-        ({"batch_size": 0}, "batch_size must be a positive int, got 0"),
+        ({"n_epochs": -1}, "n_epochs must be an int of at least 0, got -1"),
+        ({"batch_size": 0}, "batch_size must be an int of at least 1, got 0"),
         ({"learning_rate": 0}, "learning_rate must be positive, got 0"),
     ],
 )
@@ -119,18 +120,18 @@ def test_wrong_parameters(parameters, message):
 def test_a_network_of_other_data_is_refused():
     X, y, _ = xor(40)
     network = region_design(random_state=0).fit(np.hstack([X, X]), y).network_
-    with pytest.raises(ValueError, match="takes 4 features and 2 classes, the data have 2 and 2"):
+    with pytest.raises(ValueError, match="has 4 features and 2 classes, but the data have 2 and 2"):
         BackpropClassifier(initial_network=network).fit(X, y)
 
 
-def test_test_labels_unknown_in_training_count_as_wrong():
+def test_test_labels_unknown_in_training_are_errors():
     X, y, _ = xor(40)
     bp = BackpropClassifier((4, 4), n_epochs=1, random_state=0).fit(X, y, X, np.full(40, 7))
     assert bp.history_.test_accuracy.tolist() == [0.0, 0.0]
 
 
-def test_missing_torch_is_told(monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "torch", None)
+def test_missing_torch_is_reported(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
     X, y, _ = xor(40)
-    with pytest.raises(ImportError, match=r"pip install 'ffmlp\[torch\]'"):
+    with pytest.raises(ImportError, match=r"PyTorch is required .* pip install 'ffmlp\[torch\]'"):
         BackpropClassifier().fit(X, y)

@@ -150,7 +150,7 @@ def test_metadata_routing_brings_weights_and_blobs_to_the_classifier():
         pipeline = make_pipeline(StandardScaler().set_fit_request(sample_weight=False), clf)
         pipeline.fit(samples, y, sample_weight=weight, blobs=blobs)
         scaled = StandardScaler().fit_transform(samples)
-        alone = quick("region").fit(scaled, y, blobs, weight)
+        alone = quick("region").fit(scaled, y, weight, blobs=blobs)
         np.testing.assert_array_equal(pipeline[-1].hyperplanes_.weights, alone.hyperplanes_.weights)
         assert len(pipeline[-1].blobs_) == 4
         assert pipeline[-1].regions_.counts.sum() == weight.sum()

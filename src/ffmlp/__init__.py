@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ffmlp.classifier import FFMLPClassifier
-    from ffmlp.design.blobs import Blobs
     from ffmlp.design.discriminants import two_class_lda
     from ffmlp.design.pruning import PruningPath
     from ffmlp.explanations.describe import export_text, hyperplane_meaning
@@ -13,10 +12,11 @@ if TYPE_CHECKING:
     from ffmlp.explanations.explanation import Explanation
     from ffmlp.explanations.importance import FeatureImportance, feature_importance
     from ffmlp.export import from_torch
+    from ffmlp.model.blobs import Blobs
     from ffmlp.model.hyperplanes import Hyperplanes
     from ffmlp.model.network import Network
     from ffmlp.model.regions import Regions
-    from ffmlp.robustness.distance import Robustness, robustness
+    from ffmlp.robustness.distance import Robustness
     from ffmlp.storage.persistence import load, save
 
 __version__ = "0.1.0"
@@ -37,14 +37,14 @@ __all__ = [
     "from_torch",
     "hyperplane_meaning",
     "load",
-    "robustness",
+    "register_skl2onnx_converter",
     "save",
     "two_class_lda",
 ]
 
 # Imported when first used: scikit-learn takes a second to import, and ``ffmlp --help`` does not need it.
 _HOMES = {
-    "Blobs": "design.blobs",
+    "Blobs": "model.blobs",
     "Explanation": "explanations.explanation",
     "Explanations": "explanations.explain",
     "FFMLPClassifier": "classifier",
@@ -59,7 +59,7 @@ _HOMES = {
     "from_torch": "export",
     "hyperplane_meaning": "explanations.describe",
     "load": "storage.persistence",
-    "robustness": "robustness.distance",
+    "register_skl2onnx_converter": "onnx_converter",
     "save": "storage.persistence",
     "two_class_lda": "design.discriminants",
 }
@@ -73,4 +73,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted(__all__)

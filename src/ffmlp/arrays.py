@@ -16,7 +16,7 @@ _ENTRIES_AT_ONCE = 1 << 23
 
 
 def without_rounding(values: Floats) -> Floats:
-    """Values of the order of one, rounded so that equal ones are equal whatever order they were summed in.
+    """Values of the order of one, rounded so that the order of a summation cannot part equal ones.
 
     Compare these where a tie is possible: rounding errors differ between machines and orders of rows.
     """

@@ -1,8 +1,8 @@
-"""BP-MLP: the same architecture trained by backpropagation, to compare with or to go on from a design.
+"""BP-MLP: the same architecture trained by backpropagation, from a design or from random weights.
 
-The paper's setting: cross-entropy, stochastic gradient descent with learning rate 0.01 and no momentum,
-weights drawn by Xavier's uniform rule or taken from a designed network. The paper does not give its size
-of batches; 32 is taken here.
+The setting is the paper's: cross-entropy, stochastic gradient descent with learning rate 0.01 and no
+momentum, weights by Xavier uniform initialisation or from a designed network. The paper does not report
+its batch size; the default here is 32.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
+from ffmlp.arrays import Floats
+from ffmlp.extras import imported
 from ffmlp.model.network import Network
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class History:
-    """How a training went, each array of shape (n_epochs + 1,) with the start first.
+    """Accuracy and time by epoch, from epoch 0 (before training); arrays of shape (n_epochs + 1,).
 
     Attributes
     ----------
     train_accuracy, test_accuracy : ndarray
-        Accuracy after each epoch; that on test samples is NaN if none were given.
+        Accuracy after each epoch. Test accuracy is NaN if ``fit`` was given no test samples.
     seconds : ndarray
-        Time spent on training up to there, evaluation not counted.
+        Total training time, without evaluation.
     """
 
     train_accuracy: Floats
@@ -50,31 +50,31 @@ class BackpropClassifier(ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     hidden_layer_sizes : tuple of two ints, default=(18, 28)
-        Neurons in l_1 and l_2. Not used if there is an ``initial_network``.
+        Neurons in l_1 and l_2. Ignored if ``initial_network`` is given.
     initial_network : Network, default=None
-        A designed network to start from, for instance ``clf.network_``. It takes the classes in the
-        order in which ``fit`` finds them. Without one, weights are drawn by Xavier's uniform rule.
+        A designed network to start from, for example ``clf.network_``. Its classes must be those of
+        ``fit``, in sorted order. By default, weights are random (Xavier uniform initialisation).
     n_epochs : int, default=50
     learning_rate : float, default=0.01
     batch_size : int, default=32
     device : str, default="cpu"
-        Where PyTorch works.
+        The PyTorch device.
     random_state : int, RandomState instance or None, default=None
-        Draws the initial weights and the batches.
+        Seed of the initial weights and of the batches.
     on_epoch : callable, default=None
-        Called with the number of epochs done, for a progress bar.
+        Called after each epoch with the number of epochs so far, for example by a progress bar.
 
     Attributes
     ----------
     classes_ : ndarray of shape (C,)
     weights_, biases_ : tuples of three ndarrays
-        The trained network, in the form of `Network.weights` and `Network.biases`.
+        The trained network, in the format of `Network.weights` and `Network.biases`.
     history_ : History
         Accuracy and time by epoch.
 
     Notes
     -----
-    Prediction needs no PyTorch. Features should be standardised, as for any gradient descent.
+    Standardise the features, as for any gradient descent. `predict` does not need PyTorch.
     """
 
     def __init__(
@@ -112,7 +112,7 @@ class BackpropClassifier(ClassifierMixin, BaseEstimator):
         X : array-like of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
         X_test, y_test : array-like, default=None
-            Samples on which accuracy is followed; they do not influence the training.
+            Samples to compute the test accuracy by epoch; training does not use them.
 
         Returns
         -------
@@ -132,7 +132,7 @@ class BackpropClassifier(ClassifierMixin, BaseEstimator):
             test: Floats = validate_data(self, X_test, reset=False, dtype=np.float64)
             expected = column_or_1d(y_test)
             check_consistent_length(test, expected)
-            # Labels that the training samples do not have can only be wrong: no output stands for them.
+            # A label that is not in y counts as an error: no output stands for it.
             number = {label: number for number, label in enumerate(labels.tolist())}
             held_out = test, np.array([number.get(label, -1) for label in expected.tolist()])
         sizes = self._layer_sizes(samples.shape[1], len(labels))
@@ -145,10 +145,10 @@ class BackpropClassifier(ClassifierMixin, BaseEstimator):
         sizes = self.hidden_layer_sizes
         if len(sizes) != 2 or any(not isinstance(size, Integral) or size < 1 for size in sizes):
             raise ValueError(f"hidden_layer_sizes must be two positive ints, got {sizes!r}.")
-        for name in ("n_epochs", "batch_size"):
+        for name, least in (("n_epochs", 0), ("batch_size", 1)):
             value = getattr(self, name)
-            if not isinstance(value, Integral) or value < (name == "batch_size"):
-                raise ValueError(f"{name} must be a positive int, got {value!r}.")
+            if not isinstance(value, Integral) or value < least:
+                raise ValueError(f"{name} must be an int of at least {least}, got {value!r}.")
         if not self.learning_rate > 0:
             raise ValueError(f"learning_rate must be positive, got {self.learning_rate!r}.")
 
@@ -158,13 +158,13 @@ class BackpropClassifier(ClassifierMixin, BaseEstimator):
             return n_features, *self.hidden_layer_sizes, n_classes
         if network.activations != ("relu", "relu", "identity") or network.hyperplanes.gaussianisation:
             raise ValueError(
-                "initial_network must be of the region design without gaussianised features: "
-                f"backpropagation starts from ReLU layers, this one has {network.activations}."
+                "initial_network must be a region design without gaussianised features: training needs "
+                f"ReLU layers. This network has the activations {network.activations}."
             )
         sizes = network.layer_sizes
         if (sizes[0], sizes[-1]) != (n_features, n_classes):
             raise ValueError(
-                f"initial_network takes {sizes[0]} features and {sizes[-1]} classes, the data have "
+                f"initial_network has {sizes[0]} features and {sizes[-1]} classes, but the data have "
                 f"{n_features} and {n_classes}."
             )
         return sizes
@@ -176,7 +176,7 @@ class BackpropClassifier(ClassifierMixin, BaseEstimator):
         held_out: tuple[Floats, NDArray[np.intp]] | None,
         sizes: tuple[int, ...],
     ) -> tuple[tuple[Floats, ...], tuple[Floats, ...], History]:
-        torch = _imported_torch()
+        torch = imported("torch", "training by backpropagation")
         generator = torch.Generator().manual_seed(
             int(check_random_state(self.random_state).randint(2**31 - 1))
         )
@@ -220,7 +220,7 @@ class BackpropClassifier(ClassifierMixin, BaseEstimator):
         return hasattr(self, "weights_")
 
     def predict_proba(self, X: ArrayLike) -> Floats:
-        """Class probabilities: the softmax of the output.
+        """The probability of each class: the softmax of the output.
 
         Parameters
         ----------
@@ -237,7 +237,7 @@ class BackpropClassifier(ClassifierMixin, BaseEstimator):
         return softmax(response @ self.weights_[-1].T + self.biases_[-1], axis=1)
 
     def predict(self, X: ArrayLike) -> NDArray:
-        """The most probable class.
+        """The most probable class of each sample.
 
         Parameters
         ----------
@@ -251,16 +251,8 @@ class BackpropClassifier(ClassifierMixin, BaseEstimator):
         return self.classes_[np.argmax(probability, axis=1)]
 
 
-def _imported_torch() -> Any:
-    try:
-        import torch
-    except ImportError as error:
-        raise ImportError("ffmlp.backprop needs PyTorch: pip install 'ffmlp[torch]'") from error
-    return torch
-
-
 def _module(torch: Any, sizes: tuple[int, ...], network: Network | None, generator: Any) -> Any:
-    """Linear layers with ReLU between them, as designed or drawn by Xavier's uniform rule."""
+    """Linear layers with ReLU between them, with the weights of a design or random ones."""
     layers = [torch.nn.Linear(n_in, n_out) for n_in, n_out in pairwise(sizes)]
     with torch.no_grad():
         for number, layer in enumerate(layers):

@@ -3,61 +3,50 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from os import PathLike
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
-from threadpoolctl import threadpool_limits
+from sklearn.utils.validation import check_is_fitted
 
-from ffmlp.design.designs import Plan, Samples, design_network
-from ffmlp.design.plans import possible_plans
+from ffmlp import export
+from ffmlp.design.designs import design_network
+from ffmlp.design.plans import possible_plans, threads_for
 from ffmlp.design.progress import Progress
 from ffmlp.design.selection import select
 from ffmlp.explanations.explain import Explanations, explained
-from ffmlp.explanations.margins import units
-from ffmlp.model.prediction import class_probabilities, most_probable_classes
-from ffmlp.robustness.distance import distances
+from ffmlp.model.blobs import feature_units
+from ffmlp.model.hyperplanes import Hyperplanes
+from ffmlp.model.regions import Regions
+from ffmlp.robustness.distance import Robustness, check_comparable, distances
 from ffmlp.robustness.limits import checked_limits
-from ffmlp.validation import (
-    check_parameters,
-    check_size,
-    check_two_classes,
-    checked_blobs,
-    checked_weight,
-    class_weights,
-)
-
-_SAMPLES_WORTH_THREADS = 20_000
+from ffmlp.validation import all_or_nothing, check_parameters, checked_samples, training_samples
 
 
 class FFMLPClassifier(ClassifierMixin, BaseEstimator):
     """A multilayer perceptron that is designed in one feedforward pass instead of trained.
 
-    Each class becomes a few Gaussian blobs, and pairs of blobs of different classes become hyperplanes,
-    each of which is two neurons of layer l_1. What the neurons of l_2 stand for depends on the design: a
+    Each class becomes a few Gaussian blobs. Pairs of blobs of different classes become hyperplanes, each
+    of which is two neurons of layer l_1. What the neurons of l_2 stand for depends on the design: a
     region that the hyperplanes cut out, a blob, or the evidence for a class. No backpropagation is used.
 
-    Every parameter that is ``"auto"`` is chosen by how well it predicts samples that were held back from
-    the training samples; ``selection_`` tells what was tried.
+    Every parameter that is ``"auto"`` is chosen by its log-loss on held-out training samples;
+    ``selection_`` has the alternatives.
 
     Parameters
     ----------
     n_components : int, mapping of class label to int or "auto", default="auto"
-        Gaussian blobs per class. ``"auto"`` lets the readout design have many small blobs, each
+        Gaussian blobs per class. With ``"auto"``, the readout design has many small blobs, each
         separated from its nearest ones of other classes; the other designs try 1, 2 and 4.
     design : {"auto", "region", "blob", "readout"}, default="auto"
         How layers 2 and 3 are made. ``"region"`` is the paper's: one l_2 neuron per occupied region.
-        ``"blob"`` has one per blob, softly. ``"readout"`` has one per class, read out of l_1 by least
-        squares, with thresholds of single features as further hyperplanes. ``"auto"`` tries the readout,
-        and up to 600 samples also few blobs.
+        ``"blob"`` has one per blob. ``"readout"`` has one per class, read out of l_1 by least squares,
+        with thresholds of single features as further hyperplanes. ``"auto"`` tries the readout and, up
+        to 600 samples, also few blobs.
     gaussianise : bool or "auto", default="auto"
         Whether each feature is first mapped towards a Gaussian distribution. ``"auto"`` tries both,
         but never maps for the region design.
@@ -66,28 +55,26 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
         ``"heteroscedastic"`` the linear rule of least error for blobs whose covariances differ;
         ``"auto"`` tries both.
     error_threshold : float in [0, 1], None or "auto", default="auto"
-        Pruning: hyperplanes are deleted one by one, cheapest first, as long as the resulting
-        training error rate is below this. At least one stays. ``None`` keeps all, and ``"auto"``
-        tries 0.05 and None for the region design and keeps all for the others. The readout design
-        goes the other way: it takes hyperplanes one by one, the most telling first, until the
-        leave-one-out error rate is below the threshold; if it never is, all stay.
+        Pruning: hyperplanes are deleted one by one, cheapest first, while the training error rate stays
+        below this. At least one stays. ``None`` keeps all; ``"auto"`` tries 0.05 and None for the region
+        design and keeps all for the others. The readout design adds hyperplanes instead, the most
+        informative first, until the leave-one-out error rate is below the threshold; if it never is,
+        all stay.
     max_neurons : int or None, default=None
-        At most this many neurons in l_1, l_2 and l_out together: as many half-spaces as are allowed
-        are chosen and moved to do what the readout of all hyperplanes does. The blob design is tried
-        where it is small enough. 50 cost less than a point of accuracy on average.
+        At most this many neurons in l_1, l_2 and l_out together: so many half-spaces are chosen, and
+        moved, that together they approximate the readout of all hyperplanes. The blob design is tried
+        where it is small enough. 50 neurons cost less than a point of accuracy on average.
     pruning : {"greedy", "optimal"}, default="greedy"
         ``"greedy"`` is the paper's. ``"optimal"`` keeps the fewest hyperplanes that the threshold
         allows, with a proof (``pruning_path_.proved_minimum``), by integer programming.
     time_limit : float, default=60
-        Seconds after which optimal pruning gives the best it has found so far.
+        Seconds after which optimal pruning returns the best solution so far.
     penalty : float, default=1000
-        P of the region design: the weight from a half-space to a region outside of it is -P. At
-        least 1.
+        P of the region design, at least 1: a half-space has the weight -P to regions outside of it.
     class_weight : mapping of class label to float, "balanced" or None, default=None
-        How much a sample of each class matters, in every stage. ``"balanced"`` makes classes matter
-        equally.
+        How much a sample of each class matters; ``"balanced"`` makes all classes matter equally.
     random_state : int, RandomState instance or None, default=None
-        Draws the seeds of the Gaussian mixtures. Many small blobs need none.
+        Seeds the Gaussian mixtures. Many small blobs are deterministic.
     verbose : int, default=0
         If positive, print progress by stage and, while pruning, how many hyperplanes are left.
 
@@ -104,18 +91,17 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
     hyperplanes_ : Hyperplanes
         The L hyperplanes that pruning kept: ``weights``, ``biases``, ``pairs``.
     pruning_path_ : PruningPath
-        What was deleted in which order (``deleted``), and the training error rate after each
-        deletion (``error_rates``).
+        The deletions in their order (``deleted``) and the training error rate after each
+        (``error_rates``).
     regions_ : Regions or None
-        The occupied regions of the region design: ``codes``, ``counts`` per class, majority
-        ``classes``.
+        The occupied regions of the region design: ``codes``, ``counts``, majority ``classes``.
     selection_ : Selection
-        The plans that were tried and what won; prints as a table.
+        The plans that were compared and the chosen one; prints as a table.
     network_ : Network
         The network: ``layer_sizes``, ``weights``, ``biases``, ``forward``, ``responses``, ``meaning``.
     timings_ : dict
-        Seconds for the steps ``gmm``, ``boundaries``, ``regions`` and ``classes``, and for
-        ``selection`` where something was chosen.
+        Seconds for ``gmm``, ``boundaries``, ``regions``, ``classes`` and, if plans were compared,
+        ``selection``.
 
     Notes
     -----
@@ -186,8 +172,9 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
         self,
         X: ArrayLike,
         y: ArrayLike,
-        blobs: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
+        *,
+        blobs: ArrayLike | None = None,
     ) -> FFMLPClassifier:
         """Design the network.
 
@@ -197,60 +184,42 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
             Training samples.
         y : array-like of shape (n_samples,)
             Class labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            How often each sample counts.
         blobs : array-like of shape (n_samples,), default=None
             The blob that each sample belongs to, where that is known. No mixture is fitted then and
             ``n_components`` is not used. Blobs are numbered by class, then by this id.
-        sample_weight : array-like of shape (n_samples,), default=None
-            How often each sample counts.
 
         Returns
         -------
         self
         """
-        with self._all_or_nothing():
+        with all_or_nothing(self), warnings.catch_warnings():
             check_parameters(self)
-            samples, targets = validate_data(self, X, y, dtype=[np.float64, np.float32])
-            check_classification_targets(targets)
-            labels, targets = np.unique(targets, return_inverse=True)
-            members = None if blobs is None else checked_blobs(blobs, targets, labels)
-            weight = np.ones(len(targets))
-            if sample_weight is not None:
-                weight = checked_weight(sample_weight, targets)
-            names = getattr(self, "feature_names_in_", _default_names(samples.shape[1]))
-            given = Samples(
-                samples,
-                targets,
-                weight,
-                labels,
-                class_weights(self.class_weight, labels, targets, weight),
-                tuple(names),
-                members,
-            )
-            if not weight.all():
-                given = given.select(weight > 0)
-            check_two_classes(labels[np.unique(given.y)])
-            check_size(self.max_neurons, len(labels))
-            self._design(given, possible_plans(self, given))
+            samples = training_samples(self, X, y, sample_weight, blobs)
+            plans = possible_plans(self, samples)
+            rng, progress = check_random_state(self.random_state), Progress(self.verbose)
+            if self.n_components == "auto":  # nobody asked for as many blobs as are missing
+                warnings.simplefilter("ignore", UserWarning)
+            with threads_for(samples, plans):
+                self.selection_ = select(samples, plans, rng, progress)
+                design = design_network(samples, self.selection_.plan, rng, progress)
+            self.classes_ = samples.labels
+            self.blobs_ = design.blobs
+            self.pruning_path_ = design.pruning_path
+            self.network_ = design.network
+            self.timings_ = progress.seconds
         return self
 
-    def _design(self, samples: Samples, plans: list[Plan]) -> None:
-        """Choose a plan and carry it out."""
-        rng = check_random_state(self.random_state)
-        progress = Progress(self.verbose)
-        with _threads(samples, plans):
-            selection = select(samples, plans, rng, progress)
-            with warnings.catch_warnings():
-                if self.n_components == "auto":  # nobody asked for as many blobs as are missing
-                    warnings.simplefilter("ignore", UserWarning)
-                design = design_network(samples, selection.plan, rng, progress)
-        self.classes_ = samples.labels
-        self.selection_ = selection
-        self.blobs_ = design.blobs
-        self.hyperplanes_ = design.hyperplanes
-        self.pruning_path_ = design.pruning_path
-        self.regions_ = design.regions
-        self.network_ = design.network
-        self.timings_ = progress.seconds
+    @property
+    def hyperplanes_(self) -> Hyperplanes:
+        """The hyperplanes that pruning kept."""
+        return self.network_.hyperplanes
+
+    @property
+    def regions_(self) -> Regions | None:
+        """The occupied regions, if the design has any."""
+        return getattr(self.network_.stages, "regions", None)
 
     def predict(self, X: ArrayLike) -> NDArray:
         """The most probable class of each sample.
@@ -263,16 +232,16 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
         -------
         ndarray of shape (n_samples,)
         """
-        samples = self._checked(X)
-        return self.classes_[most_probable_classes(self.network_, self.regions_, samples)]
+        samples = checked_samples(self, X)
+        return self.classes_[self.network_.classes(samples)]
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """The probability of each class.
 
-        It is what the network puts out; only the region design reads it off the class frequencies of
-        the sample's region among the training samples. There, a sample in a region that no training
-        sample occupied is counted to the region it violates least: the one with the smallest sum of
-        ``|w·x + b|`` over the hyperplanes on whose wrong side the sample lies.
+        It is the output of the network, except for the region design: there it is the class frequencies
+        of the sample's region among the training samples. A sample in a region without training samples
+        belongs to the region it violates least: the one with the smallest sum of ``|w·x + b|`` over the
+        hyperplanes on whose wrong side the sample lies.
 
         Parameters
         ----------
@@ -282,11 +251,15 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
         -------
         ndarray of shape (n_samples, n_classes)
         """
-        samples = self._checked(X)
-        return class_probabilities(self.network_, self.regions_, samples)
+        samples = checked_samples(self, X)
+        return self.network_.probabilities(samples)
 
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Confidence: the probabilities, or with two classes the second's lead over the first.
+        """Log-odds of the classes.
+
+        With two classes, the log-odds of the second over the first. With more, a score for each class
+        whose softmax is `predict_proba`. The region design has probabilities of 0 and 1, whose log-odds
+        are infinite: there it is the probabilities, and with two classes their difference.
 
         Parameters
         ----------
@@ -296,10 +269,9 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
         -------
         ndarray of shape (n_samples, n_classes), or (n_samples,) with two classes
         """
-        probability = self.predict_proba(X)
-        if probability.shape[1] == 2:
-            return probability[:, 1] - probability[:, 0]
-        return probability
+        samples = checked_samples(self, X)
+        confidence = self.network_.confidences(samples)
+        return confidence[:, 1] - confidence[:, 0] if confidence.shape[1] == 2 else confidence
 
     def explain(
         self,
@@ -332,28 +304,59 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
             ``explanations[0]`` is that of the first sample, ``print(explanations)`` a page for each,
             ``explanations.to_frame()`` a data frame.
         """
-        samples = self._checked(X)
-        explanations = explained(self.network_, self.blobs_, self.regions_, samples)
+        samples = checked_samples(self, X)
+        explanations = explained(self.network_, self.blobs_, samples)
         if not counterfactual:
             return explanations
-        names, scale = self.network_.feature_names, units(self.blobs_, self.hyperplanes_)
-        limits = checked_limits(names, explanations.samples, norm, scale, frozen, bounds)
-        stages = self.network_, self.blobs_, self.regions_
-        return replace(explanations, robustness=distances(*stages, explanations.samples, limits))
+        scale = feature_units(self.blobs_, self.hyperplanes_)
+        found = self.robustness(X, norm, scale=scale, frozen=frozen, bounds=bounds)
+        return replace(explanations, robustness=found)
 
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the fitted classifier to a file that `ffmlp.load` reads (extra ``persistence``).
+    def robustness(
+        self,
+        X: ArrayLike,
+        norm: float | str = 2,
+        *,
+        scale: ArrayLike | None = None,
+        frozen: Sequence[int | str] = (),
+        bounds: Mapping[int | str, tuple[float | None, float | None]] | None = None,
+    ) -> Robustness:
+        """The distance of each sample to the nearest point that is predicted to be of another class.
+
+        It is exact for the region design without gaussianised features, regions without training
+        samples included. For the other designs it lies between ``lower``, which is proved, and
+        ``distance``, at which another class was found.
 
         Parameters
         ----------
-        path : str or path-like
-            Where to. A file that is there is replaced.
-        """
-        from ffmlp.storage.persistence import (
-            save,
-        )  # it knows every part of a classifier, this class included
+        X : array-like of shape (n_samples, n_features)
+        norm : {2, 1, inf, "inf"}, default=2
+            2 is the Euclidean distance, 1 the sum of all changes, inf the largest change. Exact
+            distances in norm 2 need the extra ``robustness``.
+        scale : array-like of shape (n_features,), default=None
+            What counts as a change by one in each feature; 1 by default.
+        frozen : sequence of int or str, default=()
+            Features that do not move, by number or name.
+        bounds : mapping of feature to (low, high), default=None
+            Limits of features, None for no limit. The samples must lie within.
 
-        save(self, path)
+        Returns
+        -------
+        Robustness
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from ffmlp import FFMLPClassifier
+        >>> X, y = load_iris(return_X_y=True)
+        >>> clf = FFMLPClassifier(2, design="region", error_threshold=0.05, random_state=0).fit(X, y)
+        >>> clf.robustness(X[:2], norm="inf")
+        Robustness(2 samples, distance 1.036 to 1.125, median 1.081; all exact)
+        """
+        samples = np.asarray(checked_samples(self, X), np.float64)
+        limits = checked_limits(self.network_.feature_names, samples, norm, scale, frozen, bounds)
+        check_comparable(self.blobs_, self.network_, limits)
+        return distances(self.network_, self.blobs_, samples, limits)
 
     def to_torch(self, dtype: Any = None) -> Any:
         """The network as a PyTorch module that can be trained (extra ``torch``).
@@ -361,16 +364,19 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         dtype : torch.dtype, default=None
-            Of the weights; PyTorch's default if None.
+            Of the weights; PyTorch's default if None. Convert here rather than with
+            ``module.double()`` later, which cannot bring back the digits that float32 has lost.
 
         Returns
         -------
         torch.nn.Sequential
-            See `Network.to_torch`. It gives what ``network_.forward`` gives, which for the region
-            design is not ``predict_proba``.
+            Layers ``gaussianise`` (where features are mapped), ``half_spaces``, ``regions`` (or
+            ``blobs`` or ``evidence``) and ``classes``, each of the last three followed by its
+            activation. It gives what ``network_.forward`` gives, which for the region design is not
+            ``predict_proba``. `ffmlp.from_torch` makes a network of it again.
         """
         check_is_fitted(self)
-        return self.network_.to_torch(dtype)
+        return export.to_torch(self.network_, dtype)
 
     def to_onnx(self, input_type: str = "float32") -> Any:
         """The classifier as an ONNX model (extra ``onnx``).
@@ -387,40 +393,8 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
             strings as in ``classes_``, and ``probabilities`` (rows, n_classes): what `predict` and
             `predict_proba` give.
         """
-        from ffmlp.export import to_onnx  # it reads classifiers
-
-        return to_onnx(self, input_type)
-
-    def _checked(self, X: ArrayLike) -> NDArray[np.floating]:
         check_is_fitted(self)
-        samples: NDArray = validate_data(self, X, reset=False, dtype=[np.float64, np.float32])
-        return samples
+        return export.to_onnx(self.network_, input_type)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "network_")
-
-    @contextmanager
-    def _all_or_nothing(self) -> Iterator[None]:
-        """Whatever goes wrong, the estimator stays as it was before."""
-        before = dict(self.__dict__)
-        try:
-            yield
-        except BaseException:
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
-
-
-def _threads(samples: Samples, plans: list[Plan]) -> AbstractContextManager:
-    """One thread for the matrices of a readout of few samples.
-
-    They gain little from more, and wait for each other where other programs run: ten times longer has
-    been seen on two busy cores. The other designs hardly multiply matrices.
-    """
-    if len(samples.y) >= _SAMPLES_WORTH_THREADS or all(plan.design != "readout" for plan in plans):
-        return nullcontext()
-    return threadpool_limits(1, user_api="blas")
-
-
-def _default_names(n_features: int) -> tuple[str, ...]:
-    return tuple(f"x{number}" for number in range(n_features))

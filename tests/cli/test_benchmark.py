@@ -43,22 +43,24 @@ def test_benchmark_writes_a_report_and_resumes(folder, tmp_path, capsys):
     [
         (
             ["--models", "mars"],
-            "unknown model 'mars'. Known: ffmlp, ffmlp-paper, ffmlp-blob, ",
+            "Unknown model 'mars'. Available: ffmlp, ffmlp-paper, ffmlp-blob, ",
         ),
         (
             ["--models", "lda", "gone"],
-            "gone cannot be run: no_such is not installed: pip install no_such",
+            "no_such is required for the model 'gone'. Install it with: pip install no_such",
         ),
         (["--splits", "0"], "--splits must be at least 1, got 0"),
         (["--max-rows", "0"], "--max-rows must be at least 1, got 0"),
-        (["--max-rows", "1"], "--max-rows must be at least 2, the classes of small, got 1"),
+        (["--max-rows", "1"], "--max-rows must be at least 2, the number of classes of small, got 1"),
         (["--jobs", "-1"], "--jobs must be at least 1, got -1"),
         (["--seed", "-1"], "--seed must be at least 0 and below 2^31, got -1"),
         (["--data", "nowhere"], "--data must be a folder of CSV files, got nowhere"),
         (["--out", "/dev/null/x"], "/dev/null"),
     ],
 )
-def test_wrong_input_is_told_with_exit_code_2(folder, tmp_path, capsys, monkeypatch, arguments, message):
+def test_wrong_input_is_reported_with_exit_code_2(
+    folder, tmp_path, capsys, monkeypatch, arguments, message
+):
     monkeypatch.setitem(peers.MODELS, "gone", print)
     monkeypatch.setitem(peers.PACKAGES, "gone", "no_such")
     assert main(["benchmark", "--data", str(folder), *arguments]) == 2
@@ -66,7 +68,7 @@ def test_wrong_input_is_told_with_exit_code_2(folder, tmp_path, capsys, monkeypa
     assert list((tmp_path / "here").iterdir()) == []
 
 
-def test_a_bad_file_is_told_before_anything_is_run(folder, tmp_path, capsys):
+def test_a_bad_file_is_reported_before_anything_is_run(folder, tmp_path, capsys):
     (folder / "zebra.csv").write_text("f,label\n1,a\n?,b\n", encoding="utf-8")
     assert main(["benchmark", "--data", str(folder), "--models", "lda"]) == 2
     assert (
@@ -76,17 +78,20 @@ def test_a_bad_file_is_told_before_anything_is_run(folder, tmp_path, capsys):
     assert list((tmp_path / "here").iterdir()) == []
 
 
-def test_models_that_are_not_installed_are_told(folder, capsys, monkeypatch):
+def test_models_that_are_not_installed_are_reported(folder, capsys, monkeypatch):
     monkeypatch.setattr(peers, "MODELS", {name: peers.MODELS[name] for name in ("lda", "qda")})
     monkeypatch.setitem(peers.PACKAGES, "qda", "no_such")
     assert main(["benchmark", "--data", str(folder), "--splits", "1"]) == 0
     captured = capsys.readouterr()
-    assert "qda not run: no_such is not installed: pip install no_such" in captured.err
-    assert "1 runs" in captured.out
+    assert "qda not run: no_such is required for the model 'qda'" in captured.err
+    assert "1 run:" in captured.out
 
 
-def test_missing_tqdm_is_told_with_exit_code_2(folder, tmp_path, capsys, monkeypatch):
+def test_missing_tqdm_is_reported_with_exit_code_2(folder, tmp_path, capsys, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "tqdm", None)
     assert main(["benchmark", "--data", str(folder)]) == 2
-    assert "pip install 'ffmlp[benchmark]'" in capsys.readouterr().err
+    assert (
+        "tqdm is required for ffmlp benchmark. Install it with: pip install 'ffmlp[benchmark]'"
+        in capsys.readouterr().err
+    )
     assert list((tmp_path / "here").iterdir()) == []

@@ -87,7 +87,10 @@ def test_torch_answers_as_the_network(model, tmp_path, capsys):
     torch = pytest.importorskip("torch")
     path = tmp_path / "m.pt2"
     assert main(["export", str(model), "--to", "torch", "-o", str(path)]) == 0
-    assert "takes imputed and encoded float64: label, height (cm), town_" in capsys.readouterr().out
+    assert (
+        "its inputs are imputed, encoded float64 values: label, height (cm), town_"
+        in capsys.readouterr().out
+    )
     loaded = TableModel.load(model)
     inputs = np.asarray(loaded.inputs(pd.read_csv(model.parent / "t.csv")[loaded.features]))
     module = torch.export.load(path).module()
@@ -103,7 +106,7 @@ def test_text_names_every_hyperplane(model, tmp_path, capsys):
     text = path.read_text(encoding="utf-8")
     assert all(ffmlp.hyperplane_meaning(clf, plane) in text for plane in range(len(clf.hyperplanes_)))
     assert main(["export", str(model), "--to", "text", "-o", str(path)]) == 2
-    assert "is there already" in capsys.readouterr().err
+    assert "already exists" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -115,5 +118,5 @@ def test_other_names_are_refused_before_anything_is_read(
 ):
     monkeypatch.chdir(tmp_path)
     assert main(["export", "no.model", "--to", kind, "-o", name]) == 2
-    expected = f"ffmlp: {name}: the name of the file of --to {kind} must end with {suffix}.\n"
+    expected = f"ffmlp: {name}: the file name must end with {suffix}.\n"
     assert capsys.readouterr().err == expected

@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 from sklearn.datasets import load_iris
 
-from ffmlp import FFMLPClassifier
+from ffmlp import FFMLPClassifier, save
 from ffmlp.cli import main as cli
 from ffmlp.storage.model_files import FORMAT_VERSION
 from ffmlp.tabular.table_model import TableModel
@@ -41,7 +41,7 @@ def write_classifiers():
         clf = FFMLPClassifier(design=design, random_state=0, **parameters)
         clf.fit(iris.data, iris.target_names[iris.target])
         path = HERE / f"{design}-{FORMAT_VERSION}.model"
-        clf.save(path)
+        save(clf, path)
         expected = {
             "samples": samples.tolist(),
             "labels": clf.predict(samples).tolist(),

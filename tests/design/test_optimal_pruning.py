@@ -2,8 +2,14 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from design.test_pruning import random_problem, table
-from problems import IRIS, four_moons, overlapping, region_design
+from problems import (
+    IRIS,
+    four_moons,
+    overlapping,
+    random_pruning_problem,
+    region_design,
+    table,
+)
 
 from ffmlp.design.optimal_pruning import _largest_below, prune_optimally
 
@@ -21,7 +27,9 @@ def fewest_by_trying_all(regions, threshold):
 def test_no_smaller_subset_would_do(seed):
     rng = np.random.default_rng(seed)
     n_classes = int(rng.integers(2, 4))
-    codes, y = random_problem(rng, int(rng.integers(5, 80)), int(rng.integers(1, 8)), 2, n_classes)
+    codes, y = random_pruning_problem(
+        rng, int(rng.integers(5, 80)), int(rng.integers(1, 8)), 2, n_classes
+    )
     regions = table(codes, y, n_classes)
     threshold = rng.choice([0.05, 0.15, 0.3, 0.6])
     path = prune_optimally(regions, threshold, 30)
@@ -33,7 +41,7 @@ def test_no_smaller_subset_would_do(seed):
 
 def test_fractional_weights():
     rng = np.random.default_rng(3)
-    codes, y = random_problem(rng, 60, 6, 2, 3)
+    codes, y = random_pruning_problem(rng, 60, 6, 2, 3)
     regions = table(codes, y, 3, rng.uniform(0.1, 2, size=60))
     path = prune_optimally(regions, 0.3, 30)
     assert len(path.kept) == path.proved_minimum == fewest_by_trying_all(regions, 0.3)

@@ -5,24 +5,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from problems import four_moons, region_design
+from problems import four_moons, random_pruning_problem, region_design, table
 
 from ffmlp.design import pruning as pruning_module
 from ffmlp.design.pruning import _Partition, prune
-from ffmlp.model.regions import Regions, pack, sign_codes, tabulate, unpack
+from ffmlp.model.codes import unpack
+from ffmlp.model.regions import Regions, sign_codes
 from ffmlp.validation import checked_weight
-
-
-def table(codes, y, n_classes, weight=None):
-    return tabulate(pack(codes), codes.shape[1], y, n_classes, weight)
-
-
-def random_problem(rng, n_samples, n_hyperplanes, n_features, n_classes):
-    X = rng.normal(size=(n_samples, n_features))
-    codes = X @ rng.normal(size=(n_features, n_hyperplanes)) + 0.5 * rng.normal(size=n_hyperplanes) > 0
-    # Labels that the partition explains in part, so that deletions differ in what they cost.
-    y = (codes[:, : n_classes - 1].sum(axis=1) + (rng.random(n_samples) < 0.2)) % n_classes
-    return codes, y
 
 
 def assert_same_path(codes, y, n_classes, threshold, weight=None):
@@ -39,7 +28,7 @@ def assert_same_path(codes, y, n_classes, threshold, weight=None):
 def test_same_deletions_in_the_same_order_as_the_naive_procedure(seed):
     rng = np.random.default_rng(seed)
     n_classes = int(rng.integers(2, 5))
-    codes, y = random_problem(
+    codes, y = random_pruning_problem(
         rng, int(rng.integers(2, 150)), int(rng.integers(1, 13)), int(rng.integers(1, 5)), n_classes
     )
     assert_same_path(codes, y, n_classes, rng.choice([0.0, 0.05, 0.2, 0.5, 1.0]))
@@ -47,7 +36,7 @@ def test_same_deletions_in_the_same_order_as_the_naive_procedure(seed):
 
 @pytest.mark.parametrize("n_hyperplanes", [63, 64, 65, 130])
 def test_codes_of_more_than_one_word(n_hyperplanes):
-    codes, y = random_problem(np.random.default_rng(n_hyperplanes), 60, n_hyperplanes, 3, 3)
+    codes, y = random_pruning_problem(np.random.default_rng(n_hyperplanes), 60, n_hyperplanes, 3, 3)
     assert_same_path(codes, y, 3, 0.02)
 
 
@@ -80,7 +69,7 @@ def test_neighbours_are_all_pairs_at_distance_one(slots_per_region, n_regions, n
 def test_crowded_slots_change_nothing(monkeypatch):
     monkeypatch.setattr(pruning_module, "_SLOTS_PER_REGION", 1)
     for seed in range(40):
-        codes, y = random_problem(np.random.default_rng(seed), 120, 10, 3, 3)
+        codes, y = random_pruning_problem(np.random.default_rng(seed), 120, 10, 3, 3)
         assert_same_path(codes, y, 3, 0.6)
 
 
@@ -94,7 +83,7 @@ def test_a_price_that_falls():
 
 
 def test_more_classes_than_a_byte_can_tell():
-    codes, y = random_problem(np.random.default_rng(3), 200, 8, 3, 2)
+    codes, y = random_pruning_problem(np.random.default_rng(3), 200, 8, 3, 2)
     assert_same_path(codes, 256 * y, 257, 1.0)
 
 
@@ -114,14 +103,14 @@ def test_arbitrary_codes(data):
 
 def test_integer_weights():
     rng = np.random.default_rng(5)
-    codes, y = random_problem(rng, 80, 9, 2, 3)
+    codes, y = random_pruning_problem(rng, 80, 9, 2, 3)
     assert_same_path(codes, y, 3, 0.4, rng.integers(1, 5, size=80).astype(float))
 
 
 @pytest.mark.parametrize("seed", range(60))
 def test_fractional_weights(seed):
     rng = np.random.default_rng(seed)
-    codes, y = random_problem(rng, 100, 9, 3, 3)
+    codes, y = random_pruning_problem(rng, 100, 9, 3, 3)
     weight = rng.choice([0.1, 0.3, 0.7], size=100) if seed % 2 else rng.uniform(size=100)
     assert_same_path(codes, y, 3, rng.choice([0.1, 0.3, 1.0]), checked_weight(weight, y))
 
@@ -147,7 +136,7 @@ def test_threshold_is_strict_and_one_hyperplane_stays():
 
 
 def test_deletions_are_reported():
-    codes, y = random_problem(np.random.default_rng(0), 100, 8, 3, 3)
+    codes, y = random_pruning_problem(np.random.default_rng(0), 100, 8, 3, 3)
     seen = []
     path = prune(table(codes, y, 3), 0.5, lambda n_left, rate: seen.append((n_left, rate)))
     assert [n for n, _ in seen] == [8 - 1 - k for k in range(len(path.deleted))]
@@ -155,7 +144,7 @@ def test_deletions_are_reported():
 
 
 def test_select_equals_tabulating_anew():
-    codes, y = random_problem(np.random.default_rng(1), 200, 10, 3, 3)
+    codes, y = random_pruning_problem(np.random.default_rng(1), 200, 10, 3, 3)
     kept = np.array([1, 4, 9])
     ours, anew = table(codes, y, 3).select(kept), table(codes[:, kept], y, 3)
     np.testing.assert_array_equal(ours.codes, anew.codes)

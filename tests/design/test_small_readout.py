@@ -278,7 +278,7 @@ def test_files_and_texts(tmp_path):
     pytest.importorskip("skops")
     X, y = four_moons(300)
     clf = small().fit(X, y)
-    clf.save(tmp_path / "small.model")
+    ffmlp.save(clf, tmp_path / "small.model")
     again = ffmlp.load(tmp_path / "small.model")
     assert again.hyperplanes_.one_sided
     assert again.network_.layer_sizes == clf.network_.layer_sizes

@@ -118,7 +118,7 @@ region design: 4 features → 4 half-spaces → 3 regions → 3 classes
   h0  separates blob 1 of setosa from blob 4 of virginica; mostly x2 65%, x3 23%, x0 6%
   h1  separates blob 2 of versicolor from blob 4 of virginica; mostly x2 46%, x3 34%, x1 14%
 
-3 regions; a sample in none of them is counted to the one it violates least
+3 regions; a sample in none of them belongs to the one it violates least
   h0 < 0, h1 < 0  →  virginica (50 of 53 training samples)
   h0 > 0, h1 > 0  →  setosa (50 of 50 training samples)
   h0 < 0, h1 > 0  →  versicolor (47 of 47 training samples)""",

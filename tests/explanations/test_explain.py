@@ -7,7 +7,6 @@ from problems import IRIS, four_moons, overlapping, region_design
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 
 from ffmlp import FFMLPClassifier
-from ffmlp.explanations.evidence import class_scores, contributions, score_slopes
 from ffmlp.explanations.margins import crossings, response_spreads
 
 pytest.importorskip("pandas")
@@ -50,7 +49,7 @@ def test_explanations_agree_with_the_network(design, data):
     Z = X if planes.gaussianisation is None else planes.gaussianisation.apply(X)
     h = Z @ network.weights[0][: len(planes)].T + network.biases[0][: len(planes)]
     np.testing.assert_allclose(made.responses, h, rtol=1e-6, atol=1e-6 * np.abs(h).max())
-    scores = class_scores(network.stages, h)
+    scores = network.stages.scores(h)
     assert (clf.classes_[scores.argmax(axis=1)] == predicted).all()
     lead = scores[each, made.predicted] - scores[each, made.rivals]
     np.testing.assert_allclose(made.leads, lead, rtol=1e-6, atol=1e-6 * np.abs(scores).max())
@@ -92,13 +91,13 @@ def test_slopes_are_those_of_the_scores(design):
     X, y = IRIS
     stages = DESIGNS[design].fit(X, y).network_.stages
     h = DESIGNS[design].network_.hyperplanes.log_odds(X)
-    slopes = score_slopes(stages, h)
+    slopes = stages.slopes(h)
     step = 1e-6
     for hyperplane in range(0, h.shape[1], 1 + h.shape[1] // 5):
         moved = h.copy()
         moved[:, hyperplane] += step
         safe = np.abs(h[:, hyperplane]) > 1e-3
-        change = (class_scores(stages, moved) - class_scores(stages, h)) / step
+        change = (stages.scores(moved) - stages.scores(h)) / step
         np.testing.assert_allclose(change[safe], slopes[safe, :, hyperplane], atol=1e-4)
 
 
@@ -253,15 +252,10 @@ X, y = load_iris(return_X_y=True)
 FFMLPClassifier().fit(X, y).explain(X).to_frame()
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
-    assert "ImportError: to_frame needs pandas: pip install pandas" in done.stderr
-
-
-def test_contributions_ask_for_known_stages():
-    for function in (class_scores, score_slopes):
-        with pytest.raises(TypeError, match="known for object"):
-            function(object(), np.zeros((1, 1)))
-    with pytest.raises(TypeError, match="known for object"):
-        contributions(object(), np.zeros((1, 1)), np.zeros(1, int), np.zeros(1, int))
+    assert (
+        "pandas is required for Explanations.to_frame. Install it with: pip install 'ffmlp[cli]'"
+        in done.stderr
+    )
 
 
 PAGES = {

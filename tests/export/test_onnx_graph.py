@@ -1,5 +1,6 @@
 import json
 import sys
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -13,8 +14,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from ffmlp import FFMLPClassifier
-from ffmlp.export import register_skl2onnx_converter
+from ffmlp import FFMLPClassifier, register_skl2onnx_converter
 from ffmlp.model.regions import sign_codes
 
 pd = pytest.importorskip("pandas")
@@ -97,7 +97,7 @@ def test_regions_by_the_thousand_and_unseen_ones(n_components):
 
 def test_a_sample_on_a_hyperplane_lies_on_its_negative_side_in_both():
     samples, y, blobs = xor()
-    clf = FFMLPClassifier(design="region", error_threshold=None).fit(samples, y, blobs)
+    clf = FFMLPClassifier(design="region", error_threshold=None).fit(samples, y, blobs=blobs)
     planes = clf.hyperplanes_
     # Points of the lines, and crossings of two of them, as exactly as numbers allow.
     on_lines = [
@@ -159,7 +159,7 @@ def test_what_cannot_be_exported_is_said():
     with pytest.raises(ValueError, match="input_type must be"):
         clf.to_onnx("float16")
     fractions = FFMLPClassifier(design="region", random_state=0).fit(X, np.array(["1", "2", "3"])[Y])
-    fractions.classes_ = np.array([0.5, 1.0, 1.5])
+    fractions.network_ = replace(fractions.network_, labels=np.array([0.5, 1.0, 1.5]))
     with pytest.raises(ValueError, match=r"integers or strings, got \[0.5, 1.0, 1.5\]"):
         fractions.to_onnx()
 

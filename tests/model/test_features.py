@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from problems import overlapping
 
-from ffmlp.model.features import Gaussianisation, quantiles
+from ffmlp.design.gaussianise import fit_gaussianisation, quantiles
 
 hypothesis = pytest.importorskip("hypothesis")
 st = hypothesis.strategies
@@ -28,7 +28,7 @@ def test_quantiles_are_those_of_numpy():
 @hypothesis.given(st.lists(numbers, min_size=2, max_size=60), st.lists(numbers, min_size=2, max_size=20))
 def test_the_map_is_monotone_and_bounded(values, others):
     column = np.array(values)[:, None]
-    scores = Gaussianisation.of(column, np.ones(len(column)))
+    scores = fit_gaussianisation(column, np.ones(len(column)))
     mapped = scores.apply(np.sort(np.array(others))[:, None])
     assert (np.diff(mapped[:, 0]) >= -1e-15).all()
     assert np.abs(mapped).max() < 3.0
@@ -36,7 +36,7 @@ def test_the_map_is_monotone_and_bounded(values, others):
 
 def test_skewed_features_become_nearly_gaussian():
     X = np.exp(2 * np.random.default_rng(0).normal(size=(5000, 1)))
-    Z = Gaussianisation.of(X, np.ones(5000)).apply(X)
+    Z = fit_gaussianisation(X, np.ones(5000)).apply(X)
     skew = np.mean(((Z - Z.mean()) / Z.std()) ** 3)
     assert abs(skew) < 0.8
     assert np.mean(((X - X.mean()) / X.std()) ** 3) > 10
@@ -44,7 +44,7 @@ def test_skewed_features_become_nearly_gaussian():
 
 def test_values_come_back_from_their_scores():
     X, _ = overlapping(500)
-    scores = Gaussianisation.of(X, np.ones(500))
+    scores = fit_gaussianisation(X, np.ones(500))
     for feature in range(X.shape[1]):
         value = float(np.median(X[:, feature]))
         score = scores.apply(np.full((1, X.shape[1]), value))[0, feature]
@@ -57,7 +57,7 @@ def test_values_come_back_from_their_scores():
     [np.zeros(9), np.array([0.0] * 8 + [1.0]), np.full(9, 1e300), np.array([-2.0, *[0.0] * 7, 1e-270])],
 )
 def test_features_that_hardly_vary(column):
-    Z = Gaussianisation.of(column[:, None], np.ones(9)).apply(column[:, None])
+    Z = fit_gaussianisation(column[:, None], np.ones(9)).apply(column[:, None])
     assert np.isfinite(Z).all()
     assert len(np.unique(Z)) == len(np.unique(column))
 
@@ -68,7 +68,7 @@ def test_features_that_hardly_vary(column):
     st.lists(numbers, min_size=2, max_size=30), numbers, st.floats(1e-6, 1e3), st.floats(-1, 1)
 )
 def test_no_move_within_the_radius_is_steeper_than_the_steepest(values, x, radius, share):
-    scores = Gaussianisation.of(np.array(values)[:, None], np.ones(len(values)))
+    scores = fit_gaussianisation(np.array(values)[:, None], np.ones(len(values)))
     steepest = scores.steepest(np.array([[x]]), np.array([[radius]]))[0, 0]
     assert np.isfinite(steepest)
     moved = x + share * radius
@@ -80,13 +80,13 @@ def test_no_move_within_the_radius_is_steeper_than_the_steepest(values, x, radiu
 def test_many_values_are_mapped_like_few(spread):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(5000, 3)) * np.exp(spread * rng.normal(size=(5000, 3)))
-    scores = Gaussianisation.of(X[:4000], np.ones(4000))
+    scores = fit_gaussianisation(X[:4000], np.ones(4000))
     few = np.vstack([scores.apply(X[start : start + 100]) for start in range(0, 5000, 100)])
     np.testing.assert_array_equal(scores.apply(X), few)
 
 
 def test_a_rounded_score_of_zero_is_zero():
-    scores = Gaussianisation.of(np.array([[0.0], [0.0], [1.0]]), np.ones(3))
+    scores = fit_gaussianisation(np.array([[0.0], [0.0], [1.0]]), np.ones(3))
     of_zero = scores.apply(np.zeros((1, 1)))
     slightly_more = np.nextafter(of_zero, np.inf)
     assert slightly_more > of_zero

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from problems import overlapping
 
-from ffmlp.model.features import Gaussianisation
+from ffmlp.design.gaussianise import fit_gaussianisation
 
 hypothesis = pytest.importorskip("hypothesis")
 compiled = pytest.importorskip("ffmlp.model._interpolation")
@@ -46,7 +46,7 @@ def test_values_and_results_may_lie_apart():
 
 def test_without_a_compiler_scores_are_the_same(monkeypatch):
     X, _ = overlapping(300)
-    scores = Gaussianisation.of(X, np.ones(300))
+    scores = fit_gaussianisation(X, np.ones(300))
     mapped = [scores.apply(X), scores.apply(X.astype(np.float32)), scores.apply(X.astype(">f8"))]
     monkeypatch.setattr("ffmlp.model.features.compiled", None)
     np.testing.assert_array_equal(scores.apply(X), mapped[0])

@@ -5,17 +5,9 @@ from hypothesis import strategies as st
 from problems import region_design
 
 from ffmlp import Regions
-from ffmlp import regions as regions_module
-from ffmlp.model.regions import (
-    CodeIndex,
-    _least_violated_nearby,
-    _least_violated_of_all,
-    chain,
-    distinct_codes,
-    find_regions,
-    pack,
-    unpack,
-)
+from ffmlp.model import regions as regions_module
+from ffmlp.model.codes import CodeIndex, chain, distinct_codes, pack, unpack
+from ffmlp.model.regions import _least_violated_nearby, _least_violated_of_all, find_regions
 
 
 def random_codes(n_codes, n_hyperplanes, seed=0):

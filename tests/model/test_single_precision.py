@@ -6,11 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from problems import IRIS, overlapping
 
-from ffmlp import FFMLPClassifier, single_precision
+from ffmlp import FFMLPClassifier
+from ffmlp.model import single_precision
 from ffmlp.model.hyperplanes import Hyperplanes
 from ffmlp.model.network import Network
-from ffmlp.model.single_precision import FEWEST_ROWS, _classes, _largest_error, readout_classes
-from ffmlp.model.stages import ReadoutStages
+from ffmlp.model.readout_stages import ReadoutStages
+from ffmlp.model.single_precision import FEWEST_ROWS, _classes, _largest_error
 
 powers = st.integers(-36, 36)
 ordinary = st.integers(-3, 3)
@@ -38,9 +39,11 @@ def test_the_error_is_no_larger_than_its_bound(seed, n_hyperplanes, n_features, 
     rng = np.random.default_rng(seed)
     network = a_readout(rng, n_hyperplanes, n_features, n_classes, 10.0**scale, tie=1.0)
     X = rng.normal(size=(50, n_features)) * 10.0**size
-    bound = _largest_error(network.hyperplanes, network.stages, X)
+    bound = _largest_error(network.stages, network.hyperplanes, X)
     if bound < np.inf:
-        difference = network.evidence(X, np.float32) - network.evidence(X)
+        difference = network.stages.evidence(
+            network.hyperplanes, X, np.float32
+        ) - network.stages.evidence(network.hyperplanes, X)
         assert np.abs(difference).max() <= bound
 
 
@@ -51,7 +54,7 @@ def test_classes_are_those_of_double_precision(seed, tie, size, scale):
     X = rng.normal(size=(FEWEST_ROWS, 5)) * 10.0**size
     X[::7] = X[0]
     expected = network.forward(X).argmax(axis=1)
-    np.testing.assert_array_equal(readout_classes(network, network.stages, X), expected)
+    np.testing.assert_array_equal(network.classes(X), expected)
 
 
 @given(st.integers(0, 10**6), st.permutations([0.0, 0.0, -1e4]))
@@ -61,7 +64,7 @@ def test_the_second_class_is_the_next_one_not_the_last(seed, bias):
     network = replace(network, stages=replace(network.stages, bias=np.array(bias)))
     X = rng.normal(size=(FEWEST_ROWS, 5))
     expected = network.forward(X).argmax(axis=1)
-    np.testing.assert_array_equal(readout_classes(network, network.stages, X), expected)
+    np.testing.assert_array_equal(network.classes(X), expected)
 
 
 @pytest.mark.parametrize("far", [1e31, 1e300])
@@ -70,10 +73,10 @@ def test_samples_beyond_single_precision(far):
     network = a_readout(rng, 100, 5, 3, tie=1.0)
     X = rng.normal(size=(FEWEST_ROWS, 5))
     X[3] *= far
-    assert _largest_error(network.hyperplanes, network.stages, X) == np.inf
-    assert len(_classes(network, network.stages, X)[1]) == len(X)
+    assert _largest_error(network.stages, network.hyperplanes, X) == np.inf
+    assert len(_classes(network.stages, network.hyperplanes, X)[1]) == len(X)
     expected = network.forward(X).argmax(axis=1)
-    np.testing.assert_array_equal(readout_classes(network, network.stages, X), expected)
+    np.testing.assert_array_equal(network.classes(X), expected)
 
 
 @pytest.mark.parametrize("gaussianise", [False, True])
@@ -85,7 +88,7 @@ def test_most_samples_need_single_precision_only(gaussianise, max_neurons):
     ).fit(X, y)
     network = clf.network_
     assert len(X) >= FEWEST_ROWS
-    classes, unsure = _classes(network, network.stages, X)
+    classes, unsure = _classes(network.stages, network.hyperplanes, X)
     assert len(unsure) < 0.05 * len(X)
     assert (classes == clf.predict_proba(X).argmax(axis=1)).sum() >= len(X) - len(unsure)
     np.testing.assert_array_equal(clf.predict(X), clf.classes_[clf.predict_proba(X).argmax(axis=1)])
@@ -100,7 +103,7 @@ def test_where_single_precision_does_not_pay_the_rest_is_not_tried(monkeypatch):
     monkeypatch.setattr(
         single_precision,
         "_classes",
-        lambda network, stages, block: tried.append(len(block)) or _classes(network, stages, block),
+        lambda stages, planes, block: tried.append(len(block)) or _classes(stages, planes, block),
     )
     near = np.tile(X, (20, 1))
     np.testing.assert_array_equal(clf.predict(near), clf.predict(X)[np.arange(3000) % 150])
@@ -124,4 +127,4 @@ def test_weights_that_are_too_small_for_single_precision():
     network = Network(planes, stages, np.arange(2), np.zeros(1, np.intp), ("x",))
     X = np.full((FEWEST_ROWS, 1), 9e29)
     assert not network.forward(X).argmax(axis=1).any()
-    assert not readout_classes(network, stages, X).any()
+    assert not network.classes(X).any()

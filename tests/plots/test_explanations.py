@@ -1,3 +1,5 @@
+from functools import partial
+
 import numpy as np
 import pytest
 from problems import IRIS, four_moons, region_design
@@ -44,8 +46,9 @@ def readout():
 
 
 def test_bars_show_the_whole_lead(readout):
+    display = ExplanationDisplay.from_estimator(readout, NAMED.data, row=70, max_bars=3)
     explanation = readout.explain(NAMED.data.iloc[[70]])[0]
-    display = ExplanationDisplay.from_explanation(explanation, max_bars=3)
+    assert display.explanation == explanation
     hyperplanes, margins, features = display.axes_
     widths = [bar.get_width() for bar in hyperplanes.patches]
     assert len(widths) == 5  # three, the others, and the bias
@@ -58,14 +61,14 @@ def test_bars_show_the_whole_lead(readout):
     labels = [label.get_text() for label in features.get_yticklabels()]
     assert labels[-1] == "1 other feature"
     assert labels[0].startswith(explanation.features[0].feature)
-    assert f"rather than {explanation.rival}" in display.figure_._suptitle.get_text()
+    assert f"rather than {explanation.rival}" in display.figure_.get_suptitle()
 
 
 def test_bars_of_a_single_hyperplane():
     clf = region_design(1, random_state=0).fit(IRIS[0], IRIS[1] > 0)
     display = ExplanationDisplay.from_explanation(clf.explain(IRIS[0][:1])[0], title="one")
     assert len(display.axes_[0].patches) == 1
-    assert display.figure_._suptitle.get_text() == "one"
+    assert display.figure_.get_suptitle() == "one"
 
 
 def test_bars_that_cannot_be_drawn_are_refused(readout):
@@ -73,18 +76,18 @@ def test_bars_that_cannot_be_drawn_are_refused(readout):
         ExplanationDisplay.from_explanation(readout.explain(NAMED.data)[0], max_bars=0)
     points = np.column_stack([np.zeros(100), np.sin(np.arange(100.0))])
     one = region_design(1, error_threshold=0.9, random_state=0).fit(points, np.arange(100) % 20 == 0)
-    with pytest.raises(ValueError, match="only class False can be predicted"):
+    with pytest.raises(ValueError, match="Only class False can be predicted"):
         ExplanationDisplay.from_explanation(one.explain(points)[0])
 
 
 def test_arrows_lead_to_another_class(ax):
     pytest.importorskip("quadprog")
     clf = region_design(3, random_state=0).fit(X, Y)
-    display = CounterfactualsDisplay.from_estimator(clf, X, Y, X[:7], ax=ax)
+    display = CounterfactualsDisplay.from_estimator(clf, X, Y, samples=X[:7], ax=ax)
     assert (clf.predict(display.ends) != clf.predict(display.starts)).all()
     np.testing.assert_array_equal(display.starts, X[:7])
     assert display.exact
-    assert ax.get_title() == "Nearest change of class, norm 2"
+    assert ax.get_title() == "Smallest change to another class (L2 norm)"
     assert len([text for text in ax.texts if text.arrow_patch is not None]) == 7
     legend = [text.get_text() for text in ax.get_legend().get_texts()]
     assert legend == ["0", "1", "2", "3"]
@@ -94,23 +97,49 @@ def test_arrows_lead_to_another_class(ax):
 
 def test_arrows_that_are_not_proved_say_so(ax):
     clf = FFMLPClassifier(design="readout").fit(X, Y)
-    display = CounterfactualsDisplay.from_estimator(clf, X, Y, X[:2], norm="inf", frozen=[0], ax=ax)
-    assert ax.get_title() == "Nearest change of class, norm inf, as found"
+    display = CounterfactualsDisplay.from_estimator(
+        clf, X, Y, samples=X[:2], norm="inf", frozen=[0], ax=ax
+    )
+    assert ax.get_title() == "Smallest change found to another class (L∞ norm)"
     assert not display.exact
     assert (display.starts[:, 0] == display.ends[:, 0]).all()
 
 
 def test_the_pruning_path_starts_with_all_hyperplanes(ax):
     clf = region_design(2, error_threshold=1.0, random_state=0).fit(X, Y)
-    display = PruningPathDisplay.from_path(clf.pruning_path_, error_threshold=0.05, ax=ax)
+    display = PruningPathDisplay.from_estimator(clf, error_threshold=0.05, ax=ax)
     assert display.n_hyperplanes.tolist() == list(range(24, 0, -1))
     assert display.error_rates[0] == clf.pruning_path_.initial_error_rate
     assert display.error_rates[-1] == pytest.approx(1 - clf.score(X, Y))
     assert [text.get_text() for text in ax.get_legend().get_texts()] == [
         "training error",
-        "threshold 0.05",
+        "error threshold 0.05",
     ]
     assert ax.xaxis_inverted()
+    # Every error rate is below a threshold of 1: there is nothing to draw.
+    whole = PruningPathDisplay.from_estimator(clf, ax=Figure().subplots())
+    assert (whole.error_threshold, len(whole.ax_.lines)) == (1.0, 1)
+
+
+def test_the_threshold_of_a_pruning_path_is_that_of_the_fit(ax):
+    clf = region_design(2, error_threshold=0.1, random_state=0).fit(X, Y)
+    display = PruningPathDisplay.from_estimator(clf, ax=ax)
+    assert display.error_threshold == 0.1
+    assert display.error_rates.max() < 0.1
+    assert len(ax.lines) == 2
+
+
+def test_models_without_a_pruning_path_are_refused():
+    unpruned = region_design(2, error_threshold=None, random_state=0).fit(X, Y)
+    with pytest.raises(ValueError, match=r"=None deleted no hyperplane.*1\.0 gives the whole path"):
+        PruningPathDisplay.from_estimator(unpruned)
+    single = region_design(1, error_threshold=1.0, random_state=0).fit(X, Y > 1)
+    with pytest.raises(ValueError, match=r"deleted no hyperplane.*There is only one"):
+        PruningPathDisplay.from_estimator(single)
+    for parameters in ({"error_threshold": 0.2}, {"max_neurons": 20}, {}):
+        readout = FFMLPClassifier(design="readout", gaussianise=False, **parameters).fit(X, Y)
+        with pytest.raises(ValueError, match=r"no error rate by deletion.*design='region'"):
+            PruningPathDisplay.from_estimator(readout)
 
 
 @pytest.mark.parametrize("gaussianise", [False, True])
@@ -118,8 +147,8 @@ def test_a_slice_shows_what_is_predicted_there(ax, gaussianise):
     clf = FFMLPClassifier(design="readout", gaussianise=gaussianise).fit(NAMED.data, LABELS)
     through = NAMED.data.iloc[60]
     names = ["petal length (cm)", 3]
-    display = DecisionSliceDisplay.slice(
-        clf, NAMED.data, LABELS, names, through=through, grid_resolution=20, ax=ax
+    display = DecisionSliceDisplay.from_estimator(
+        clf, NAMED.data, LABELS, features=names, through=through, grid_resolution=20, ax=ax
     )
     points = NAMED.data.iloc[[60] * 400].copy()
     points.iloc[:, 2:] = display.samples.view.grid(20)
@@ -132,7 +161,7 @@ def test_a_slice_shows_what_is_predicted_there(ax, gaussianise):
 def test_a_projection_has_the_responses_of_two_hyperplanes(ax, gaussianise):
     clf = region_design(error_threshold=None, gaussianise=gaussianise, random_state=0)
     clf.fit(NAMED.data, LABELS)
-    display = DecisionSliceDisplay.projection(clf, NAMED.data, LABELS, grid_resolution=40, ax=ax)
+    display = DecisionSliceDisplay.from_estimator(clf, NAMED.data, LABELS, grid_resolution=40, ax=ax)
     h = clf.hyperplanes_.log_odds(NAMED.data.to_numpy())
     chosen = [int(label.split("{")[1].split("}")[0]) for label in display.samples.view.feature_names]
     np.testing.assert_array_equal(display.samples.view.samples, h[:, chosen])
@@ -144,18 +173,38 @@ def test_a_projection_has_the_responses_of_two_hyperplanes(ax, gaussianise):
     assert len(display.segments) == 2
 
 
+@pytest.mark.parametrize("gaussianise", [False, True])
+def test_a_projection_goes_through_a_sample(ax, gaussianise):
+    clf = region_design(error_threshold=None, gaussianise=gaussianise, random_state=0)
+    clf.fit(NAMED.data, LABELS)
+    X, pair = NAMED.data.to_numpy(), [0, 5]
+    views = [
+        DecisionSliceDisplay.from_estimator(
+            clf, NAMED.data, LABELS, hyperplanes=pair, through=X[row], grid_resolution=400, ax=ax
+        )
+        for row in (5, 70, 120)
+    ]
+    for row, display in zip((5, 70, 120), views, strict=True):
+        view = display.samples.view
+        column, line = ((view.samples[row] - view.low) / (view.high - view.low) * 400).astype(int)
+        assert display.predictions[line, column] == clf.predict(NAMED.data.iloc[[row]])[0]
+
+
 def test_planes_that_cannot_be_drawn_are_refused(readout):
+    draw = partial(DecisionSliceDisplay.from_estimator, readout, NAMED.data, LABELS)
     with pytest.raises(ValueError, match="features must be two"):
-        DecisionSliceDisplay.slice(readout, NAMED.data, LABELS, [0])
+        draw(features=[0])
     with pytest.raises(ValueError, match="no feature 'petals'"):
-        DecisionSliceDisplay.slice(readout, NAMED.data, LABELS, [0, "petals"])
+        draw(features=[0, "petals"])
     with pytest.raises(ValueError, match="through must be one sample of 4 features"):
-        DecisionSliceDisplay.slice(readout, NAMED.data, LABELS, [0, 1], through=[1.0])
+        draw(features=[0, 1], through=[1.0])
     with pytest.raises(ValueError, match=r"hyperplanes must be two of 0 to \d+, got \[0\]"):
-        DecisionSliceDisplay.projection(readout, NAMED.data, LABELS, hyperplanes=[0])
+        draw(hyperplanes=[0])
+    with pytest.raises(ValueError, match="features and hyperplanes are both given"):
+        draw(features=[0, 1], hyperplanes=[0, 1])
     one = region_design(1, random_state=0).fit(NAMED.data, LABELS == "setosa")
-    with pytest.raises(ValueError, match="all hyperplanes are nearly parallel"):
-        DecisionSliceDisplay.projection(one, NAMED.data, LABELS == "setosa")
+    with pytest.raises(ValueError, match="All hyperplanes are nearly parallel"):
+        DecisionSliceDisplay.from_estimator(one, NAMED.data, LABELS == "setosa")
 
 
 @pytest.mark.parametrize("gaussianise", [False, True])
@@ -182,5 +231,5 @@ def test_robust_accuracies(ax):
     display.plot(ax)
     assert [line.get_label() for line in ax.lines] == ["one", "other"]
     assert ax.lines[1].get_ydata().tolist() == [0.9, 0.8]
-    with pytest.raises(ValueError, match=r"accuracies of 'one' must be of shape \(1,\)"):
+    with pytest.raises(ValueError, match=r"accuracies of 'one' must have the shape of radii, \(1,\)"):
         RobustAccuracyDisplay([0.0], {"one": [1.0, 0.5]})

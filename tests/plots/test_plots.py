@@ -8,7 +8,8 @@ from sklearn.datasets import make_moons
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 
-from ffmlp import Hyperplanes, two_class_lda
+from ffmlp import FFMLPClassifier, Hyperplanes, two_class_lda
+from ffmlp.backprop import BackpropClassifier
 
 matplotlib = pytest.importorskip("matplotlib")
 pd = pytest.importorskip("pandas")
@@ -62,7 +63,7 @@ def planes(*lines):
 
 def test_samples_have_a_colour_and_a_marker_for_each_class(ax):
     X, y = np.random.default_rng(0).normal(size=(90, 2)), np.arange(90) % 9
-    display = SamplesDisplay.from_data(X, y, ax=ax, title="nine")
+    display = SamplesDisplay.from_data(X, y, title="nine", ax=ax)
     assert display.ax_ is ax
     assert display.figure_ is ax.figure
     assert ax.get_title() == "nine"
@@ -176,16 +177,16 @@ def test_hyperplanes_are_labelled_on_their_lines(ax):
 def test_hyperplanes_need_a_fitted_estimator_that_has_them(ax):
     with pytest.raises(NotFittedError):
         HyperplanesDisplay.from_estimator(region_design(), X, Y, ax=ax)
-    with pytest.raises(TypeError, match="LogisticRegression has no hyperplanes_"):
+    with pytest.raises(TypeError, match=r"has no hyperplanes_\. .* needs a fitted FFMLPClassifier"):
         HyperplanesDisplay.from_estimator(LogisticRegression().fit(X, Y), X, Y, ax=ax)
-    with pytest.raises(ValueError, match="hyperplanes of 4 features"):
+    with pytest.raises(ValueError, match="Hyperplanes of 4 features"):
         HyperplanesDisplay.from_estimator(region_design().fit(*IRIS), X, Y, ax=ax)
 
 
 @pytest.mark.parametrize("layer", [1, 2, 3])
 def test_responses_are_those_of_the_network(clf, layer):
     network, figure = clf.network_, Figure(layout="constrained")
-    display = ResponsesDisplay.from_network(network, X, layer=layer, grid_resolution=15, figure=figure)
+    display = ResponsesDisplay.from_estimator(clf, X, layer=layer, grid_resolution=15, figure=figure)
     expected = network.responses(display.view.grid(15))[layer - 1]
     assert len(display.axes_) == network.layer_sizes[layer] == expected.shape[1]
     for neuron, ax in enumerate(display.axes_):
@@ -223,7 +224,7 @@ def test_opposite_neurons_share_a_column():
 )
 def test_wrong_layers_and_neurons(clf, arguments, message):
     with pytest.raises(ValueError, match=message):
-        ResponsesDisplay.from_network(clf.network_, X, **arguments)
+        ResponsesDisplay.from_estimator(clf, X, **arguments)
 
 
 def links(ax):
@@ -238,7 +239,7 @@ def links(ax):
 
 def test_network_links(ax, clf):
     network = clf.network_
-    display = NetworkDisplay.from_network(network, ax=ax)
+    display = NetworkDisplay.from_estimator(clf, ax=ax)
     _, w_2, w_3 = network.weights
     n_features, d_1, d_2, d_out = network.layer_sizes
     found = links(ax)
@@ -253,10 +254,44 @@ def test_network_links(ax, clf):
     assert legend(ax)[1:] == ["weight 1", "weight −P (P = 1000)"]
 
 
-def test_network_draws_opposite_neurons_in_two_shades_of_one_colour(clf):
-    display = NetworkDisplay.from_network(clf.network_, ax=Figure().subplots())
-    dark, light, *_ = display._colours(1)
+def neurons_drawn(ax, layer):
+    """Colours and heights of the neurons of a layer."""
+    dots = [part for part in ax.collections if not isinstance(part, LineCollection)][layer]
+    return dots.get_facecolors()[:, :3], dots.get_offsets()[:, 1]
+
+
+def test_network_draws_opposite_neurons_in_two_shades_of_one_colour(ax, clf):
+    NetworkDisplay.from_estimator(clf, ax=ax)
+    (dark, light, *_), heights = neurons_drawn(ax, 1)
     np.testing.assert_allclose(light, dark + 0.6 * (1 - dark))
+    within, between, _ = -np.diff(heights)
+    assert within < between
+
+
+@pytest.mark.parametrize("max_neurons", [20, 23, 40])
+def test_a_one_sided_network_has_one_neuron_for_each_hyperplane(ax, max_neurons):
+    X, y = four_moons(400)
+    clf = FFMLPClassifier(design="readout", gaussianise=False, max_neurons=max_neurons).fit(X, y)
+    network = clf.network_
+    assert network.hyperplanes.one_sided
+    display = NetworkDisplay.from_estimator(clf, max_neurons=14, ax=ax)
+    n_drawn = min(14, len(network.hyperplanes))
+    assert display.neurons[1].tolist() == list(range(n_drawn))
+    np.testing.assert_array_equal(display.weights[0], network.hyperplanes.weights[:n_drawn])
+    np.testing.assert_array_equal(display.weights[1], network.weights[1][:, :n_drawn])
+    colours, heights = neurons_drawn(ax, 1)
+    assert len(np.unique(colours[:9], axis=0)) == min(9, n_drawn)  # no light shades
+    np.testing.assert_allclose(np.diff(heights), np.diff(heights)[0])  # no pairs
+    assert legend(ax)[1:] == ["positive weight", "negative weight"]
+
+
+def test_some_hyperplanes_of_a_network(ax):
+    X, y = four_moons(400)
+    clf = region_design(3, error_threshold=0.01, random_state=0).fit(X, y)
+    n = len(clf.hyperplanes_)
+    display = NetworkDisplay.from_estimator(clf, hyperplanes=[3, 0], max_neurons=10, ax=ax)
+    assert display.neurons[1].tolist() == [3, n + 3, 0, n]
+    assert max(map(len, display.neurons)) == 10
 
 
 def test_large_networks_are_cut_short(ax):
@@ -277,7 +312,7 @@ def test_network_of_named_features_and_classes(ax):
     names = ["sepal length", "sepal width", "petal length", "petal width"]
     labels = np.array(["setosa", "versicolor", "virginica"])
     clf = region_design(random_state=0).fit(pd.DataFrame(X, columns=names), labels[y])
-    NetworkDisplay.from_network(clf.network_, ax=ax)
+    NetworkDisplay.from_estimator(clf, ax=ax)
     assert {*names, *labels} <= {text.get_text() for text in ax.texts}
     assert ax.get_title() == "Network of 4 → 4 → 3 → 3 neurons"
 
@@ -288,6 +323,18 @@ def test_accuracy_curves_of_one_run(ax):
     assert ax.lines[0].get_xdata().tolist() == [0, 1, 2]
     assert legend(ax) == ["train", "test"]
     assert not ax.collections
+
+
+def test_accuracy_curves_of_a_trained_network(ax):
+    pytest.importorskip("torch")
+    bp = BackpropClassifier((4, 4), n_epochs=2, random_state=0)
+    with pytest.raises(ValueError, match=r"no test accuracy.*Fit it with X_test and y_test"):
+        AccuracyCurvesDisplay.from_estimator(bp.fit(X, Y), ax=ax)
+    display = AccuracyCurvesDisplay.from_estimator(bp.fit(X, Y, X, Y), ax=ax)
+    np.testing.assert_array_equal(display.test, [bp.history_.test_accuracy])
+    assert ax.get_title() == "Accuracy by epoch"
+    with pytest.raises(TypeError, match=r"has no history_\. .* needs a fitted BackpropClassifier"):
+        AccuracyCurvesDisplay.from_estimator(LogisticRegression().fit(X, Y))
 
 
 def test_accuracy_curves_of_several_runs(ax):
@@ -303,8 +350,8 @@ def test_accuracy_curves_of_several_runs(ax):
     [
         ([50.0, 90.0], r"train must be accuracies in \[0, 1\], got values from 50 to 90"),
         ([np.nan], r"train must be accuracies in \[0, 1\]"),
-        (np.ones((1, 1, 1)), r"train must be of shape .* got \(1, 1, 1\)"),
-        ([], "train must be of shape"),
+        (np.ones((1, 1, 1)), r"train must have shape .* got \(1, 1, 1\)"),
+        ([], "train must have shape"),
     ],
 )
 def test_wrong_accuracies(train, message):
@@ -349,7 +396,7 @@ def test_names_of_classifiers_hide_neither_each_other_nor_points(subfigure):
 @pytest.mark.parametrize(
     ("seconds", "accuracies", "message"),
     [
-        ([1.0], [0.5, 0.5], "seconds must be of shape"),
+        ([1.0], [0.5, 0.5], "seconds must have one entry for each of the 2 names, got shape"),
         ([1.0, 0.0], [0.5, 0.5], "seconds must be positive"),
         ([1.0, 1.0], [0.5, 50], "accuracies must be in"),
     ],
@@ -362,14 +409,14 @@ def test_wrong_times_and_accuracies(seconds, accuracies, message):
 def test_two_neurons():
     X, y = make_moons(100, noise=0.2, random_state=0)
     plane, figure = two_class_lda(X, y), Figure(layout="constrained")
-    display = TwoNeuronDisplay.from_plane(plane, X, y, grid_resolution=12, figure=figure)
+    display = TwoNeuronDisplay.from_data(X, y, grid_resolution=12, figure=figure)
     expected = plane.responses(display.samples.view.grid(12))
     np.testing.assert_array_equal(display.responses.reshape(2, -1).T, expected)
     np.testing.assert_allclose(plane.log_odds(display.segments[0]), 0, atol=1e-9)
     assert [ax.get_title() for ax in display.axes_] == ["Separating line", "neuron 0", "neuron 1"]
     assert all(len(ax.lines) == 1 for ax in display.axes_)
-    with pytest.raises(ValueError, match="single hyperplane, got 2"):
-        TwoNeuronDisplay.from_plane(planes([1, 0, 0], [0, 1, 0]), X, y)
+    with pytest.raises(ValueError, match="exactly 2 classes, got 100"):
+        TwoNeuronDisplay.from_data(X, np.arange(100))
 
 
 @pytest.mark.parametrize(
@@ -378,8 +425,8 @@ def test_two_neurons():
         lambda clf, X, y: SamplesDisplay.from_data(X, y),
         lambda clf, X, y: DecisionRegionsDisplay.from_estimator(clf, X, y),
         lambda clf, X, y: HyperplanesDisplay.from_estimator(clf, X, y),
-        lambda clf, X, y: ResponsesDisplay.from_network(clf.network_, X),
-        lambda clf, X, y: TwoNeuronDisplay.from_plane(two_class_lda(X, y == 0), X, y),
+        lambda clf, X, y: ResponsesDisplay.from_estimator(clf, X),
+        lambda clf, X, y: TwoNeuronDisplay.from_data(X, y),
     ],
 )
 def test_only_two_features_can_be_drawn(draw):
@@ -397,13 +444,15 @@ def test_drawing_without_matplotlib_says_what_to_install(monkeypatch, clf):
         monkeypatch.setitem(sys.modules, name, None)
     for draw in (
         lambda: SamplesDisplay.from_data(X, Y),
-        lambda: NetworkDisplay.from_network(clf.network_),
-        lambda: ResponsesDisplay.from_network(clf.network_, X, grid_resolution=5),
+        lambda: NetworkDisplay.from_estimator(clf),
+        lambda: ResponsesDisplay.from_estimator(clf, X, grid_resolution=5),
         lambda: AccuracyCurvesDisplay([0.5], [0.5]).plot(),
     ):
         with pytest.raises(ImportError) as caught:
             draw()
-        assert str(caught.value) == "ffmlp.plots needs matplotlib: pip install 'ffmlp[plots]'"
+        assert str(caught.value) == (
+            "matplotlib is required for figures. Install it with: pip install 'ffmlp[plots]'"
+        )
 
 
 def test_plots_can_be_imported_without_matplotlib():

@@ -86,7 +86,7 @@ def test_a_folder_of_other_settings_is_refused(tmp_path):
         reproduce([], Settings(), tmp_path, print)
 
 
-def test_a_set_that_cannot_be_had_is_reported(tmp_path):
+def test_a_set_that_is_not_available_is_reported(tmp_path):
     settings = Settings(n_splits=1, pima_path=str(tmp_path / "nowhere.csv"))
     runs, missing = reproduce([ROWS_BY_KEY["pima"]], settings, tmp_path, print)
     assert runs == []

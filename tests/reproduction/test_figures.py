@@ -17,7 +17,7 @@ from ffmlp.reproduction.report import ORDERINGS, ROBUSTNESS, SIZES, TABLE_I
 @pytest.fixture(autouse=True)
 def cheap(monkeypatch):
     monkeypatch.setattr(experiments, "N_EPOCHS", 2)
-    monkeypatch.setattr(gallery, "_DOTS_PER_INCH", 30)
+    monkeypatch.setattr(gallery, "DOTS_PER_INCH", 30)
 
 
 @pytest.mark.parametrize("plan", FIGURES, ids=lambda plan: plan.name)

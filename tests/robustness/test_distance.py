@@ -7,16 +7,14 @@ from problems import IRIS, four_moons, overlapping, region_design, xor
 from scipy.optimize import linprog, nnls
 from sklearn.datasets import load_breast_cancer, load_wine
 
-from ffmlp import FFMLPClassifier, robustness
-from ffmlp.design.blobs import Blobs
-from ffmlp.explanations.evidence import class_scores
+from ffmlp import FFMLPClassifier
+from ffmlp.model.blobs import Blobs
 from ffmlp.model.hyperplanes import Hyperplanes
 from ffmlp.model.network import Network
-from ffmlp.model.prediction import most_probable_classes
+from ffmlp.model.region_stages import RegionStages
 from ffmlp.model.regions import sign_codes, tabulate
-from ffmlp.model.stages import RegionStages
 from ffmlp.robustness import polyhedra
-from ffmlp.robustness.boundary_search import Grounds, found_points
+from ffmlp.robustness.boundary_search import SearchProblem, found_points
 from ffmlp.robustness.distance import distances
 from ffmlp.robustness.limits import Limits
 
@@ -34,7 +32,7 @@ def random_network(rng):
     samples = 2 * rng.normal(size=(rng.integers(2, 12), n_features))
     y = rng.integers(n_classes, size=len(samples))
     regions = tabulate(sign_codes(planes, samples), n_planes, y, n_classes)
-    stages = RegionStages(regions.codes, regions.classes, int(n_classes), 1000.0)
+    stages = RegionStages(regions, 1000.0)
     names = tuple(f"x{number}" for number in range(n_features))
     network = Network(planes, stages, np.arange(n_classes), np.zeros(1, np.intp), names)
     return network, regions
@@ -59,7 +57,7 @@ def random_problems(seed, n_problems):
 
 def faces(network, x):
     """For each region r, ``slopes @ u >= behind`` where no region, whatever its class, beats r."""
-    codes = network.stages.codes.astype(float)
+    codes = network.stages.regions.codes.astype(float)
     normals = codes @ network.hyperplanes.weights
     values = codes @ network.hyperplanes.log_odds(x[None])[0]
     for r in range(len(codes)):
@@ -78,7 +76,7 @@ def least_distance(slopes, behind):
 
 
 def independent_distance(network, regions, x, solve):
-    own = most_probable_classes(network, regions, x[None])[0]
+    own = network.classes(x[None])[0]
     return min(
         solve(slopes, behind)
         for r, slopes, behind in faces(network, x)
@@ -97,8 +95,8 @@ def test_the_prediction_is_an_argmax_of_linear_functions_in_unseen_regions_too()
     for rng, network, regions, _ in random_problems(0, 200):
         X = 3 * rng.normal(size=(300, len(network.feature_names)))
         h = network.hyperplanes.log_odds(X)
-        scores = class_scores(network.stages, h)
-        predicted = most_probable_classes(network, regions, X)
+        scores = network.stages.scores(h)
+        predicted = network.classes(X)
         others = scores.copy()
         others[np.arange(len(X)), predicted] = -np.inf
         lead = scores[np.arange(len(X)), predicted] - others.max(axis=1)
@@ -115,39 +113,35 @@ def test_the_prediction_is_an_argmax_of_linear_functions_in_unseen_regions_too()
 
 def test_euclidean_distances_of_a_thousand_random_networks():
     for rng, network, regions, x in random_problems(1, 1000):
-        found = distances(network, NO_BLOBS, regions, x, free(x))
-        (own,) = most_probable_classes(network, regions, x)
+        found = distances(network, NO_BLOBS, x, free(x))
+        (own,) = network.classes(x)
         expected = independent_distance(network, regions, x[0], least_distance)
         np.testing.assert_allclose(found.distance[0], expected, rtol=1e-6, atol=1e-9)
         if not np.isfinite(expected):
             continue
         assert found.exact.all()
-        assert most_probable_classes(network, regions, found.points)[0] == found.classes[0] != own
+        assert network.classes(found.points)[0] == found.classes[0] != own
         way = found.points[0] - x[0]
         assert np.linalg.norm(way) <= found.distance[0] * (1 + 1e-3) + 1e-6
         within = x + 0.999 * found.distance[0] * in_ball(rng, 200, x.shape[1], 2)
         within = np.vstack([within, x + 0.999 * found.distance[0] * way / np.linalg.norm(way)])
-        assert (most_probable_classes(network, regions, within) == own).all()
+        assert (network.classes(within) == own).all()
 
 
 @pytest.mark.parametrize("norm", [1.0, 2.0, np.inf])
 def test_no_walk_finds_anything_nearer(norm):
     n_found = 0
-    for rng, network, regions, _ in random_problems(9, 25):
+    for rng, network, _, _ in random_problems(9, 25):
         samples = 2 * rng.normal(size=(12, len(network.feature_names)))
         limits = free(samples, norm)
-        own = most_probable_classes(network, regions, samples)
-
-        def classify(points, network=network, regions=regions):
-            return most_probable_classes(network, regions, points)
-
+        own = network.classes(samples)
         walls = limits.low, limits.high, limits.scale, norm
-        grounds = Grounds(network, classify, samples, own, *walls)
+        problem = SearchProblem(network, samples, own, *walls)
         starts = samples[rng.permuted(np.tile(np.arange(12), (12, 1)), axis=1)[:, :5]]
-        found = found_points(grounds, starts)
+        found = found_points(problem, starts)
         there = np.isfinite(found).all(axis=1)
-        exact = distances(network, NO_BLOBS, regions, samples, limits).distance
-        assert (grounds.distance(found)[there] >= exact[there] * (1 - 1e-9)).all()
+        exact = distances(network, NO_BLOBS, samples, limits).distance
+        assert (problem.distance(found)[there] >= exact[there] * (1 - 1e-9)).all()
         n_found += np.count_nonzero(there)
     assert n_found > 150
 
@@ -165,21 +159,21 @@ def test_other_distances_of_random_networks(norm):
         return solved.fun if solved.status == 0 else np.inf
 
     for rng, network, regions, x in random_problems(int(min(norm, 2)) + 5, 60):
-        found = distances(network, NO_BLOBS, regions, x, free(x, norm))
-        (own,) = most_probable_classes(network, regions, x)
+        found = distances(network, NO_BLOBS, x, free(x, norm))
+        (own,) = network.classes(x)
         expected = independent_distance(network, regions, x[0], shortest)
         np.testing.assert_allclose(found.distance[0], expected, rtol=1e-5, atol=1e-6)
         if np.isfinite(expected):
-            assert most_probable_classes(network, regions, found.points)[0] != own
+            assert network.classes(found.points)[0] != own
             within = x + 0.999 * found.distance[0] * in_ball(rng, 200, x.shape[1], norm)
-            assert (most_probable_classes(network, regions, within) == own).all()
+            assert (network.classes(within) == own).all()
 
 
 @pytest.mark.parametrize("norm", [2, 1, "inf"])
 def test_real_samples_stay_and_change_class_where_they_should(norm):
     X, y = four_moons(300)
     clf = region_design(3, random_state=0).fit(X, y)
-    found = robustness(clf, X[:60], norm)
+    found = clf.robustness(X[:60], norm)
     assert found.exact.all()
     assert (found.lower == found.distance).all()
     own = clf.predict(X[:60])
@@ -195,16 +189,16 @@ def test_distances_scale_with_the_features():
     X, y = overlapping(200)
     clf = region_design(random_state=0).fit(X, y)
     scaled = region_design(random_state=0).fit(1000.0 * X, y)
-    one, other = robustness(clf, X), robustness(scaled, 1000.0 * X, scale=np.full(3, 1000.0))
+    one, other = clf.robustness(X), scaled.robustness(1000.0 * X, scale=np.full(3, 1000.0))
     np.testing.assert_allclose(one.distance, other.distance, rtol=1e-6)
-    np.testing.assert_allclose(robustness(clf, X, scale=np.full(3, 0.5)).distance, 2 * one.distance)
+    np.testing.assert_allclose(clf.robustness(X, scale=np.full(3, 0.5)).distance, 2 * one.distance)
 
 
 def test_no_norm_is_longer_than_another_that_bounds_it():
     X, y = load_wine(return_X_y=True)
     X = (X - X.mean(axis=0)) / X.std(axis=0)
     clf = region_design(random_state=0).fit(X, y)
-    largest, euclidean, total = (robustness(clf, X[::9], norm).distance for norm in ("inf", 2, 1))
+    largest, euclidean, total = (clf.robustness(X[::9], norm).distance for norm in ("inf", 2, 1))
     assert (largest <= euclidean * (1 + 1e-9)).all()
     assert (euclidean <= total * (1 + 1e-9)).all()
 
@@ -212,14 +206,14 @@ def test_no_norm_is_longer_than_another_that_bounds_it():
 def test_frozen_features_never_move_and_bounds_hold():
     X, y = IRIS
     clf = region_design(random_state=0).fit(X, y)
-    free_to_move = robustness(clf, X[50:])
-    held = robustness(clf, X[50:], frozen=[2])
+    free_to_move = clf.robustness(X[50:])
+    held = clf.robustness(X[50:], frozen=[2])
     there = np.isfinite(held.distance)
     assert there.any()
     assert (held.points[there, 2] == X[50:][there, 2]).all()
     assert (held.distance >= free_to_move.distance * (1 - 1e-9)).all()
     assert (clf.predict(held.points[there]) != clf.predict(X[50:][there])).all()
-    walled = robustness(clf, X[50:], bounds={"x3": (0.5, None), "x2": (X[50:, 2].min(), 7.0)})
+    walled = clf.robustness(X[50:], bounds={"x3": (0.5, None), "x2": (X[50:, 2].min(), 7.0)})
     there = np.isfinite(walled.distance)
     assert (walled.points[there, 3] >= 0.5).all()
     assert (walled.points[there, 2] <= 7.0).all()
@@ -230,7 +224,7 @@ def test_frozen_features_never_move_and_bounds_hold():
 def test_where_no_other_class_can_be_reached_the_distance_is_infinite():
     X = np.column_stack([np.repeat([0.0, 1.0], 20), np.tile(np.arange(20.0), 2)])
     clf = region_design(1, random_state=0).fit(X + 0.01 * np.sin(X[:, ::-1]), np.repeat([0, 1], 20))
-    found = robustness(clf, X[:3], bounds={0: (-0.1, 0.1), 1: (0.0, 19.0)})
+    found = clf.robustness(X[:3], bounds={0: (-0.1, 0.1), 1: (0.0, 19.0)})
     assert (found.distance == np.inf).all()
     assert np.isnan(found.points).all()
     assert (found.classes == -1).all()
@@ -255,7 +249,7 @@ def test_bounds_hold_where_exactness_cannot_be_had(design, norm, data):
     X, y = data
     clf = DESIGNS[design].fit(X, y)
     some, rng = X[::6], np.random.default_rng(0)
-    found = robustness(clf, some, norm)
+    found = clf.robustness(some, norm)
     assert not found.exact.any()
     assert np.isfinite(found.distance).all()
     assert (found.lower > 0).all()
@@ -275,7 +269,7 @@ def test_bounds_hold_where_exactness_cannot_be_had(design, norm, data):
 def test_frozen_features_and_bounds_in_every_design(design):
     X, y = IRIS
     clf = DESIGNS[design].fit(X, y)
-    found = robustness(clf, X[50::10], frozen=["x3"], bounds={0: (4.0, 8.0)})
+    found = clf.robustness(X[50::10], frozen=["x3"], bounds={0: (4.0, 8.0)})
     there = np.isfinite(found.distance)
     assert there.any()
     assert (found.points[there, 3] == X[50::10][there, 3]).all()
@@ -300,7 +294,7 @@ def test_frozen_features_and_bounds_in_every_design(design):
 def test_impossible_wishes_are_refused(wish, message):
     clf = region_design(random_state=0).fit(*IRIS)
     with pytest.raises(ValueError, match=message):
-        robustness(clf, IRIS[0][:2], **wish)
+        clf.robustness(IRIS[0][:2], **wish)
 
 
 def test_one_class_only_is_refused():
@@ -308,14 +302,14 @@ def test_one_class_only_is_refused():
     X[:, 0] = 0.0
     clf = region_design(1, error_threshold=0.9, random_state=0).fit(X, np.arange(100) % 20 == 0)
     assert len(np.unique(clf.predict(X))) == 1
-    with pytest.raises(ValueError, match="every sample is predicted to be of class False"):
-        robustness(clf, X)
+    with pytest.raises(ValueError, match="Every sample is predicted to be of class False"):
+        clf.robustness(X)
 
 
 def test_exact_distances_of_all_breast_cancer_samples():
     X, y = load_breast_cancer(return_X_y=True)
     clf = region_design(random_state=0).fit(X, y)
-    found = robustness(clf, X, scale=X.std(axis=0))
+    found = clf.robustness(X, scale=X.std(axis=0))
     assert found.exact.all()
     assert (clf.predict(found.points) != clf.predict(X)).all()
 
@@ -327,9 +321,9 @@ def test_a_polyhedron_that_a_solver_misses_is_not_left_out_silently(monkeypatch)
             raise ValueError("constraints are inconsistent, no solution")
 
     clf = region_design(random_state=0).fit(*IRIS)
-    monkeypatch.setattr(polyhedra, "imported_quadprog", lambda: Wrong)
+    monkeypatch.setattr(polyhedra, "_quadprog", lambda: Wrong)
     with pytest.raises(RuntimeError, match="in which HiGHS found some: the distance is not known"):
-        robustness(clf, IRIS[0][:1])
+        clf.robustness(IRIS[0][:1])
 
 
 def test_without_the_solver_a_message_says_what_to_install():
@@ -337,18 +331,16 @@ def test_without_the_solver_a_message_says_what_to_install():
 import sys
 sys.modules["quadprog"] = None
 from sklearn.datasets import load_iris
-from ffmlp import FFMLPClassifier, robustness
+from ffmlp import FFMLPClassifier
 from ffmlp.robustness import polyhedra
 X, y = load_iris(return_X_y=True)
 clf = FFMLPClassifier(2, design="region", random_state=0).fit(X, y)
-print(robustness(clf, X[:1], norm=1).exact)
-robustness(clf, X[:1])
+print(clf.robustness(X[:1], norm=1).exact)
+clf.robustness(X[:1])
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert done.stdout == "[ True]\n"
-    assert (
-        "ImportError: Euclidean distances need quadprog: pip install 'ffmlp[robustness]'" in done.stderr
-    )
+    assert "quadprog is required for Euclidean distances (norms 1 and inf need no extra)" in done.stderr
 
 
 def test_features_of_very_different_scales_need_units():
@@ -356,7 +348,7 @@ def test_features_of_very_different_scales_need_units():
     y = (X[:, 0] * X[:, 1] > 0).astype(int)
     scale = np.array([1e-8, 1.0, 1e8])
     clf = region_design(random_state=0).fit(X * scale, y)
-    with pytest.raises(ValueError, match=r"differ by a factor of 1e.16.* Say by scale="):
-        robustness(clf, X * scale, norm="inf")
-    found = robustness(clf, X * scale, norm="inf", scale=scale)
+    with pytest.raises(ValueError, match=r"differ by a factor of 1e.16.* Pass as scale="):
+        clf.robustness(X * scale, norm="inf")
+    found = clf.robustness(X * scale, norm="inf", scale=scale)
     assert (clf.predict(found.points) != clf.predict(X * scale)).all()

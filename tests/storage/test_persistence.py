@@ -25,6 +25,7 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardSc
 
 import ffmlp
 from ffmlp import FFMLPClassifier
+from ffmlp.storage.model_files import FORMAT_VERSION
 from ffmlp.storage.persistence import load_with_metadata
 
 pd = pytest.importorskip("pandas")
@@ -45,7 +46,7 @@ def test_a_model_comes_back_as_it_was(design, gaussianise, tmp_path):
     clf = FFMLPClassifier(
         design=design, gaussianise=gaussianise, random_state=np.random.RandomState(3)
     ).fit(pd.DataFrame(X, columns=list("abcd")), NAMES[Y])
-    clf.save(tmp_path / "m")
+    ffmlp.save(clf, tmp_path / "m")
     again = ffmlp.load(tmp_path / "m")
     frame = pd.DataFrame(np.vstack([X, 10 * X - 30]), columns=list("abcd"))
     np.testing.assert_array_equal(again.predict(frame), clf.predict(frame))
@@ -68,7 +69,7 @@ def test_parameters_and_labels_of_any_kind(tmp_path):
         class_weight=weights,
         random_state=0,
     ).fit(X.astype(np.float32), NAMES[Y].astype(object))
-    clf.save(tmp_path / "m")
+    ffmlp.save(clf, tmp_path / "m")
     again = ffmlp.load(tmp_path / "m")
     assert again.get_params() == clf.get_params()
     np.testing.assert_array_equal(again.predict(X), clf.predict(X))
@@ -103,15 +104,26 @@ def test_a_pipeline_is_saved_with_its_preprocessing_and_metadata(tmp_path):
     assert load_with_metadata(tmp_path / "m").metadata == {}
 
 
+@pytest.mark.parametrize("version", range(1, FORMAT_VERSION + 1))
 @pytest.mark.parametrize("design", DESIGNS)
-def test_models_of_format_1_are_still_read(design):
+def test_models_of_every_format_are_still_read(design, version):
     """The files were written when the format was made; predictions are kept beside them."""
-    clf = ffmlp.load(DATA / f"{design}-1.model")
-    expected = json.loads((DATA / f"{design}-1.json").read_text(encoding="utf-8"))
+    clf = ffmlp.load(DATA / f"{design}-{version}.model")
+    expected = json.loads((DATA / f"{design}-{version}.json").read_text(encoding="utf-8"))
     samples = np.array(expected["samples"])
     assert clf.predict(samples).tolist() == expected["labels"]
     np.testing.assert_allclose(clf.predict_proba(samples), expected["probabilities"], atol=1e-12)
     assert clf.network_.meaning(1, 0) == expected["first_neuron"]
+
+
+def test_parts_of_a_model_go_by_tags_not_by_python_paths(tmp_path):
+    pipeline, _ = messy_pipeline()
+    ffmlp.save(pipeline, tmp_path / "m")
+    schema = json.loads(zipfile.ZipFile(io.BytesIO(payload_of(tmp_path / "m"))).read("schema.json"))
+    named = {node["__module__"] for node in nodes_of(schema)}
+    assert not [name for name in named if name.startswith(("ffmlp", "sklearn"))]
+    tags = {node["__class__"] for node in nodes_of(schema) if node["__module__"] == "tag"}
+    assert tags >= {"classifier", "network", "blob-stages", "sklearn-Pipeline", "sklearn-OneHotEncoder"}
 
 
 @pytest.mark.parametrize("design", DESIGNS)
@@ -119,7 +131,7 @@ def test_random_damage_is_refused(design, tmp_path):
     """Flipped, cut and swapped bytes and changed header characters, 112 for each design."""
     clf = fitted(design)
     path, damaged = tmp_path / "m", tmp_path / "damaged"
-    clf.save(path)
+    ffmlp.save(clf, path)
     whole = path.read_bytes()
     rng = np.random.default_rng(0)
     for round_number in range(112):
@@ -148,7 +160,7 @@ def test_changed_type_names_with_a_fitting_checksum_run_nothing(design, tmp_path
     """Types exchanged for others, trusted or not: a ValueError, or a model that predicts the same."""
     clf = fitted(design)
     path, forged = tmp_path / "m", tmp_path / "forged"
-    clf.save(path)
+    ffmlp.save(clf, path)
     payload = payload_of(path)
     ran = recorded_calls(monkeypatch)
     n_refused = 0
@@ -167,7 +179,7 @@ def test_changed_type_names_with_a_fitting_checksum_run_nothing(design, tmp_path
 
 def test_what_is_wrong_with_a_file_is_said(tmp_path):
     path = tmp_path / "m"
-    fitted("blob").save(path)
+    ffmlp.save(fitted("blob"), path)
     whole, payload = path.read_bytes(), payload_of(path)
 
     def message(content):
@@ -179,22 +191,22 @@ def test_what_is_wrong_with_a_file_is_said(tmp_path):
 
     assert "is empty" in message(b"")
     assert "not a model file" in message(b"PK\x03\x04 something else")
-    assert "format version 2" in message(wrapped(payload, version=2))
+    assert "format version 3" in message(wrapped(payload, version=3))
     assert "first line is damaged" in message(wrapped(payload, version=0))
-    assert "cut short" in message(whole[:-1])
-    assert "cut short" in message(whole + b" ")
+    assert "was truncated" in message(whole[:-1])
+    assert "or extended" in message(whole + b" ")
     assert "first line is damaged" in message(whole[:30])
     assert "checksum" in message(whole[:-1] + bytes([whole[-1] ^ 1]))
-    assert "no usable model" in message(wrapped(b"no zip"))
-    untrusted = with_schema(payload, lambda text: text.replace('"Blobs"', '"Scaling"'))
-    assert "ffmlp.design.blobs.Scaling" in message(wrapped(untrusted))
+    assert "does not hold a usable model" in message(wrapped(b"no zip"))
+    untrusted = with_schema(payload, lambda text: text.replace('"blobs"', '"scaling"'))
+    assert "a part of type scaling (ObjectNode), which is not trusted" in message(wrapped(untrusted))
     incomplete = with_schema(payload, lambda text: text.replace('"means"', '"meanz"'))
     assert "has no means" in message(wrapped(incomplete))
     superfluous = with_schema(payload, lambda text: text.replace('"proved_minimum"', '"proved"'))
     assert "unknown proved" in message(wrapped(superfluous))
     with pytest.raises(ValueError, match="is a folder"):
         ffmlp.load(tmp_path)
-    with pytest.raises(ValueError, match="no ordinary file"):
+    with pytest.raises(ValueError, match="not a regular file"):
         ffmlp.load("/dev/null")
     with pytest.raises(FileNotFoundError):
         ffmlp.load(tmp_path / "missing")
@@ -204,7 +216,7 @@ def test_what_cannot_be_saved_leaves_no_file(tmp_path):
     path = tmp_path / "m"
     clf = fitted("blob")
     with pytest.raises(NotFittedError):
-        FFMLPClassifier().save(path)
+        ffmlp.save(FFMLPClassifier(), path)
     with pytest.raises(ValueError, match="ends with one, got LogisticRegression"):
         ffmlp.save(LogisticRegression(), path)
     with pytest.raises(ValueError, match=r"numpy\.square"):
@@ -214,16 +226,16 @@ def test_what_cannot_be_saved_leaves_no_file(tmp_path):
     with pytest.raises(ValueError, match="keys are strings"):
         ffmlp.save(clf, path, {1: "one"})
     with pytest.raises(ValueError, match="is a folder"):
-        clf.save(tmp_path)
+        ffmlp.save(clf, tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_parameters_may_be_missing_from_a_file(tmp_path):
     path = tmp_path / "m"
-    fitted("blob", penalty=7.0).save(path)
+    ffmlp.save(fitted("blob", penalty=7.0), path)
     payload = payload_of(path)
     schema = json.loads(zipfile.ZipFile(io.BytesIO(payload)).read("schema.json"))
-    (node,) = (node for node in nodes_of(schema) if node["__class__"] == "FFMLPClassifier")
+    (node,) = (node for node in nodes_of(schema) if node["__class__"] == "classifier")
     number = list(node["content"]["content"]).index("penalty")
     del node["content"]["content"]["penalty"]
     del node["content"]["key_types"]["content"][number]
@@ -236,11 +248,11 @@ def test_parameters_may_be_missing_from_a_file(tmp_path):
 def test_fields_with_a_default_may_be_missing_from_a_file(tmp_path):
     """A later version can add fields and still read the files of this one."""
     path = tmp_path / "m"
-    fitted("region").save(path)
+    ffmlp.save(fitted("region"), path)
     payload = payload_of(path)
     schema = json.loads(zipfile.ZipFile(io.BytesIO(payload)).read("schema.json"))
     for node in nodes_of(schema):
-        if node["__class__"] == "PruningPath":
+        if node["__class__"] == "pruning-path":
             number = [field.name for field in fields(ffmlp.PruningPath)].index("proved_minimum")
             del node["content"]["content"]["proved_minimum"]
             del node["content"]["key_types"]["content"][number]
@@ -253,6 +265,6 @@ def test_without_skops_it_says_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "skops", None)
     monkeypatch.setitem(sys.modules, "skops.io", None)
     with pytest.raises(ImportError, match=r"ffmlp\[persistence\]"):
-        clf.save(tmp_path / "m")
+        ffmlp.save(clf, tmp_path / "m")
     with pytest.raises(ImportError, match=r"ffmlp\[persistence\]"):
         ffmlp.load(tmp_path / "m")

@@ -5,9 +5,11 @@ import decimal
 
 import numpy as np
 import pytest
+from data_files import columns_and_rows
 
 from ffmlp.cli import main
-from ffmlp.tables.tables import Dialect, open_table
+from ffmlp.tables.opening import open_table
+from ffmlp.tables.tables import Dialect
 from ffmlp.tabular.columns import infer
 
 pd = pytest.importorskip("pandas")
@@ -34,6 +36,33 @@ def cells(path, kinds, n_rows=100, dialect=Dialect()):  # noqa: B008
     return {
         name: [None if pd.isna(cell) else cell for cell in frame[name].astype(object)] for name in kinds
     }
+
+
+def test_columns_and_rows_of_a_file(file, tmp_path):
+    frame = pd.DataFrame(
+        {
+            "a": [1, 2, None],
+            "b": ["x", None, "y"],
+            "c": [True, False, True],
+            "day": pd.to_datetime(["2020-01-01", "2021-01-01", "2022-01-01"]),
+        }
+    )
+    frame.to_parquet(tmp_path / "t.parquet")
+    columns, rows = columns_and_rows(tmp_path / "t.parquet")
+    assert (columns.numbers, columns.categories) == (("a",), ("b", "c"))
+    assert columns.unused == {"day": "it holds dates"}
+    np.testing.assert_array_equal(rows["a"], [1, 2, np.nan])
+    assert rows["b"][::2] == ["x", "y"]
+    assert np.isnan(rows["b"][1])
+    assert rows["c"] == ["True", "False", "True"]
+    pd.DataFrame({"a": range(4), "b": [b"x", b"y\xff", None, b"x"]}).to_parquet(tmp_path / "b.parquet")
+    columns, rows = columns_and_rows(tmp_path / "b.parquet")
+    assert columns.categories == ("b",)
+    assert rows["b"][:2] == ["x", "y\\xff"]
+    with pytest.raises(ValueError, match=r"t\.parquet, row 1, column 2 \('b'\): expected a number"):
+        list(open_table(tmp_path / "t.parquet").blocks(2, {"b": "number"}))
+    with pytest.raises(ValueError, match="cannot be read as Parquet"):
+        columns_and_rows(file(b"PAR1 and no more", "u.parquet"))
 
 
 @pytest.mark.parametrize("n_rows", [1, 2, 100])
@@ -114,7 +143,7 @@ def test_numbers_stored_as_text(parquet):
     path, dialect = parquet({"a": ["1,5", "NA", "-9", " 2"]}), Dialect(("-9",), ",")
     assert infer(open_table(path, dialect), (), ()).numbers == ("a",)
     assert cells(path, {"a": "number"}, 1, dialect) == {"a": [1.5, None, None, 2]}
-    message = r"row 1, column 1 \('a'\): a number is needed, got '1,5'\."
+    message = r"row 1, column 1 \('a'\): expected a number, got '1,5'\."
     with pytest.raises(ValueError, match=message):
         cells(path, {"a": "number"})
     categories = pa.array(["1", "x", "2"]).dictionary_encode()

@@ -146,7 +146,7 @@ def test_texts_have_their_place_among_the_distinct_ones(texts):
     assert list(column.distinct) == list(
         dict.fromkeys(text for text in trimmed if text not in ("", "?"))
     )
-    found = [None if place < 0 else column.distinct[place] for place in column.places]
+    found = [None if place < 0 else column.distinct[place] for place in column.indices]
     assert found == [None if text in ("", "?") else text for text in trimmed]
     assert [None if cell != cell else cell for cell in column.cells()] == found
     assert block.numbers.shape == (len(texts), 0)
@@ -160,7 +160,7 @@ def test_too_many_different_texts_are_no_categories(n_distinct):
         assert block is None
     else:
         assert list(block.texts[0].distinct) == [str(number) for number in range(n_distinct)]
-        np.testing.assert_array_equal(block.texts[0].places, np.arange(5000) % n_distinct)
+        np.testing.assert_array_equal(block.texts[0].indices, np.arange(5000) % n_distinct)
 
 
 def test_quotes_around_a_cell_are_no_part_of_it():
@@ -168,7 +168,7 @@ def test_quotes_around_a_cell_are_no_part_of_it():
     block = block_of(lines, {"a": NUMBER, "b": TEXT}, ["a", "b", "c"], "c")
     np.testing.assert_array_equal(block.numbers, [[1.5], [-2]])
     assert block.texts[0].cells().tolist()[0] == "a, b"
-    assert block.texts[0].places.tolist() == [0, -1]
+    assert block.texts[0].indices.tolist() == [0, -1]
     assert block.ids.tolist() == [" c", "x"]
 
 

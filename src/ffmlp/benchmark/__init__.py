@@ -1,1 +1,1 @@
-"""The designs beside other classifiers, on many sets."""
+"""FF-MLP and other classifiers, compared on many data sets."""

@@ -1,14 +1,13 @@
-"""The classifiers that ``ffmlp benchmark`` compares: FF-MLP's designs and their peers.
+"""The classifiers that ``ffmlp benchmark`` compares: the designs of FF-MLP and their peers.
 
-Each model is a factory that takes a seed. All run on one thread. Models that measure distances or take
-gradient steps get standardised features.
+Each model is a function that makes a classifier from a seed. All run on one thread. Models that depend
+on the scale of the features standardise them.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from importlib.util import find_spec
 from itertools import pairwise
 from typing import Any
 
@@ -24,12 +23,13 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from ffmlp.classifier import FFMLPClassifier
+from ffmlp.extras import why_missing
 
 
 class SampledNetworkClassifier(ClassifierMixin, BaseEstimator):
-    """One hidden layer of tanh neurons sampled from pairs of samples, least squares after it (SWIM).
+    """SWIM: a hidden layer of tanh neurons sampled from pairs of samples, then least squares.
 
-    The widths and the cut-off are those of the example of the package ``swimnetworks``.
+    Width and regularisation are those of the example in the package ``swimnetworks``.
     """
 
     def __init__(self, random_state: int = 0) -> None:
@@ -69,7 +69,7 @@ def _realmlp(seed: int) -> Any:
     from pytabkit import RealMLP_TD_Classifier
 
     torch.set_num_threads(1)
-    logging.getLogger("pytorch_lightning").setLevel(logging.ERROR)  # it greets before every fit
+    logging.getLogger("pytorch_lightning").setLevel(logging.ERROR)  # it prints before every fit
     return RealMLP_TD_Classifier(device="cpu", random_state=seed, n_threads=1, verbosity=0)
 
 
@@ -102,7 +102,7 @@ MODELS: dict[str, Callable[[int], Any]] = {
     "realmlp": _realmlp,
 }
 
-# The package that a model needs besides the core ones.
+# The optional package that a model needs.
 PACKAGES = {
     "xgboost": "xgboost",
     "lightgbm": "lightgbm",
@@ -111,44 +111,42 @@ PACKAGES = {
 }
 
 
-def why_not(model: str) -> str | None:
-    """Why a model cannot be run here and what to do about it; None if it can."""
+def missing_package(model: str) -> str | None:
+    """How to install the package that a model needs; None if the model can be run."""
     package = PACKAGES.get(model)
-    if package is None or find_spec(package) is not None:
-        return None
-    return f"{package} is not installed: pip install {package}"
+    return None if package is None else why_missing(package, f"the model {model!r}")
 
 
-def chosen(names: Sequence[str] | None) -> tuple[list[str], dict[str, str]]:
-    """The models to run, and why others cannot be; all that can be run if no names are given.
+def select_models(names: Sequence[str] | None) -> tuple[list[str], dict[str, str]]:
+    """The models to run (all that are installed if names is None), and why the others are missing.
 
     Raises
     ------
     ValueError
         If a name is unknown.
     ImportError
-        If a model that was asked for is not installed.
+        If a named model is not installed.
     """
     if names is None:
-        missing = {model: reason for model in MODELS if (reason := why_not(model))}
+        missing = {model: reason for model in MODELS if (reason := missing_package(model))}
         return [model for model in MODELS if model not in missing], missing
     for name in names:
         if name not in MODELS:
-            raise ValueError(f"unknown model {name!r}. Known: {', '.join(MODELS)}.")
-        if reason := why_not(name):
-            raise ImportError(f"the model {name} cannot be run: {reason}")
+            raise ValueError(f"Unknown model {name!r}. Available: {', '.join(MODELS)}.")
+        if reason := missing_package(name):
+            raise ImportError(reason)
     return list(dict.fromkeys(names)), {}
 
 
 def n_parameters(model: Any) -> int | None:
-    """Numbers that a fitted model consists of; None for trees, where they are not comparable.
+    """The number of parameters of a fitted model; None for trees, where it is not comparable.
 
-    Standardisation before a model is not counted: it can be merged into the first layer.
+    Standardisation is not counted: it can be merged into the first layer.
     """
     if isinstance(model, Pipeline):
         return n_parameters(model[-1])
     if isinstance(model, FFMLPClassifier):
-        # Those of stages 2 and 3 are too many to make the matrices just to count them.
+        # The matrices of stages 2 and 3 may be large: they are not made just to be counted.
         return sum((before + 1) * after for before, after in pairwise(model.network_.layer_sizes))
     if isinstance(model, LinearDiscriminantAnalysis | LogisticRegression):
         return model.coef_.size + model.intercept_.size

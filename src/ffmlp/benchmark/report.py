@@ -1,32 +1,32 @@
-"""Runs of a benchmark become a summary, tables and a figure."""
+"""The report of a benchmark: a summary, tables and a figure."""
 
 from __future__ import annotations
 
 import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
+from ffmlp.arrays import Floats, without_rounding
 from ffmlp.benchmark.peers import OWN
 from ffmlp.benchmark.runs import BenchmarkRun, Settings
+from ffmlp.extras import why_missing
 from ffmlp.reports.pages import Picture, Table, to_html, to_markdown
-from ffmlp.reports.records import write_whole
+from ffmlp.storage.whole_files import write_whole
+from ffmlp.words import counted
 
-Floats = NDArray[np.float64]
-
-TITLE = "FF-MLP beside other classifiers"
+TITLE = "FF-MLP compared with other classifiers"
 MARK = "†"
 FIGURE = "accuracy_time.png"
 
 
 @dataclass(frozen=True, eq=False)
 class Results:
-    """What was measured, as arrays of shape (n_sets, n_models, n_splits); NaN where there is nothing."""
+    """The results as arrays of shape (n_sets, n_models, n_splits); NaN where a value is missing."""
 
     sets: tuple[str, ...]
     models: tuple[str, ...]
@@ -36,7 +36,7 @@ class Results:
 
     @classmethod
     def of(cls, runs: Sequence[BenchmarkRun], settings: Settings) -> Results:
-        """The runs of those models that were run on every split of every set."""
+        """The results of the models with a run for every split of every set."""
         counts: dict[str, int] = {}
         for run in runs:
             counts[run.model] = counts.get(run.model, 0) + 1
@@ -56,12 +56,12 @@ class Results:
 
     @property
     def accuracies(self) -> Floats:
-        """Mean accuracy (n_sets, n_models) over splits; NaN where any split failed."""
+        """Mean accuracy over splits (n_sets, n_models); NaN if any split failed."""
         return self.values["accuracy"].mean(axis=2)
 
     @property
     def has_failed(self) -> NDArray[np.bool_]:
-        """The models (n_models,) that failed on some set."""
+        """Whether each model failed on any set (n_models,)."""
         return np.asarray(np.isnan(self.values["accuracy"]).any(axis=(0, 2)))
 
 
@@ -71,9 +71,9 @@ MEASURED = (
 
 
 def ranks(accuracies: Floats) -> Floats:
-    """The rank of each model on each set, shape (n_sets, n_models): 1 is best, ties share the mean.
+    """The rank of each model on each set (n_sets, n_models): 1 is best, ties get the mean rank.
 
-    Models whose accuracy is NaN share the last places.
+    Models with accuracy NaN are tied for the last rank.
 
     Examples
     --------
@@ -81,29 +81,27 @@ def ranks(accuracies: Floats) -> Floats:
     >>> ranks(np.array([[0.9, 0.8, 0.9, np.nan]]))
     array([[1.5, 3. , 1.5, 4. ]])
     """
-    # Means of the same accuracies in another order differ in the last digit.
-    falling = np.where(np.isnan(accuracies), np.inf, -np.round(accuracies, 12))
-    return rankdata(falling, axis=1)
+    return rankdata(np.where(np.isnan(accuracies), np.inf, -without_rounding(accuracies)), axis=1)
 
 
 def wins(accuracies: Floats) -> NDArray[np.intp]:
-    """On how many sets each model has the best accuracy, alone or with others."""
-    rounded = np.where(np.isnan(accuracies), -np.inf, np.round(accuracies, 12))
+    """The number of sets on which each model has the best accuracy, alone or tied."""
+    rounded = np.where(np.isnan(accuracies), -np.inf, without_rounding(accuracies))
     best = rounded.max(axis=1, keepdims=True)
     return ((rounded == best) & np.isfinite(rounded)).sum(axis=0)
 
 
 def tables(results: Results, settings: Settings, missing: dict[str, str]) -> list[Table]:
-    """The summary first, then everything it is made of."""
+    """The summary, then the details."""
     made = [summary(results, settings), _by_set(results), _failures(results)]
-    unfinished = dict.fromkeys(results.unfinished, "its runs are not finished")
-    lines = [[what, reason] for what, reason in (unfinished | missing).items()]
-    made.append(Table("Missing", "What the tables do not show.", ["what", "why"], lines))
+    unfinished = dict.fromkeys(results.unfinished, "Not all of its runs are finished.")
+    lines = [[name, reason] for name, reason in (unfinished | missing).items()]
+    made.append(Table("Missing", "Models and sets that were not run.", ["name", "reason"], lines))
     return [table for table in made if table.lines]
 
 
 def summary(results: Results, settings: Settings) -> Table:
-    """One line per model, the best mean rank first."""
+    """One line for each model, ordered by mean rank."""
     if not results.models:
         return Table("Summary", "", [], [])
     mean_ranks = ranks(results.accuracies).mean(axis=0)
@@ -115,14 +113,14 @@ def summary(results: Results, settings: Settings) -> Table:
         lines.append(
             [
                 results.models[model] + mark,
-                _shown(of_model["accuracy"], np.mean, lambda value: f"{100 * value:.2f}"),
+                _cell(of_model["accuracy"], np.mean, lambda value: f"{100 * value:.2f}"),
                 f"{mean_ranks[model]:.2f}",
                 str(n_wins[model]),
-                _shown(of_model["balanced_accuracy"], np.mean, lambda value: f"{100 * value:.2f}"),
-                _shown(of_model["log_loss"], np.mean, lambda value: f"{value:.3f}"),
-                _shown(of_model["fit_seconds"], np.median, lambda value: f"{value:.4f}"),
-                _shown(of_model["predict_seconds"], np.median, lambda value: f"{value:.4f}"),
-                _shown(of_model["parameters"], np.median, lambda value: f"{value:.0f}"),
+                _cell(of_model["balanced_accuracy"], np.mean, lambda value: f"{100 * value:.2f}"),
+                _cell(of_model["log_loss"], np.mean, lambda value: f"{value:.3f}"),
+                _cell(of_model["fit_seconds"], np.median, lambda value: f"{value:.4f}"),
+                _cell(of_model["predict_seconds"], np.median, lambda value: f"{value:.4f}"),
+                _cell(of_model["parameters"], np.median, lambda value: f"{value:.0f}"),
             ]
         )
     header = [
@@ -134,24 +132,24 @@ def summary(results: Results, settings: Settings) -> Table:
 
 def _summary_text(results: Results, settings: Settings) -> str:
     text = (
-        f"{len(results.sets)} sets, {settings.n_splits} stratified splits of each (60 % for training, "
-        f"at most {settings.max_rows} rows; 40 % for testing), seed {settings.seed}, one thread. Means "
-        "over sets of accuracy in %, of the rank among all models on a set (1 is best), of balanced "
-        "accuracy in % and of log-loss; medians of fit time, of predict time for the whole test part "
-        "and of parameters; wins: sets with the best accuracy. "
+        f"{counted(len(results.sets), 'set')}, {counted(settings.n_splits, 'stratified split')} of each "
+        f"(60 % train, at most {settings.max_rows} rows; 40 % test), seed {settings.seed}, one thread. "
+        "Accuracy in %, rank among all models (1 is best), balanced accuracy in % and log-loss are "
+        "means over sets. Fit time, predict time of the whole test set and number of parameters are "
+        "medians. Wins is the number of sets with the best accuracy. "
     )
     if results.has_failed.any():
         text += (
-            f"{MARK}: failed on some sets. Its means are those of the other runs, not to be compared "
-            "with other models' means; where it failed it has the last rank. "
+            f"{MARK}: the model failed on some sets. It has the last rank there; its means are over the "
+            "other runs and are not comparable. "
         )
     versions = ", ".join(f"{name} {number}" for name, number in settings.versions.items())
     return f"{text}Versions: {versions}."
 
 
-def _shown(values: Floats, of: Callable[[Floats], np.floating], text: Callable[[float], str]) -> str:
-    there = values[~np.isnan(values)]
-    return text(float(of(there))) if len(there) else "–"
+def _cell(values: Floats, average: Callable[[Floats], np.floating], text: Callable[[float], str]) -> str:
+    present = values[~np.isnan(values)]
+    return text(float(average(present))) if len(present) else "–"
 
 
 def _by_set(results: Results) -> Table:
@@ -167,7 +165,7 @@ def _by_set(results: Results) -> Table:
             )
         lines.append(line)
     text = "Test accuracy in %, mean ± standard deviation over splits."
-    return Table("Accuracy on each set", text, ["set", *results.models], lines)
+    return Table("Accuracy by set", text, ["set", *results.models], lines)
 
 
 def _failures(results: Results) -> Table:
@@ -175,16 +173,13 @@ def _failures(results: Results) -> Table:
     for run in results.errors:
         splits.setdefault((run.set, run.model, run.error), []).append(str(run.split))
     lines = [[name, model, ", ".join(of), why] for (name, model, why), of in splits.items()]
-    return Table(
-        "Failed runs", "A model that fails on a set.", ["set", "model", "splits", "error"], lines
-    )
+    return Table("Failed runs", "Errors by set and model.", ["set", "model", "splits", "error"], lines)
 
 
 def figure(results: Results) -> bytes:
-    """Mean accuracy against median fit time as a PNG file; models that never ran are left out."""
-    from matplotlib.figure import Figure
-
+    """Mean accuracy against median fit time as a PNG file, without models that failed every time."""
     from ffmlp.plots import AccuracyTimeDisplay
+    from ffmlp.plots.view import matplotlib
 
     points = []
     for number, model in enumerate(results.models):
@@ -193,13 +188,13 @@ def figure(results: Results) -> bytes:
             mark = f" {MARK}" if results.has_failed[number] else ""
             points.append((model + mark, np.nanmedian(seconds), np.nanmean(accuracy), model in OWN))
     names, seconds, accuracies, own = zip(*points, strict=True)
-    canvas = Figure((8.0, 5.5), layout="constrained")
+    canvas = matplotlib("figure").Figure((8.0, 5.5), layout="constrained")
     display = AccuracyTimeDisplay(
         names,
         seconds,
         accuracies,
         highlighted=own,
-        title="Mean accuracy and median fit time (round: FF-MLP, square: others)",
+        title="Mean accuracy and median fit time (circles: FF-MLP, squares: others)",
     )
     display.plot(canvas.subplots())
     file = io.BytesIO()
@@ -210,13 +205,14 @@ def figure(results: Results) -> bytes:
 def write_pages(
     results: Results, settings: Settings, missing: dict[str, str], folder: Path
 ) -> list[Table]:
-    """Write ``report.md``, ``report.html`` and, if matplotlib is installed, the figure; the tables."""
-    if find_spec("matplotlib") is None:
-        missing = {**missing, "figure": "matplotlib is not installed: pip install 'ffmlp[plots]'"}
-    made = tables(results, settings, missing)
+    """Write ``report.md``, ``report.html`` and, if matplotlib is installed, the figure.
+
+    Returns the tables.
+    """
+    undrawn = why_missing("matplotlib", "figures")
+    made = tables(results, settings, {**missing, "figure": undrawn} if undrawn else missing)
     pictures = []
-    has_runs = not np.isnan(results.values["accuracy"]).all()
-    if find_spec("matplotlib") is not None and has_runs:
+    if not undrawn and not np.isnan(results.values["accuracy"]).all():
         path = folder / "figures" / FIGURE
         path.parent.mkdir(exist_ok=True)
         write_whole(path, figure(results))
@@ -228,7 +224,7 @@ def write_pages(
 
 
 def to_text(table: Table) -> str:
-    """A table for the terminal, in columns."""
+    """A table as aligned columns, for the terminal."""
     rows = [list(table.header), *map(list, table.lines)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join(

@@ -1,8 +1,8 @@
-"""Repeated splits of many sets, many classifiers on each: the runs behind ``ffmlp benchmark``.
+"""The runs of ``ffmlp benchmark``: many classifiers on repeated splits of many data sets.
 
-A run is one model on one split of one set. Runs are independent of each other, each uses one thread, and
-a folder collects them in ``runs.csv``, so that an interrupted benchmark goes on where it stopped and
-models can be added later.
+A run is one model on one split of one set. Runs are independent of each other and use one thread each.
+They are collected in ``runs.csv``, so that an interrupted benchmark can be resumed and models can be
+added later.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from ffmlp.benchmark.sets import checksum
 from ffmlp.datasets import Dataset
 from ffmlp.reports.records import claim, read_records, write_records
 
-# A class that a model gives less than this costs as much as one that it gives this.
+# Probabilities are clipped at this for the log-loss.
 SMALLEST_PROBABILITY = 1e-15
 
-# Finished runs are written at least this often, in seconds.
+# Seconds between two writes of finished runs.
 _PERIOD = 2.0
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What all runs of a folder have in common; ``sets`` gives the checksum of each set."""
+    """The settings that all runs of a folder share; ``sets`` has the checksum of each set."""
 
     seed: int
     n_splits: int
@@ -50,8 +50,8 @@ class Settings:
             n_classes = len(np.unique(dataset.y))
             if max_rows < n_classes:
                 raise ValueError(
-                    f"--max-rows must be at least {n_classes}, the classes of {dataset.name}, got "
-                    f"{max_rows}."
+                    f"--max-rows must be at least {n_classes}, the number of classes of {dataset.name}, "
+                    f"got {max_rows}."
                 )
         versions = {name: version(name) for name in ("ffmlp", "numpy", "scikit-learn")}
         return cls(seed, n_splits, max_rows, {one.name: checksum(one) for one in sets}, versions)
@@ -59,9 +59,10 @@ class Settings:
 
 @dataclass(frozen=True)
 class BenchmarkRun:
-    """One model on one split of one set; what does not apply is empty, ``error`` is why it failed.
+    """One model on one split of one set. Fields that do not apply are empty.
 
-    ``predict_seconds`` is for all ``n_test`` samples at once.
+    ``predict_seconds`` is the time of one call for all ``n_test`` samples; ``error`` is the message of a
+    run that failed.
     """
 
     set: str
@@ -81,7 +82,7 @@ class BenchmarkRun:
 
 
 def at_most(rows: int, y: NDArray[np.intp], seed: int) -> NDArray[np.intp]:
-    """The indices of at most so many samples: a like share of each class, at least one of each.
+    """The indices of a stratified subsample of at most ``rows`` samples, at least one of each class.
 
     Examples
     --------
@@ -107,12 +108,12 @@ def run_one(dataset: Dataset, split: int, model: str, seed: int, max_rows: int) 
     X, y = train.X[kept], train.y[kept]
     n_classes = len(np.unique(dataset.y))
     run = BenchmarkRun(dataset.name, split, model, len(y), len(test.y), X.shape[1], n_classes)
-    # What a model warns of shows in what it achieves.
+    # Warnings of the models are not shown: their effect is in the results.
     with warnings.catch_warnings(), threadpool_limits(1):
         warnings.simplefilter("ignore")
         try:
             return replace(run, **_measured(MODELS[model](seed + split), X, y, test))
-        except Exception as error:  # one model that fails on one set is a result, too
+        except Exception as error:  # a model that fails on a set is a result, too
             text = " ".join(f"{type(error).__name__}: {error}".split())
             return replace(run, error=text)
 
@@ -135,7 +136,7 @@ def _measured(model: Any, X: NDArray[np.float64], y: NDArray[np.intp], test: Dat
 
 
 def log_loss(y: NDArray[np.intp], probabilities: NDArray[np.floating]) -> float:
-    """Mean of -log of the true classes' probabilities, which are clipped at 1e-15 from below."""
+    """The log-loss, with probabilities clipped at 1e-15 from below."""
     true = np.asarray(probabilities, np.float64)[np.arange(len(y)), y]
     return float(-np.log(np.clip(true, SMALLEST_PROBABILITY, 1.0)).mean())
 
@@ -148,14 +149,14 @@ def benchmark(
     n_jobs: int = 1,
     on_run: Callable[[BenchmarkRun], Any] = lambda run: None,
 ) -> list[BenchmarkRun]:
-    """Run what is not in the folder yet and write it; all runs of the folder, other models' too.
+    """Make the runs that the folder does not have yet; return all its runs, also those of other models.
 
-    ``on_run`` is called for every run that was asked for, whether it is new or was there already.
+    ``on_run`` is called for each requested run, new or not.
 
     Raises
     ------
     ValueError
-        If the folder holds runs with other settings.
+        If the folder has runs with other settings.
     """
     claim(folder, settings)
     path = folder / "runs.csv"
@@ -176,7 +177,7 @@ def benchmark(
     written = perf_counter()
     try:
         with warnings.catch_warnings():
-            # joblib replaces processes that have grown large, and says so.
+            # joblib warns when it replaces a process that has grown large.
             warnings.filterwarnings("ignore", "A worker stopped")
             for run in Parallel(n_jobs, return_as="generator_unordered")(left):
                 runs[_key(run)] = run
@@ -194,11 +195,11 @@ def _key(run: BenchmarkRun) -> tuple[str, int, str]:
 
 
 def _in_order(runs: dict[tuple[str, int, str], BenchmarkRun], settings: Settings) -> list[BenchmarkRun]:
-    """By set, split and model, whatever finished first."""
+    """Sorted by set, split and model."""
     sets, models = list(settings.sets), list(MODELS)
 
     def place(run: BenchmarkRun) -> tuple[int, int, int]:
-        known = run.model in MODELS  # an older folder may hold a model that is gone
+        known = run.model in MODELS  # an older folder may have models that no longer exist
         return sets.index(run.set), run.split, models.index(run.model) if known else len(models)
 
     return sorted(runs.values(), key=place)

@@ -1,28 +1,31 @@
-"""``ffmlp benchmark``: FF-MLP beside other classifiers."""
+"""``ffmlp benchmark``: FF-MLP compared with other classifiers."""
 
 from __future__ import annotations
 
 import argparse
 import sys
-from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
-HELP = "compare FF-MLP with other classifiers on built-in sets or your own"
+from ffmlp.extras import require
+from ffmlp.words import counted
+
+HELP = "compare FF-MLP with other classifiers on built-in data sets or your own"
 EXAMPLE = "ffmlp benchmark --data folder-of-csv-files"
-INTERRUPTED = "the same command goes on where it stopped"
+INTERRUPTED = "run the same command again to continue"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of this command."""
-    parser.add_argument(
-        "--data", type=Path, metavar="FOLDER", help="CSV files: a header, numbers, the label last"
-    )
-    parser.add_argument("--models", nargs="+", metavar="NAME", help="some models only")
-    parser.add_argument("--splits", type=int, default=5, help="random splits of each set (5)")
-    parser.add_argument("--max-rows", type=int, default=3000, help="training rows at most (3000)")
-    parser.add_argument("--jobs", type=int, default=1, help="runs at the same time (1)")
-    parser.add_argument("--out", type=Path, default=Path("benchmark"), help="folder to write to")
-    parser.add_argument("--seed", type=int, default=0)
+    number: dict[str, Any] = {"type": int, "metavar": "N"}
+    folder: dict[str, Any] = {"type": Path, "metavar": "FOLDER"}
+    parser.add_argument("--data", help="CSV files: a header, numbers, the label last", **folder)
+    parser.add_argument("--models", nargs="+", metavar="NAME", help="models to compare (all)")
+    parser.add_argument("--splits", default=5, help="random splits of each data set (5)", **number)
+    parser.add_argument("--max-rows", default=3000, help="training rows at most (3000)", **number)
+    parser.add_argument("--jobs", default=1, help="runs in parallel (1)", **number)
+    parser.add_argument("--out", default=Path("benchmark"), help="output folder (benchmark)", **folder)
+    parser.add_argument("--seed", default=0, help="random seed (0)", **number)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -33,16 +36,15 @@ def run(options: argparse.Namespace) -> int:
             raise ValueError(f"--{flag} must be at least 1, got {getattr(options, name)}.")
     if not 0 <= options.seed < 2**31:
         raise ValueError(f"--seed must be at least 0 and below 2^31, got {options.seed}.")
-    if find_spec("tqdm") is None:
-        raise ImportError("benchmark needs tqdm: pip install 'ffmlp[benchmark]'")
+    require("ffmlp benchmark", "tqdm", extra="benchmark")
     from tqdm import tqdm
 
-    from ffmlp.benchmark import report as report
-    from ffmlp.benchmark.peers import chosen
+    from ffmlp.benchmark import report
+    from ffmlp.benchmark.peers import select_models
     from ffmlp.benchmark.runs import Settings, benchmark
     from ffmlp.benchmark.sets import built_in, from_folder
 
-    models, missing = chosen(options.models)
+    models, missing = select_models(options.models)
     if options.data is None:
         sets, missing_sets = built_in(options.seed)
         missing |= missing_sets
@@ -56,5 +58,5 @@ def run(options: argparse.Namespace) -> int:
     print(report.to_text(made[0]))
     for what, reason in missing.items():
         print(f"{what} not run: {reason}", file=sys.stderr)
-    print(f"{len(runs)} runs: {options.out / 'report.html'}, report.md and runs.csv")
+    print(f"{counted(len(runs), 'run')}: {options.out / 'report.html'}, report.md and runs.csv")
     return 0

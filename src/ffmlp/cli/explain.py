@@ -1,46 +1,44 @@
-"""``ffmlp explain``: why some rows of a file get their classes."""
+"""``ffmlp explain``: why rows of a file get their classes."""
 
 from __future__ import annotations
 
 import argparse
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ffmlp.cli.console import Console, add_dialect, dialect, need
+from ffmlp.cli.console import Console, add_shared, dialect, require_packages
 from ffmlp.cli.predict import column_notes
-from ffmlp.tables.tables import Table, open_table, pandas
+from ffmlp.tables.opening import open_table
+from ffmlp.tables.tables import DataTable, pandas
+from ffmlp.words import counted
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from ffmlp.tabular.table_model import TableModel
 
-HELP = "say why a row gets its class, and what would change it"
+HELP = "explain why a row gets its class, and what would change it"
 EXAMPLE = "ffmlp explain iris.model new.csv --row 51 --counterfactual"
 _ROWS_AT_ONCE = 20_000
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of this command."""
-    parser.add_argument("model", type=Path, metavar="MODEL", help="a model file")
-    parser.add_argument("data", type=Path, metavar="DATA", help="a CSV, TSV or Parquet file")
     parser.add_argument(
         "--row", type=int, nargs="+", required=True, metavar="N",
-        help="rows to explain; the first one after the header is 1",
+        help="rows to explain; the first row after the header is 1",
     )  # fmt: skip
     parser.add_argument(
         "--counterfactual",
         action="store_true",
-        help="look for a small change of numbers to another class",
+        help="find a small change of the numeric features that changes the class",
     )
-    add_dialect(parser)
-    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+    add_shared(parser, "MODEL", "DATA", quiet=False)
 
 
 def run(options: argparse.Namespace) -> int:
     """Find the rows and explain them."""
-    need("explain", "pandas", "skops")
+    require_packages("explain", "pandas", "skops")
     from ffmlp.tabular.substitutes import substitutes
     from ffmlp.tabular.table_model import TableModel
 
@@ -50,12 +48,14 @@ def run(options: argparse.Namespace) -> int:
     for note in column_notes(table, model, model.id_column):
         console.note(note)
     if options.counterfactual and not model.numbers:
-        raise ValueError("--counterfactual changes numbers, and the model has none: leave it out.")
+        raise ValueError(
+            "--counterfactual needs numeric features, and the model has none. Leave it out."
+        )
     found = _rows(table, model, options.row)
     inputs = model.inputs(found)
-    # Numbers come first. A part of a category more and one of another less would be no row.
+    # Numbers come first. A category cannot change by a fraction, so encoded ones are frozen.
     encoded = list(inputs)[len(model.numbers) :] if model.categories else []
-    # The largest of the changes needs no further package; the Euclidean one does.
+    # Unlike the Euclidean norm, the maximum norm needs no further package.
     explanations = model.classifier.explain(
         inputs, counterfactual=options.counterfactual, norm="inf", frozen=encoded
     )
@@ -69,8 +69,8 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _rows(table: Table, model: TableModel, rows: list[int]) -> pd.DataFrame:
-    """The features of some rows, in the order in which they were asked for."""
+def _rows(table: DataTable, model: TableModel, rows: list[int]) -> pd.DataFrame:
+    """The features of some rows, in the given order."""
     for row in rows:
         if row < 1:
             raise ValueError(f"--row counts from 1, got {row}.")
@@ -82,4 +82,4 @@ def _rows(table: Table, model: TableModel, rows: list[int]) -> pd.DataFrame:
         n_rows += len(block)
         if len(found) == len(set(rows)):
             return pandas().concat([found[row] for row in rows])[model.features]
-    raise ValueError(f"{table.path} has {n_rows} rows, there is no row {max(rows)}.")
+    raise ValueError(f"{table.path} has {counted(n_rows, 'row')}, so there is no row {max(rows)}.")

@@ -6,74 +6,75 @@ import argparse
 import warnings
 from collections import Counter
 from dataclasses import asdict
-from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from ffmlp.cli.console import Console, add_dialect, add_output, check_output, counted, dialect, need
-from ffmlp.tables.tables import TEXT, Table, open_table, pandas
-from ffmlp.tabular.columns import Columns, infer, known
+from ffmlp.cli.console import Console, add_shared, check_output, dialect, require_packages
+from ffmlp.tables.opening import open_table
+from ffmlp.tables.tables import TEXT, DataTable, pandas
+from ffmlp.tabular.columns import Columns, infer, require_columns
+from ffmlp.words import counted
 
 if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-    from ffmlp.tabular.table_model import Evaluation, TableModel
+    from ffmlp.tabular.evaluation import Evaluation
+    from ffmlp.tabular.table_model import TableModel
 
-HELP = "design a network from a table and save it"
+HELP = "design a network from a table and save it as a model"
 EXAMPLE = "ffmlp fit iris.csv --target species -o iris.model"
 _ROWS_AT_ONCE = 100_000
-# What is written so is no model; other names are free.
-_NO_MODELS = (".csv", ".tsv", ".txt", ".gz", ".bz2", ".xz", ".parquet", ".html", ".onnx", ".pt2")
-# Below this many numbers, more threads cost more than they give.
+# Names of other files; a model may have any other name.
+_OTHER_FILES = dict.fromkeys((".csv", ".tsv", ".txt", ".gz", ".bz2", ".xz", ".parquet"), "a data file")
+_OTHER_FILES |= {".html": "a report", ".onnx": "an export", ".pt2": "an export"}
+# With fewer numbers than this, more threads cost more time than they save.
 _SMALL = 2_000_000
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of this command."""
-    parser.add_argument("data", type=Path, metavar="DATA", help="a CSV, TSV or Parquet file")
-    parser.add_argument("--target", required=True, metavar="COLUMN", help="the column to predict")
-    add_output(parser, "MODEL", "the model file to write")
+    parser.add_argument("--target", required=True, metavar="COLUMN", help="column to predict")
     columns = parser.add_argument_group("columns")
     several: dict[str, Any] = {"nargs": "+", "action": "extend", "default": [], "metavar": "COLUMN"}
     columns.add_argument("--ignore", help="columns to leave out", **several)
-    columns.add_argument("--categorical", help="columns whose numbers are categories", **several)
-    columns.add_argument("--id", metavar="COLUMN", help="names the rows; left out, kept by predict")
+    columns.add_argument("--categorical", help="columns to treat as categories", **several)
+    columns.add_argument("--id", metavar="COLUMN", help="column that names the rows; predict copies it")
     evaluation = parser.add_argument_group("evaluation").add_mutually_exclusive_group()
     evaluation.add_argument(
         "--test-size", type=float, default=0.25, metavar="SHARE",
-        help="share of the rows to hold out (0.25); 0 for no evaluation",
+        help="share of the rows to hold out (0.25); 0 skips the evaluation",
     )  # fmt: skip
     evaluation.add_argument("--cv", type=int, metavar="FOLDS", help="cross-validate instead")
     design = parser.add_argument_group("design")
-    design.add_argument("--design", choices=("auto", "region", "blob", "readout"), default="auto")
+    design.add_argument(
+        "--design", choices=("auto", "region", "blob", "readout"), default="auto",
+        help="network design; auto chooses one on held-out rows (auto)",
+    )  # fmt: skip
     design.add_argument(
         "--n-components", type=_components, default="auto", metavar="N", help="blobs per class (auto)"
     )
-    design.add_argument(
-        "--max-neurons", type=int, metavar="N", help="a small network of at most N neurons (no limit)"
-    )
-    design.add_argument("--seed", type=int, default=0)
-    add_dialect(parser)
-    parser.add_argument("--json", action="store_true", help="print the result as JSON")
-    parser.add_argument("--quiet", action="store_true", help="print errors only")
+    design.add_argument("--max-neurons", type=int, metavar="N", help="neurons at most (no limit)")
+    design.add_argument("--seed", type=int, default=0, metavar="N", help="random seed (0)")
+    add_shared(parser, "DATA", output=("MODEL", "model file to write"))
 
 
 def _components(text: str) -> int | str:
     try:
         return text if text == "auto" else int(text)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"must be auto or a whole number, got {text!r}") from None
+        raise argparse.ArgumentTypeError(f"must be auto or an integer, got {text!r}") from None
 
 
 def run(options: argparse.Namespace) -> int:
-    """Fit, evaluate, save and tell."""
+    """Evaluate, fit, save and print a summary."""
     _check(options)
-    need("fit", "pandas", "tqdm", "skops")
+    require_packages("fit", "pandas", "tqdm", "skops")
     from threadpoolctl import threadpool_limits
 
     from ffmlp.classifier import FFMLPClassifier
-    from ffmlp.tabular.table_model import evaluate, pipeline
+    from ffmlp.tabular.evaluation import evaluate
+    from ffmlp.tabular.table_model import pipeline
 
     console = Console.of(options)
     table = open_table(options.data, dialect(options))
@@ -82,30 +83,31 @@ def run(options: argparse.Namespace) -> int:
     for name, reason in columns.unused.items():
         console.note(f"{name} is not used: {reason}.")
     if n_dropped:
-        console.note(f"{counted(n_dropped, 'row')} without {options.target!r} left out.")
+        console.note(f"left out {counted(n_dropped, 'row')} without {options.target!r}.")
     classifier = FFMLPClassifier(
         options.n_components, design=options.design, max_neurons=options.max_neurons,
         random_state=options.seed,
     )  # fmt: skip
     model = pipeline(columns, classifier)
     evaluation = None
-    with threadpool_limits(1 if X.size < _SMALL else None), warnings.catch_warnings(record=True) as told:
+    n_threads = 1 if X.size < _SMALL else None
+    with threadpool_limits(n_threads), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         if options.cv is not None or options.test_size > 0:
             with console.bar(options.cv or 1, "fit", "evaluating") as bar:
                 evaluation = evaluate(
                     model, X, y, test_size=options.test_size, n_folds=options.cv, seed=options.seed,
-                    on_part=bar.update,
+                    on_fold=bar.update,
                 )  # fmt: skip
         start = perf_counter()
         model.fit(X, y)
         seconds = perf_counter() - start
-    warned = [str(warning.message) for warning in told if warning.category is UserWarning]
+    warned = [str(warning.message) for warning in caught if warning.category is UserWarning]
     for message in dict.fromkeys(warned):
         console.note(message)
     fitted = _described(model, columns, table, options, y, evaluation, seconds)
     fitted.save(options.output)
-    _tell(console, fitted, columns, options)
+    _print_summary(console, fitted, options)
     return 0
 
 
@@ -116,26 +118,32 @@ def _check(options: argparse.Namespace) -> None:
         raise ValueError(f"--cv must be at least 2, got {options.cv}.")
     if not 0 <= options.seed < 2**32:
         raise ValueError(f"--seed must be at least 0 and below 2^32, got {options.seed}.")
-    if options.output.suffix.lower() in _NO_MODELS:
-        raise ValueError(f"{options.output}: so are other files named. Name the model such as m.model.")
+    what = _OTHER_FILES.get(options.output.suffix.lower())
+    if what is not None:
+        raise ValueError(
+            f"{options.output} looks like {what}. Choose another name for the model, for example "
+            f"-o {options.output.with_suffix('.model')}."
+        )
     check_output(options.output, options.force, options.data)
 
 
-def _columns(table: Table, options: argparse.Namespace) -> Columns:
-    known(table, [options.target], "--target")
-    known(table, options.ignore, "--ignore")
-    known(table, options.categorical, "--categorical")
+def _columns(table: DataTable, options: argparse.Namespace) -> Columns:
     left_out = [options.target, *options.ignore]
+    require_columns(table, [options.target], "--target")
+    require_columns(table, options.ignore, "--ignore")
+    require_columns(table, options.categorical, "--categorical")
     if options.id is not None:
-        left_out += known(table, [options.id], "--id")
+        require_columns(table, [options.id], "--id")
+        left_out.append(options.id)
     for name in left_out:
         if left_out.count(name) > 1 or name in options.categorical:
-            raise ValueError(f"column {name!r} can be only one of target, id, ignored and categorical.")
+            roles = "target, id, ignored or categorical"
+            raise ValueError(f"column {name!r} can have only one role: {roles}.")
     return infer(table, options.categorical, left_out)
 
 
-def _read(table: Table, columns: Columns, target: str) -> tuple[pd.DataFrame, NDArray, int]:
-    """Features and labels of the rows that have a label, and how many have none."""
+def _read(table: DataTable, columns: Columns, target: str) -> tuple[pd.DataFrame, NDArray, int]:
+    """Features and labels of the labelled rows, and the number of rows without a label."""
     from ffmlp.tabular.table_model import labels
 
     blocks = table.blocks(_ROWS_AT_ONCE, {**columns.kinds, target: TEXT})
@@ -155,7 +163,7 @@ def _read(table: Table, columns: Columns, target: str) -> tuple[pd.DataFrame, ND
 def _described(
     model: object,
     columns: Columns,
-    table: Table,
+    table: DataTable,
     options: argparse.Namespace,
     y: NDArray,
     evaluation: Evaluation | None,
@@ -177,17 +185,15 @@ def _described(
     return TableModel(*features, options.target, options.id, dialect(options), facts, prepared, model)
 
 
-def _tell(console: Console, model: TableModel, columns: Columns, options: argparse.Namespace) -> None:
-    facts, clf = model.facts, model.classifier
-    size = options.output.stat().st_size
-    evaluation = facts["evaluation"]
+def _print_summary(console: Console, model: TableModel, options: argparse.Namespace) -> None:
+    facts, clf, size = model.facts, model.classifier, options.output.stat().st_size
     console.say(
-        f"{facts['file']}: {counted(facts['rows'], 'row')}, {counted(len(columns.numbers), 'number')}, "
-        f"{counted(len(columns.categories), 'category')} → {model.target} "
+        f"{facts['file']}: {counted(facts['rows'], 'row')}, {counted(len(model.features), 'feature')} "
+        f"({len(model.numbers)} numeric, {len(model.categories)} categorical) → {model.target} "
         f"({counted(len(facts['classes']), 'class')})"
     )
-    if evaluation is not None:
-        console.say(f"accuracy: {evaluation_text(evaluation)}")
+    if facts["evaluation"] is not None:
+        console.say(f"accuracy: {evaluation_text(facts['evaluation'])}")
     layers = " → ".join(map(str, clf.network_.layer_sizes))
     design = clf.selection_.plan.design
     console.say(f"network:  {layers} neurons ({design} design), fitted in {facts['fit_seconds']:.2f} s")
@@ -198,8 +204,8 @@ def _tell(console: Console, model: TableModel, columns: Columns, options: argpar
             "bytes": size,
             "layers": list(clf.network_.layer_sizes),
             "design": design,
-            "numbers": list(columns.numbers),
-            "categories": list(columns.categories),
+            "numbers": list(model.numbers),
+            "categories": list(model.categories),
             "target": model.target,
             **facts,
         }
@@ -207,10 +213,10 @@ def _tell(console: Console, model: TableModel, columns: Columns, options: argpar
 
 
 def evaluation_text(evaluation: dict) -> str:
-    """The evaluation in a line."""
+    """The evaluation in one line."""
     spread = evaluation["accuracy_deviation"]
     return (
         f"{evaluation['accuracy']:.3f}{f' ± {spread:.3f}' if spread else ''} on "
-        f"{counted(evaluation['n_rows'], 'row')} ({evaluation['method']}); always the most frequent "
-        f"class: {evaluation['majority']:.3f}"
+        f"{counted(evaluation['n_rows'], 'row')} ({evaluation['method']}); majority-class baseline: "
+        f"{evaluation['majority']:.3f}"
     )

@@ -1,74 +1,73 @@
-"""``ffmlp predict``: the classes of the rows of a file, block by block."""
+"""``ffmlp predict``: the class of each row of a file, block by block."""
 
 from __future__ import annotations
 
 import argparse
-from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from ffmlp.cli.console import Console, add_dialect, add_output, check_output, counted, dialect, need
-from ffmlp.tables.tables import Table, open_table
-from ffmlp.tabular.columns import known, listed
+from ffmlp.cli.console import Console, add_shared, check_output, dialect, require_packages
+from ffmlp.tables.opening import open_table
+from ffmlp.tables.tables import DataTable, file_type
+from ffmlp.tabular.columns import require_columns
+from ffmlp.words import counted, listed
 
 if TYPE_CHECKING:
     from ffmlp.tabular.interface import Interface
     from ffmlp.tabular.predictor import Predictor
     from ffmlp.tabular.table_model import TableModel
 
-HELP = "predict the class of each row of a table, of any length"
+HELP = "predict the class of each row of a table, however long"
 EXAMPLE = "ffmlp predict iris.model new.csv -o out.csv --proba"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of this command."""
-    parser.add_argument("model", type=Path, metavar="MODEL", help="a model file")
-    parser.add_argument("data", type=Path, metavar="DATA", help="a CSV, TSV or Parquet file")
-    add_output(parser, "FILE", "where to write to: .csv, .tsv (also compressed) or .parquet")
-    parser.add_argument("--proba", action="store_true", help="write the probability of each class too")
-    parser.add_argument("--id", metavar="COLUMN", help="a column to keep (that of fit)")
+    parser.add_argument("--proba", action="store_true", help="add the probability of each class")
+    parser.add_argument("--id", metavar="COLUMN", help="column to copy to the output (that of fit)")
     parser.add_argument(
-        "--block-rows", type=int, metavar="N", help="rows of a block, about (100000 or fewer)"
+        "--block-rows", type=int, metavar="N", help="rows per block, approximately (at most 100000)"
     )
-    add_dialect(parser)
-    parser.add_argument("--json", action="store_true", help="print the result as JSON")
-    parser.add_argument("--quiet", action="store_true", help="print errors only")
+    what = "file to write: .csv, .tsv (also compressed) or .parquet"
+    add_shared(parser, "MODEL", "DATA", output=("FILE", what))
 
 
 def run(options: argparse.Namespace) -> int:
     """Read, predict and write at the same time."""
-    need("predict", "pandas", "tqdm")
-    from ffmlp.tabular.predictions import check_kind, header, predictions, write_predictions
+    require_packages("predict", "pandas", "tqdm")
+    from ffmlp.tabular.predictions import output_columns, write_predictions
 
     if options.block_rows is not None and not 1 <= options.block_rows < 2**31:
         raise ValueError(f"--block-rows must be at least 1 and below 2^31, got {options.block_rows}.")
-    check_kind(options.output)
+    file_type(options.output)  # an unknown one is an error
     check_output(options.output, options.force, options.model, options.data)
     console = Console.of(options)
     model = _model(options.model)
     table = open_table(options.data, dialect(options, model.dialect))
     id_column = _id_column(table, model, options.id)
-    names = header(model, id_column, proba=options.proba)
+    names = output_columns(model, id_column, proba=options.proba)
     if id_column in names[1:]:
         raise ValueError(
-            f"{table.path}: the id column {id_column!r} has the name of a column that is written. "
-            "Rename it, or choose another with --id."
+            f"{table.path}: the id column {id_column!r} has the same name as a column of the output. "
+            "Rename it, or choose another one with --id."
         )
     notes = column_notes(table, model, id_column)
     if id_column is None and model.id_column is not None:
-        notes.append(f"{table.path} has no column {model.id_column!r}: rows are written without an id.")
+        notes.append(
+            f"{table.path} has no column {model.id_column!r}: predictions are written without an id."
+        )
     for note in notes:
         console.note(note)
     start = perf_counter()
-    blocks = partial(
-        predictions, model, table, id_column, proba=options.proba, n_rows=options.block_rows
-    )
     with console.bar(None, "row", "predicting") as bar:
-        written = write_predictions(options.output, names, blocks, bar.update)
+        written = write_predictions(
+            model, table, options.output, id_column=id_column, proba=options.proba,
+            n_rows=options.block_rows, on_block=bar.update,
+        )  # fmt: skip
     seconds = perf_counter() - start
-    for unknown in written.unknown:
-        notes.append(f"{table.path}, column {unknown}")
+    for unseen in written.unseen:
+        notes.append(f"{table.path}, column {unseen}")
         console.note(notes[-1])
     console.say(f"{options.output}: {counted(written.n_rows, 'row')} in {seconds:.2f} s")
     console.result(
@@ -79,48 +78,48 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _model(path: Path) -> Predictor | TableModel:
-    """The part of a model that predicts; the whole of one that cannot be read without scikit-learn."""
+    """The part of a model that predicts; the whole of one that needs scikit-learn to be read."""
     from ffmlp.tabular.predictor import read_predictor
 
     model = read_predictor(path)
     if model is not None:
         return model
-    need("predict", "skops")
+    require_packages("predict", "skops")
     from ffmlp.tabular.table_model import TableModel
 
     return TableModel.load(path)
 
 
-def _id_column(table: Table, model: Interface, asked: str | None) -> str | None:
-    """The column to keep: as asked, else that of the model if the file has it."""
-    if asked is None:
+def _id_column(table: DataTable, model: Interface, given: str | None) -> str | None:
+    """The column to copy: the given one, else that of the model if the file has it."""
+    if given is None:
         return model.id_column if model.id_column in table.columns else None
-    if asked in model.features:
-        raise ValueError(f"--id {asked!r} is a feature of the model. Choose a column that is not.")
-    return known(table, [asked], "--id")[0]
+    if given in model.features:
+        raise ValueError(f"--id {given!r} is a feature of the model. Choose another column.")
+    require_columns(table, [given], "--id")
+    return given
 
 
-def column_notes(table: Table, model: Interface, id_column: str | None) -> list[str]:
-    """What differs between the columns of a file and those of a model; an error if some are missing."""
-    there = [name for name in table.columns if name]
-    missing = [name for name in model.features if name not in there]
+def column_notes(table: DataTable, model: Interface, id_column: str | None) -> list[str]:
+    """How the columns of a file differ from those of a model; an error if some are missing."""
+    names = [name for name in table.columns if name]
+    missing = [name for name in model.features if name not in names]
     if missing:
         raise ValueError(
-            f"{table.path} lacks {_named('column', missing)} of the model. It has "
-            f"{listed(map(repr, there))}."
+            f"{table.path} lacks {_columns(missing)} of the model. It has {listed(map(repr, names))}."
         )
     notes = []
-    # Columns that were there when the model was made, but left out then, are no news.
-    known_before = model.facts.get("order", [])
-    extra = [name for name in there if name not in (*model.features, *known_before, id_column)]
+    # Columns that the fit has already left out are not worth a note.
+    seen = model.facts.get("order", [])
+    extra = [name for name in names if name not in (*model.features, *seen, id_column)]
     if extra:
-        notes.append(f"{table.path}: {_named('column', extra)} not used by the model.")
-    # The model has numbers first; the file it was made from had its columns in the order of `order`.
+        notes.append(f"{table.path}: the model does not use {_columns(extra)}.")
+    # The model has numbers first; `order` is the order of the columns in the file that it was fitted to.
     order = [name for name in model.facts.get("order", model.features) if name in model.features]
-    if [name for name in there if name in model.features] != order:
-        notes.append(f"{table.path}: columns in another order than the model's; they go by name.")
+    if [name for name in names if name in model.features] != order:
+        notes.append(f"{table.path}: the columns are in another order; they are matched by name.")
     return notes
 
 
-def _named(what: str, names: list[str]) -> str:
-    return f"{what if len(names) == 1 else what + 's'} {listed(map(repr, names))}"
+def _columns(names: list[str]) -> str:
+    return f"{'column' if len(names) == 1 else 'columns'} {listed(map(repr, names))}"

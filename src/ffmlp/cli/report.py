@@ -1,4 +1,4 @@
-"""``ffmlp report``: a page about a model and a data file."""
+"""``ffmlp report``: an HTML page about a model and a data file."""
 
 from __future__ import annotations
 
@@ -7,44 +7,31 @@ import warnings
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from ffmlp.cli.console import (
-    Console,
-    add_dialect,
-    add_output,
-    check_name,
-    check_output,
-    counted,
-    dialect,
-    need,
-)
+from ffmlp.cli.console import Console, add_shared, check_output, check_suffix, dialect, require_packages
 from ffmlp.cli.predict import column_notes
-from ffmlp.tables.tables import open_table
+from ffmlp.tables.opening import open_table
+from ffmlp.words import counted
 
-HELP = "write a page about a model: design, rules, accuracy, importance, doubts"
+HELP = "write an HTML report on a model: design, accuracy, importance, uncertain rows"
 EXAMPLE = "ffmlp report iris.model iris.csv -o report.html"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of this command."""
-    parser.add_argument("model", type=Path, metavar="MODEL", help="a model file")
-    parser.add_argument("data", type=Path, metavar="DATA", help="rows, best with their classes")
-    add_output(parser, "PAGE", "the page to write (.html); it needs no other file")
-    add_dialect(parser)
-    parser.add_argument("--json", action="store_true", help="print the result as JSON")
-    parser.add_argument("--quiet", action="store_true", help="print errors only")
+    add_shared(parser, "MODEL", "DATA", output=("PAGE", "self-contained page to write (.html)"))
 
 
 def run(options: argparse.Namespace) -> int:
     """Assess, draw and write."""
-    need("report", "pandas", "tqdm", "skops", "matplotlib")
-    check_name(options.output, "a page", ".html", ".htm")
+    require_packages("report", "pandas", "tqdm", "skops", "matplotlib")
+    check_suffix(options.output, ".html", ".htm")
     check_output(options.output, options.force, options.model, options.data)
     from threadpoolctl import threadpool_limits
 
     from ffmlp.reports import model_figures, model_report
-    from ffmlp.reports.assessment import Importance, Movers, read_rows
+    from ffmlp.reports.assessment import HyperplaneEffects, Importance, read_rows
     from ffmlp.reports.pages import to_html
-    from ffmlp.reports.records import write_whole
+    from ffmlp.storage.whole_files import write_whole
     from ffmlp.tabular.table_model import TableModel
 
     console = Console.of(options)
@@ -58,10 +45,10 @@ def run(options: argparse.Namespace) -> int:
         TemporaryDirectory() as folder,
         warnings.catch_warnings(),
     ):
-        warnings.simplefilter("ignore", UserWarning)  # of categories that the model has never seen
+        warnings.simplefilter("ignore", UserWarning)  # about categories that the model has not seen
         rows = read_rows(model, table)
         bar.update()
-        assessed = Movers.of(model, rows), Importance.of(model, rows)
+        assessed = HyperplaneEffects.of(model, rows), Importance.of(model, rows)
         bar.update()
         tables = model_report.tables(model, rows, *assessed, options.data)
         bar.update()

@@ -1,4 +1,4 @@
-"""``ffmlp reproduce``: the paper's experiments, run again."""
+"""``ffmlp reproduce``: the paper's experiments, repeated."""
 
 from __future__ import annotations
 
@@ -6,24 +6,32 @@ import argparse
 import sys
 import warnings
 from dataclasses import replace
-from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
+from ffmlp.extras import require
 from ffmlp.reproduction.paper import ROWS, ROWS_BY_KEY
+from ffmlp.words import counted
 
-HELP = "run the paper's experiments again and set its numbers beside ours"
+HELP = "repeat the paper's experiments and compare the results"
 EXAMPLE = "ffmlp reproduce --quick"
-INTERRUPTED = "the same command goes on where it stopped"
+INTERRUPTED = "run the same command again to continue"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of this command."""
-    parser.add_argument("--out", type=Path, default=Path("reproduction"), help="folder to write to")
-    parser.add_argument("--rows", nargs="+", metavar="ROW", help="some rows only, such as iris xor")
-    parser.add_argument("--splits", type=int, help="random splits of each set (20; 5 for training)")
-    parser.add_argument("--quick", action="store_true", help="three splits, one for training")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--pima", metavar="CSV", help="the Pima set as a file")
+    number: dict[str, Any] = {"type": int, "metavar": "N"}
+    parser.add_argument(
+        "--out", type=Path, default=Path("reproduction"), metavar="FOLDER",
+        help="output folder (reproduction)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--rows", nargs="+", metavar="ROW", help="rows to repeat, such as iris xor (all)"
+    )
+    parser.add_argument("--splits", help="random splits of each data set (20; 5 for training)", **number)
+    parser.add_argument("--quick", action="store_true", help="3 splits, 1 for training")
+    parser.add_argument("--seed", default=0, help="random seed (0)", **number)
+    parser.add_argument("--pima", metavar="CSV", help="file with the Pima data set")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -33,18 +41,16 @@ def run(options: argparse.Namespace) -> int:
         raise ValueError(f"unknown row {unknown[0]!r}. Known: {', '.join(ROWS_BY_KEY)}.")
     if options.splits is not None and options.splits < 1:
         raise ValueError(f"--splits must be at least 1, got {options.splits}.")
-    for extra in ("torch", "tqdm", "matplotlib"):  # told before anything is written
-        if find_spec(extra) is None:
-            raise ImportError(f"reproduce needs {extra}: pip install 'ffmlp[reproduce]'")
-    import torch  # noqa: F401  (so that the limit of threads is its limit, too)
+    require("ffmlp reproduce", "torch", "tqdm", "matplotlib", extra="reproduce")
+    import torch  # noqa: F401  (so that the limit of threads applies to it, too)
     from sklearn.exceptions import ConvergenceWarning
     from threadpoolctl import threadpool_limits
     from tqdm import tqdm
 
     from ffmlp.reports import pages
-    from ffmlp.reports.records import write_whole
     from ffmlp.reproduction import gallery, report
     from ffmlp.reproduction.experiments import Settings, n_runs, reproduce
+    from ffmlp.storage.whole_files import write_whole
 
     settings = Settings(options.seed, pima_path=options.pima)
     if options.quick:
@@ -56,10 +62,10 @@ def run(options: argparse.Namespace) -> int:
     done = {path.stem for path in (options.out / "runs").glob("*.csv")}
     total = sum(n_runs(row, settings) for row in rows if row.key not in done)
     total += gallery.n_undrawn(rows, options.out / "figures")
-    # Problems this small gain nothing from more threads, and suffer when other programs run.
+    # Problems this small gain nothing from more threads, and slow down when other programs run.
     bar = tqdm(total=total, unit="step", disable=None)  # drawn on a terminal only
     with bar, threadpool_limits(1), warnings.catch_warnings():
-        # That a peer stops at its limit of iterations is part of what is compared.
+        # A peer that stops at its iteration limit is part of the comparison.
         warnings.simplefilter("ignore", ConvergenceWarning)
         runs, missing = reproduce(rows, settings, options.out, lambda run: bar.update())
         shown = [row for row in rows if row.key not in missing]
@@ -71,7 +77,7 @@ def run(options: argparse.Namespace) -> int:
     for key, reason in missing.items():
         print(f"{key} is missing: {reason}", file=sys.stderr)
     print(
-        f"{len(runs)} runs and {len(pictures)} figures: {options.out / 'report.html'}, report.md and "
-        "runs.csv"
+        f"{counted(len(runs), 'run')} and {counted(len(pictures), 'figure')}: "
+        f"{options.out / 'report.html'}, report.md and runs.csv"
     )
     return 0

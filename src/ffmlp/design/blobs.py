@@ -8,16 +8,16 @@ moments of all of them. Only the start, k-means, looks at the samples of a class
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial, reduce
 from operator import add
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ffmlp.arrays import without_rounding
-
-Floats = NDArray[np.float64]
+from ffmlp.arrays import Floats, without_rounding
+from ffmlp.design.scaling import Scaling
+from ffmlp.model.blobs import Blobs
 
 # Added to the variances of standardised features: no covariance is ever singular.
 REGULARIZATION = 1e-6
@@ -27,80 +27,8 @@ MAX_LLOYD_ITERATIONS = 30
 MAX_EM_ITERATIONS = 100
 # EM stops when the mean log-likelihood of a sample gains less than this.
 EM_TOLERANCE = 1e-3
-# A feature that varies less counts as constant: weights per unit of it would overflow.
-_SMALLEST_SPREAD = 1e-290
 # Entries of the (blob, sample, feature) arrays of one block (2 MB: they stay in the cache).
 _BLOCK_ENTRIES = 1 << 18
-
-
-@dataclass(frozen=True, eq=False)
-class Blobs:
-    """G Gaussian blobs, those of one class next to each other.
-
-    Attributes
-    ----------
-    classes : ndarray of shape (G,)
-        The class of each blob, as an index into the classifier's ``classes_``.
-    means : ndarray of shape (G, N)
-    covariances : ndarray of shape (G, N, N), or (G, r, r) with axes
-    weights : ndarray of shape (G,)
-        The share of the training samples that each blob stands for; they sum to one.
-    axes : ndarray of shape (N, r) or None
-        Axes in which the covariances are given where there are too many features for covariances of
-        their own: ``axes @ covariances[g] @ axes.T`` is that of the features.
-    """
-
-    classes: NDArray[np.intp]
-    means: Floats
-    covariances: Floats
-    weights: Floats
-    axes: Floats | None = None
-
-    def __len__(self) -> int:
-        return len(self.weights)
-
-    def lifted(self, axes: Floats) -> Blobs:
-        """Blobs of r coordinates along axes (N, r) as blobs of the N features."""
-        return replace(self, means=self.means @ axes.T, axes=axes)
-
-    def unscaled(self, scaling: Scaling) -> Blobs:
-        """The same blobs for features as they were before ``scaling``."""
-        means = self.means * scaling.scale + scaling.mean
-        if self.axes is not None:
-            return replace(self, means=means, axes=self.axes * scaling.scale[:, None])
-        with np.errstate(over="ignore"):  # variances of features around 1e200 are infinite
-            covariances = self.covariances * np.multiply.outer(scaling.scale, scaling.scale)
-        return replace(self, means=means, covariances=covariances)
-
-
-@dataclass(frozen=True, eq=False)
-class Scaling:
-    """Standardisation of features: subtract ``mean``, divide by ``scale``."""
-
-    mean: Floats
-    scale: Floats
-
-    @classmethod
-    def of(cls, X: NDArray[np.floating], weight: Floats) -> Scaling:
-        """The weighted mean and standard deviation of each feature; constant features keep scale 1."""
-        share = weight / weight.sum()
-        largest = np.max(np.abs(X), axis=0).astype(np.float64)
-        # Features are brought to unit size first: squares of 1e200 would overflow.
-        size = np.where(largest > 0, largest, 1.0)
-        deviation = X / size
-        mean = share @ deviation
-        deviation -= mean
-        deviation *= deviation
-        scale = np.sqrt(share @ deviation)
-        # Rounding alone may leave a spread of a constant feature.
-        constant = (X.min(axis=0) == X.max(axis=0)) | (scale * size < _SMALLEST_SPREAD)
-        return cls(mean * size, np.where(constant, 1.0, scale * size))
-
-    def apply(self, X: NDArray[np.floating]) -> Floats:
-        """The standardised features, in float64."""
-        Z = X - self.mean
-        Z /= self.scale
-        return Z
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh, svd
 
-from ffmlp.arrays import without_rounding
-from ffmlp.design.blobs import Blobs, Floats, Mixture, collected, lloyd, nearest
+from ffmlp.arrays import Floats, without_rounding
+from ffmlp.design.blobs import Mixture, collected, lloyd, nearest
+from ffmlp.model.blobs import Blobs
 
 # A blob of fewer samples says too little about where its class lies.
 SAMPLES_PER_CELL = 6.0
@@ -15,6 +18,26 @@ SAMPLES_PER_CELL = 6.0
 # Features that do not vary within a few samples, categories above all, would rule all others.
 REGULARIZATION = 0.01
 LLOYD_ITERATIONS = 5
+# Small blobs in all, for up to `_ROWS_OF_SMALL_DATA` samples. Beyond, they grow with the cube root of n,
+# and fall with its square root from `_ROWS_OF_LARGE_DATA` on: the least squares take no longer then.
+N_SMALL_BLOBS = 130
+_ROWS_OF_SMALL_DATA = 3000
+_ROWS_OF_LARGE_DATA = 100_000
+# Small blobs of more features are told apart along their principal axes only: a covariance of every
+# blob would be estimated from far fewer samples than it has entries, and would not fit into memory.
+_MAX_AXES = 100
+
+
+def small_blobs(Z: Floats, y: NDArray[np.intp], weight: Floats) -> Blobs:
+    """As many small blobs as the samples are worth; of many features, along their principal axes."""
+    n_samples = weight.sum()
+    growth = max(1.0, n_samples / _ROWS_OF_SMALL_DATA) ** (1 / 3)
+    growth *= min(1.0, _ROWS_OF_LARGE_DATA / n_samples) ** (5 / 6)
+    if Z.shape[1] <= _MAX_AXES:
+        return cell_blobs(Z, y, weight, N_SMALL_BLOBS * growth)
+    axes = principal_axes(Z, weight, _MAX_AXES)
+    along = cell_blobs(Z @ axes, y, weight, N_SMALL_BLOBS * growth)
+    return replace(along, means=along.means @ axes.T, axes=axes)
 
 
 def cell_blobs(Z: Floats, y: NDArray[np.intp], weight: Floats, n_blobs: float) -> Blobs:

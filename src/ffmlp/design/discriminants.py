@@ -9,9 +9,11 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr
 from sklearn.utils import check_X_y
 
-from ffmlp.arrays import without_rounding
-from ffmlp.design.blobs import Blobs, Scaling, labelled_blobs
-from ffmlp.model.features import quantiles
+from ffmlp.arrays import Floats, without_rounding
+from ffmlp.design.blobs import labelled_blobs
+from ffmlp.design.gaussianise import quantiles
+from ffmlp.design.scaling import Scaling
+from ffmlp.model.blobs import Blobs
 from ffmlp.model.hyperplanes import NO_BLOB, Hyperplanes
 
 # Pairs whose pooled covariances are held in memory at once, as a number of matrix entries (32 MB).
@@ -45,7 +47,7 @@ def pairs_of_neighbours(blobs: Blobs, n_neighbours: int) -> NDArray[np.intp]:
     return np.unique(pairs[different], axis=0)
 
 
-def axis_thresholds(Z: NDArray[np.float64], weight: NDArray[np.float64], n_each: int) -> Hyperplanes:
+def axis_thresholds(Z: Floats, weight: Floats, n_each: int) -> Hyperplanes:
     """Hyperplanes ``z_j = t`` at quantiles t of each feature that varies; they separate no blobs."""
     levels = np.arange(1, n_each + 1) / (n_each + 1)
     thresholds = [np.unique(quantiles(values, weight, levels)) for values in Z.T]
@@ -81,12 +83,12 @@ def lda(blobs: Blobs, pairs: NDArray[np.intp]) -> Hyperplanes:
     return Hyperplanes(weights, biases, pairs)
 
 
-def error_probability(blobs: Blobs, planes: Hyperplanes) -> NDArray[np.float64]:
+def error_probability(blobs: Blobs, planes: Hyperplanes) -> Floats:
     """The chance (L,) that a sample of a pair's blobs lies on the wrong side of their hyperplane."""
     i, j = planes.pairs.T
     share = blobs.weights[i] / (blobs.weights[i] + blobs.weights[j])
 
-    def side(blob: NDArray[np.intp]) -> NDArray[np.float64]:
+    def side(blob: NDArray[np.intp]) -> Floats:
         """The mean response of each blob in standard deviations of the response."""
         mean = np.sum(planes.weights * blobs.means[blob], axis=1) + planes.biases
         spread = np.sqrt(
@@ -139,7 +141,7 @@ def _anderson_bahadur(blobs: Blobs, pairs: NDArray[np.intp]) -> Hyperplanes:
     difference = np.einsum("ldk,ld->lk", basis, blobs.means[i] - blobs.means[j])
     share = (blobs.weights[i] / (blobs.weights[i] + blobs.weights[j]))[:, None]
 
-    def errors(angle: NDArray[np.float64]) -> NDArray[np.float64]:
+    def errors(angle: Floats) -> Floats:
         """Error of the rules at some angles (L, A) of each pair."""
         s, t = np.cos(angle), np.sin(angle)
         scaled = difference[:, None, :] / (s[..., None] * eigenvalues[:, None, :] + t[..., None])
@@ -205,4 +207,4 @@ def two_class_lda(X: ArrayLike, y: ArrayLike) -> Hyperplanes:
     weight = np.ones(len(samples))
     scaling = Scaling.of(samples, weight)
     blobs = labelled_blobs(samples, targets, targets, weight, scaling, shrink=False)
-    return lda(blobs, np.array([[0, 1]])).unscaled(scaling)
+    return scaling.unscaled_planes(lda(blobs, np.array([[0, 1]])))

@@ -17,8 +17,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.optimize import Bounds, LinearConstraint, OptimizeResult, milp
 
+from ffmlp.arrays import Floats
 from ffmlp.design.pruning import PruningPath, prune
-from ffmlp.model.regions import Regions, distinct_codes, pack
+from ffmlp.model.codes import distinct_codes, pack
+from ffmlp.model.regions import Regions
 
 # For each group, constraints with this many of the groups that are hardest to separate from it.
 _PARTNERS = 2
@@ -120,12 +122,12 @@ class _Problem:
             options={"time_limit": max(time_limit, 0.01)},
         )
 
-    def parts(self, x: NDArray[np.float64]) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+    def parts(self, x: Floats) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
         """The chosen hyperplanes and the given-up groups of a solution."""
         return np.flatnonzero(x[: self.n_hyperplanes] > 0.5), x[self.n_hyperplanes :] > 0.5
 
 
-def _largest_below(error_threshold: float, mass: NDArray[np.float64]) -> float:
+def _largest_below(error_threshold: float, mass: Floats) -> float:
     """The largest sum of errors whose rate is below the threshold."""
     total = float(mass.sum())
     if not np.array_equal(mass, np.round(mass)):

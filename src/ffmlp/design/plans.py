@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from itertools import product
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
-from ffmlp.design.designs import Plan, Samples
 from ffmlp.design.discriminants import DISCRIMINANTS
+from ffmlp.design.problem import Plan, Samples
 from ffmlp.design.selection import MAX_SAMPLES_OF_FOLDS
-from ffmlp.validation import AUTO, components_of_each
 
 if TYPE_CHECKING:
     from ffmlp.classifier import FFMLPClassifier
 
+# What a parameter says that is to be chosen.
+AUTO = "auto"
 # Blobs per class that are tried where a design has few.
 _NUMBERS_OF_COMPONENTS = (1, 2, 4)
+_SAMPLES_WORTH_THREADS = 20_000
 # Mixtures of more features take long.
 _MAX_FEATURES_OF_MIXTURES = 100
 
@@ -94,3 +101,42 @@ def _size_of_blob_design(samples: Samples, components: Any) -> int:
     n_blobs = int(each.sum())
     n_pairs = (n_blobs**2 - int(np.sum(each**2))) // 2
     return 2 * n_pairs + n_blobs + len(each)
+
+
+def components_of_each(n_components: int | Mapping[Any, int], labels: NDArray) -> NDArray[np.intp]:
+    """The number of blobs of each class."""
+    if not isinstance(n_components, Mapping):
+        return np.full(len(labels), _checked_count(n_components, "n_components"))
+    known = labels.tolist()
+    for label in n_components:
+        if label not in known:
+            raise ValueError(
+                f"n_components names class {label!r}, which is not in y. Classes: {known[:10]}."
+            )
+    for label in known:
+        if label not in n_components:
+            raise ValueError(
+                f"n_components has no entry for class {label!r}. Add one, or give a single int for "
+                "all classes."
+            )
+    counts = [_checked_count(n_components[label], f"n_components[{label!r}]") for label in known]
+    return np.array(counts, np.intp)
+
+
+def _checked_count(count: object, name: str) -> int:
+    if not isinstance(count, Integral) or isinstance(count, bool) or count < 1:
+        raise ValueError(
+            f"{name} must be an int of at least 1, or a mapping of class label to int, got {count!r}."
+        )
+    return int(count)
+
+
+def threads_for(samples: Samples, plans: list[Plan]) -> AbstractContextManager:
+    """One thread for the matrices of a readout of few samples.
+
+    They gain little from more threads, which wait for each other where other programs run: ten times
+    longer has been seen on two busy cores. The other designs hardly multiply matrices.
+    """
+    if len(samples.y) >= _SAMPLES_WORTH_THREADS or all(plan.design != "readout" for plan in plans):
+        return nullcontext()
+    return threadpool_limits(1, user_api="blas")

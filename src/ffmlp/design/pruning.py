@@ -20,7 +20,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ffmlp.model.regions import Regions, chain, pack, slots_of, table_size
+from ffmlp.arrays import Floats
+from ffmlp.model.codes import chain, pack, slots_of, table_size
+from ffmlp.model.regions import Regions
 
 # Hyperplanes that are priced at once: no fewer than these, and more where that makes few cells
 # (hyperplane, region) to look up.
@@ -52,7 +54,7 @@ class PruningPath:
     """
 
     deleted: NDArray[np.intp]
-    error_rates: NDArray[np.float64]
+    error_rates: Floats
     initial_error_rate: float
     kept: NDArray[np.intp]
     proved_minimum: int = 1
@@ -125,7 +127,7 @@ class _Partition:
 
     def added_errors(
         self, hyperplanes: NDArray[np.intp], asks: NDArray[np.bool_] | None = None
-    ) -> NDArray[np.float64]:
+    ) -> Floats:
         """Errors that each deletion adds, counting the pairs with a region that asks (default: all)."""
         if asks is None:
             # Of two regions that clash at least one is not of the common class.
@@ -144,7 +146,7 @@ class _Partition:
             added[first : first + step] = np.bincount(i, lost, minlength=len(some))
         return added
 
-    def delete(self, hyperplane: int, left: NDArray[np.intp]) -> NDArray[np.float64]:
+    def delete(self, hyperplane: int, left: NDArray[np.intp]) -> Floats:
         """Merge the regions that only this hyperplane separates.
 
         Returns for each hyperplane that is ``left`` how much its price rises at least, or falls.
@@ -239,7 +241,7 @@ def _at_once(n_regions: int) -> int:
     return max(_HYPERPLANES_AT_ONCE, _CELLS_AT_ONCE // n_regions)
 
 
-def _cheapest(partition: _Partition, left: NDArray[np.intp], prices: NDArray[np.float64]) -> int:
+def _cheapest(partition: _Partition, left: NDArray[np.intp], prices: Floats) -> int:
     """The hyperplane whose deletion adds the fewest errors, the lowest index in a tie.
 
     Raises ``prices`` (L,), lower bounds of those errors, in place; the winner's is exact afterwards.

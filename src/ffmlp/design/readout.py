@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh, qr
 from scipy.optimize import brentq
 
-from ffmlp.arrays import without_rounding
-from ffmlp.design.blobs import Floats
+from ffmlp.arrays import Floats, without_rounding
 from ffmlp.design.subsets import weighted_subsample
 from ffmlp.model.hyperplanes import NO_BLOB, Hyperplanes
 
@@ -169,7 +168,7 @@ class _Regressors:
     def rows(self, rows: slice | NDArray[np.intp]) -> Floats:
         if self.whole is not None:
             return self.whole[rows]
-        h = self.planes.log_odds(self.X[rows])
+        h = self.planes.signed_responses(self.X[rows])
         columns = np.empty((len(h), len(self.mean)))
         columns[:, len(self.planes) :] = h[:, self.linear]
         np.abs(h, out=columns[:, : len(self.planes)])

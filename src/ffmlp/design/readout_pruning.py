@@ -11,8 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ffmlp.arrays import without_rounding
-from ffmlp.design.blobs import Floats
+from ffmlp.arrays import Floats, without_rounding
 from ffmlp.design.pruning import PruningPath
 from ffmlp.design.subsets import weighted_subsample
 from ffmlp.model.hyperplanes import Hyperplanes
@@ -40,7 +39,7 @@ def prune_readout(
     that every deletion has the final error rate; that of all hyperplanes is not known.
     """
     rows, mass = weighted_subsample(X, y, weight, MAX_SAMPLES)
-    taken, rates = _path(planes.log_odds(X[rows]), y[rows], mass, n_classes, error_threshold)
+    taken, rates = _path(planes.signed_responses(X[rows]), y[rows], mass, n_classes, error_threshold)
     if rates[-1] >= error_threshold:
         return PruningPath(np.zeros(0, np.intp), np.zeros(0), np.nan, np.arange(len(planes)))
     kept = np.sort(taken)

@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ffmlp.arrays import without_rounding
-from ffmlp.design.designs import Plan, Samples, design_network
+from ffmlp.design.designs import design_network
+from ffmlp.design.problem import Plan, Samples
 from ffmlp.design.progress import Progress
 from ffmlp.design.subsets import evenly
-from ffmlp.model.prediction import class_probabilities
+from ffmlp.markup import html_table
 
 N_FOLDS = 3
 # With more distinct samples than this, plans are made with some and judged by others, once: what is
@@ -52,11 +53,23 @@ class Selection:
         """The plan that won."""
         return self.plans[self.best]
 
-    def __str__(self) -> str:
-        header = ["", "design", "gaussianise", "discriminant", "components", "threshold"]
-        lines = [[*header, "log-loss", "accuracy"]]
+    @property
+    def table(self) -> list[list[str]]:
+        """A header, and a row for each plan; an arrow marks the one that won."""
+        rows = [
+            [
+                "",
+                "design",
+                "gaussianise",
+                "discriminant",
+                "components",
+                "threshold",
+                "log-loss",
+                "accuracy",
+            ]
+        ]
         for number, plan in enumerate(self.plans):
-            lines.append(
+            rows.append(
                 [
                     "→" if number == self.best else "",
                     plan.design,
@@ -68,12 +81,18 @@ class Selection:
                     f"{self.accuracies[number]:.3f}",
                 ]
             )
-        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-        table = [
-            "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
-            for line in lines
-        ]
-        return "\n".join(table)
+        return rows
+
+    def __repr__(self) -> str:
+        widths = [max(map(len, column)) for column in zip(*self.table, strict=True)]
+        return "\n".join(
+            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+            for row in self.table
+        )
+
+    def _repr_html_(self) -> str:
+        header, *rows = self.table
+        return html_table(header, rows)
 
 
 def _components(n_components: tuple[int, ...] | None) -> str:
@@ -140,7 +159,7 @@ def _probabilities(
         warnings.simplefilter("ignore", UserWarning)  # a fold has fewer samples than the user gave
         # A small readout does what the whole one does, which is made faster.
         design = design_network(training, replace(plan, max_neurons=None), rng, Progress())
-    return class_probabilities(design.network, design.regions, X)
+    return design.network.probabilities(X)
 
 
 def splits(merged: Samples) -> list[tuple[Samples, Samples]]:

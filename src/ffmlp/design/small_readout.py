@@ -23,12 +23,12 @@ from scipy.linalg import block_diag
 from scipy.special import expit, logsumexp, softmax
 from sklearn.neighbors import NearestNeighbors
 
-from ffmlp.arrays import without_rounding
-from ffmlp.design.blobs import Floats, Scaling
+from ffmlp.arrays import Floats, without_rounding
 from ffmlp.design.cells import principal_axes
 from ffmlp.design.readout import Readout
+from ffmlp.design.scaling import Scaling
 from ffmlp.design.subsets import evenly, weighted_subsample
-from ffmlp.model.hyperplanes import NO_BLOB, Hyperplanes
+from ffmlp.model.hyperplanes import NO_BLOB, Hyperplanes, both_sides
 
 # Samples and points between them. Of more samples, evenly spaced ones are taken.
 N_POINTS = 6000
@@ -96,9 +96,9 @@ def fit_small_readout(
     is moved, with n limited to `N_POINTS`, and a prediction of all samples for the error rate.
     """
     rows, mass = weighted_subsample(X, y, weight, N_POINTS)
-    scores = X[rows] if planes.gaussianisation is None else planes.gaussianisation.apply(X[rows])
+    scores = planes.mapped(X[rows])
     scaling = Scaling.of(scores, mass)
-    standard = planes.scaled(scaling)
+    standard = scaling.standardised_planes(planes)
 
     def evidence_of(Z: Floats) -> Floats:
         h = Z @ standard.weights.T + standard.biases
@@ -117,8 +117,8 @@ def fit_small_readout(
     few = _moved(points, few, weights, bias)
     responses = _responses(points, few)
     weights, bias = _fitted(points, responses, responses @ weights + bias)
-    few = few.unscaled(scaling)
-    l_1 = np.maximum(few.log_odds(X), 0.0)
+    few = scaling.unscaled_planes(few)
+    l_1 = np.maximum(few.signed_responses(X), 0.0)
     wrong = (l_1 @ weights + bias).argmax(axis=1) != y
     return SmallReadout(few, kept, weights, bias, float(weight @ wrong / weight.sum()))
 
@@ -169,7 +169,7 @@ def taken_half_spaces(
     """
     root = np.sqrt(share / share.sum())
     constant = root[:, None]
-    responses = constant * np.maximum(np.hstack([h, -h]), 0.0)
+    responses = constant * np.maximum(both_sides(h), 0.0)
     with_mean = np.linalg.norm(responses, axis=0)
     responses -= constant * (root @ responses)
     length = np.linalg.norm(responses, axis=0)

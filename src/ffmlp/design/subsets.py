@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ffmlp.design.blobs import Floats
+from ffmlp.arrays import Floats
 
 _GOLDEN_RATIO = (np.sqrt(5.0) - 1.0) / 2.0
 

@@ -11,17 +11,21 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chdtri
 
-from ffmlp.design.blobs import Blobs, Floats
-from ffmlp.explanations.evidence import class_scores, contributions, score_slopes
+from ffmlp.arrays import Floats
 from ffmlp.explanations.explanation import Counterfactual, Driver, Explanation, Margin, Place
-from ffmlp.explanations.margins import crossings, nearest_blobs, response_spreads, units
+from ffmlp.explanations.margins import crossings, nearest_blobs, response_spreads
+from ffmlp.extras import imported
+from ffmlp.markup import html_table
+from ffmlp.model.blobs import Blobs, feature_units
 from ffmlp.model.network import Network
-from ffmlp.model.prediction import class_probabilities, most_probable_classes
-from ffmlp.model.regions import Regions, find_regions, sign_codes
+from ffmlp.model.stages import Places
 from ffmlp.robustness.distance import Robustness
+from ffmlp.words import counted
 
 # A sample is far from all training samples if this share of its nearest blob is nearer to the middle.
 _FAR = 0.999
+# Samples that are shown in a notebook.
+_MAX_ROWS = 10
 # Stands for the rival where no other class can be predicted.
 _NOBODY = -1
 
@@ -37,7 +41,6 @@ class Explanations:
     ----------
     network : Network
     blobs : Blobs
-    regions : Regions or None
     samples : ndarray of shape (n, N)
     predicted, rivals : ndarray of shape (n,)
         The predicted class and the next one, -1 where there is none.
@@ -47,18 +50,16 @@ class Explanations:
     responses, deviations, contributions : ndarray of shape (n, L)
         Signed response of each hyperplane, the same in standard deviations, and what it adds to the
         lead.
-    places : ndarray of shape (n,)
-        The region, or the nearest blob.
-    unseen : ndarray of bool, shape (n,)
-        Whether no training sample was in the sample's region; without regions, whether the sample is
-        farther from its nearest blob than 99.9 % of such a Gaussian.
+    places : Places
+        The region or the nearest blob of each sample (``places.numbers``), and whether the sample is
+        ``places.unseen``: in a region without training samples, or farther from its nearest blob than
+        99.9 % of such a Gaussian.
     robustness : Robustness or None
         The counterfactuals.
     """
 
     network: Network
     blobs: Blobs
-    regions: Regions | None
     samples: Floats
     predicted: NDArray[np.intp]
     rivals: NDArray[np.intp]
@@ -68,8 +69,7 @@ class Explanations:
     responses: Floats
     deviations: Floats
     contributions: Floats
-    places: NDArray[np.intp]
-    unseen: NDArray[np.bool_]
+    places: Places
     robustness: Robustness | None = None
 
     def __len__(self) -> int:
@@ -78,8 +78,21 @@ class Explanations:
     def __iter__(self) -> Iterator[Explanation]:
         return (self[number] for number in range(len(self)))
 
+    def __repr__(self) -> str:
+        return f"Explanations({counted(len(self), 'sample')}, {self.network!r})"
+
     def __str__(self) -> str:
         return ("\n" + 80 * "─" + "\n").join(map(str, self))
+
+    def _repr_html_(self) -> str:
+        header = ("", "class", "probability", "next_class", "probability", "lead")
+        rows = [
+            (f"{number}", f"{one.label}", f"{one.probability:.3f}", f"{one.rival}",
+             f"{one.rival_probability:.3f}", f"{one.lead:+.2f}")
+            for number, one in zip(range(_MAX_ROWS), self, strict=False)
+        ]  # fmt: skip
+        more = len(self) - len(rows)
+        return html_table(header, rows) + (f"<p>… and {more} more</p>" if more else "")
 
     def __getitem__(self, number: int) -> Explanation:
         labels, probability = self.network.labels.tolist(), self.probabilities[number]
@@ -107,26 +120,20 @@ class Explanations:
 
     @cached_property
     def _units(self) -> Floats:
-        return units(self.blobs, self.network.hyperplanes)
+        return feature_units(self.blobs, self.network.hyperplanes)
 
     def _place(self, number: int) -> Place:
-        place, unseen = int(self.places[number]), bool(self.unseen[number])
-        labels = self.network.labels.tolist()
-        if self.regions is None:
-            share = float(self.blobs.weights[place])
-            return Place("blob", place, labels[self.blobs.classes[place]], unseen, share=share)
-        counts = tuple(
-            (label, float(count))
-            for label, count in zip(labels, self.regions.counts[place], strict=True)
-            if count > 0
-        )
-        return Place("region", place, labels[self.regions.classes[place]], unseen, counts)
+        places, labels = self.places, self.network.labels.tolist()
+        place = int(places.numbers[number])
+        known = np.zeros(len(labels)) if places.counts is None else places.counts[place]
+        counts = tuple((labels[c], float(known[c])) for c in np.flatnonzero(known))
+        label, unseen = labels[places.classes[place]], bool(places.unseen[number])
+        return Place(places.kind, place, label, unseen, float(places.shares[place]), counts)
 
     def _parts(self, number: int) -> Floats:
         """What each feature adds to each response of a sample (L, N)."""
-        planes, x = self.network.hyperplanes, self.samples[number]
-        z = x if planes.gaussianisation is None else planes.gaussianisation.apply(x[None])[0]
-        return planes.weights * (z - self._crossings)
+        planes = self.network.hyperplanes
+        return planes.weights * (planes.mapped(self.samples[number : number + 1]) - self._crossings)
 
     def _drivers(self, number: int, parts: Floats) -> tuple[Driver, ...]:
         names, values, sizes = self.network.feature_names, self.samples[number].tolist(), parts.tolist()
@@ -135,7 +142,7 @@ class Explanations:
 
     def _features(self, number: int) -> tuple[Driver, ...]:
         """The lead as a sum over features: slopes of the lead times what features add to responses."""
-        slopes = score_slopes(self.network.stages, self.responses[number : number + 1])[0]
+        slopes = self.network.stages.slopes(self.responses[number : number + 1])[0]
         slope = slopes[self.predicted[number]] - slopes[self.rivals[number]]
         return self._drivers(number, slope @ self._parts(number))
 
@@ -172,34 +179,31 @@ class Explanations:
 
     def to_frame(self) -> Any:
         """A data frame with a row for each sample (needs pandas)."""
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise ImportError("to_frame needs pandas: pip install pandas") from error
+        pandas = imported("pandas", "Explanations.to_frame")
         rows, labels = np.arange(len(self)), self.network.labels.astype(object)
         strongest = np.argmax(np.abs(self.contributions), axis=1)
         known = self.rivals != _NOBODY
         columns: dict[str, Any] = {
             "class": labels[self.predicted],
             "probability": self.probabilities[rows, self.predicted],
-            "next class": _or_none(known, labels[self.rivals]),
-            "next probability": np.where(known, self.probabilities[rows, self.rivals], 0.0),
+            "next_class": _or_none(known, labels[self.rivals]),
+            "next_probability": np.where(known, self.probabilities[rows, self.rivals], 0.0),
             "lead": self.leads,
-            "blob" if self.regions is None else "region": self.places,
-            "unseen": self.unseen,
-            "strongest hyperplane": strongest,
-            "its deviations": self.deviations[rows, strongest],
-            "its contribution": self.contributions[rows, strongest],
+            self.places.kind: self.places.numbers,
+            "unseen": self.places.unseen,
+            "strongest_hyperplane": strongest,
+            "strongest_deviations": self.deviations[rows, strongest],
+            "strongest_contribution": self.contributions[rows, strongest],
         }
         if self.robustness is not None:
             reached = np.isfinite(self.robustness.distance)
-            columns["other class"] = _or_none(reached, labels[self.robustness.classes])
+            columns["other_class"] = _or_none(reached, labels[self.robustness.classes])
             columns["distance"] = self.robustness.distance
-            columns["distance is at least"] = self.robustness.lower
+            columns["distance_lower"] = self.robustness.lower
             change = self.robustness.points - self.samples
             names = self.network.feature_names
-            columns |= {f"change of {name}": change[:, j] for j, name in enumerate(names)}
-        return pd.DataFrame(columns)
+            columns |= {f"change_{name}": change[:, j] for j, name in enumerate(names)}
+        return pandas.DataFrame(columns)
 
 
 def _or_none(known: NDArray[np.bool_], values: NDArray) -> NDArray:
@@ -207,37 +211,29 @@ def _or_none(known: NDArray[np.bool_], values: NDArray) -> NDArray:
     return values
 
 
-def explained(
-    network: Network, blobs: Blobs, regions: Regions | None, X: NDArray[np.floating]
-) -> Explanations:
+def explained(network: Network, blobs: Blobs, X: NDArray[np.floating]) -> Explanations:
     """Explanations of samples X, without counterfactuals; O(n·D_1·D_2) time."""
     samples: Floats = np.asarray(X, np.float64)
-    h = network.hyperplanes.log_odds(samples)
-    predicted = most_probable_classes(network, regions, X)
-    rows = np.arange(len(X))
-    scores = class_scores(network.stages, h)
-    others = scores.copy()
-    others[rows, predicted] = -np.inf
+    planes, stages = network.hyperplanes, network.stages
+    h = planes.signed_responses(samples)
+    predicted = network.classes(X)
+    others = stages.scores(h)
+    others[np.arange(len(X)), predicted] = -np.inf
     rivals = np.where(np.isfinite(others).any(axis=1), others.argmax(axis=1), _NOBODY)
     summands, rest = np.zeros_like(h), np.zeros(len(h))
     beaten = rivals != _NOBODY
-    summands[beaten], rest[beaten] = contributions(
-        network.stages, h[beaten], predicted[beaten], rivals[beaten]
-    )
-    leads = np.where(beaten, summands.sum(axis=1) + rest, np.inf)
-    if regions is None:
-        scores_of = network.hyperplanes.gaussianisation
-        places, squared = nearest_blobs(
-            blobs, samples if scores_of is None else scores_of.apply(samples)
-        )
-        unseen = squared > chdtri(samples.shape[1], 1.0 - _FAR)
-    else:
-        places = find_regions(network.hyperplanes, regions, X)
-        unseen = regions.index.find(sign_codes(network.hyperplanes, X)) < 0
+    summands[beaten], rest[beaten] = stages.contributions(h[beaten], predicted[beaten], rivals[beaten])
     return Explanations(
-        network, blobs, regions, samples, predicted, rivals,
-        probabilities=class_probabilities(network, regions, X),
-        leads=leads, rest=rest, responses=h,
-        deviations=h / response_spreads(blobs, network.hyperplanes),
-        contributions=summands, places=places, unseen=unseen,
+        network, blobs, samples, predicted, rivals,
+        probabilities=network.probabilities(X),
+        leads=np.where(beaten, summands.sum(axis=1) + rest, np.inf), rest=rest,
+        responses=h, deviations=h / response_spreads(blobs, planes), contributions=summands,
+        places=stages.places(planes, X) or _nearest_blobs(network, blobs, samples),
     )  # fmt: skip
+
+
+def _nearest_blobs(network: Network, blobs: Blobs, samples: Floats) -> Places:
+    """The nearest blob of each sample."""
+    numbers, squared = nearest_blobs(blobs, network.hyperplanes.mapped(samples))
+    unseen = squared > chdtri(samples.shape[1], 1.0 - _FAR)
+    return Places("blob", numbers, unseen, blobs.classes, blobs.weights)

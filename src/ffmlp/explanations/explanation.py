@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from html import escape
 from textwrap import wrap
 from typing import Any
+
+from ffmlp.markup import html_bars
+from ffmlp.words import counted
 
 # What is shown of hyperplanes, of their features, and of the features that change.
 _MAX_MARGINS = 5
 _MAX_DRIVERS = 3
 _MAX_CHANGES = 12
+# Bars of hyperplanes and of features in a notebook.
+_MAX_BARS = 8
 # Of the lines that are wrapped.
 _WIDTH = 85
+_REST = "not due to any one hyperplane"
 _UNBROKEN = "\N{NO-BREAK SPACE}"
 
 
@@ -60,16 +67,15 @@ class Margin:
 class Place:
     """Where a sample fell: a region (region design) or the nearest blob.
 
-    ``counts`` are the training samples of each class in the region; of a blob there is only the
-    ``share`` of all training samples that it stands for.
+    ``share`` is its share of the training samples, ``counts`` those of each class in a region.
     """
 
     kind: str
     number: int
     label: Any
     unseen: bool
+    share: float
     counts: tuple[tuple[Any, float], ...] = ()
-    share: float | None = None
 
 
 @dataclass(frozen=True)
@@ -136,8 +142,39 @@ class Explanation:
     counterfactual: Counterfactual | None
     searched: bool
 
+    def __repr__(self) -> str:
+        return f"Explanation({_head(self)})"
+
     def __str__(self) -> str:
         return _page(self)
+
+    def _repr_html_(self) -> str:
+        parts = [f"<p>{escape(line)}</p>" for line in (_head(self), _place(self.place))]
+        if self.rival is not None:
+            lead = escape(f"Lead over {self.rival}: {self.lead:+.2f}, by hyperplane")
+            parts += [f"<p>{lead}</p>", html_bars(self.hyperplane_bars(_MAX_BARS))]
+            parts += ["<p>By feature</p>", html_bars(self.feature_bars(_MAX_BARS))]
+        if self.counterfactual is not None:
+            change = "\n".join(_counterfactual(self.counterfactual))
+            parts.append(f"<pre>{escape(change)}</pre>")
+        return "".join(parts)
+
+    def hyperplane_bars(self, max_bars: int) -> list[tuple[str, float]]:
+        """Names and contributions of the first hyperplanes, of all others together, and the rest."""
+        bars = [(margin.side, margin.contribution) for margin in self.margins]
+        bars = _first(bars, max_bars, "other hyperplane")
+        return [*bars, (_REST, self.rest)] if self.rest else bars
+
+    def feature_bars(self, max_bars: int) -> list[tuple[str, float]]:
+        """Names with values, and contributions, of the first features and of all others together."""
+        bars = [(f"{one.feature} = {one.value:.4g}", one.contribution) for one in self.features]
+        return _first(bars, max_bars, "other feature")
+
+
+def _first(bars: list[tuple[str, float]], max_bars: int, noun: str) -> list[tuple[str, float]]:
+    """The first bars, and one for the sum of the others."""
+    left = [value for _, value in bars[max_bars:]]
+    return [*bars[:max_bars], (counted(len(left), noun), sum(left))] if left else bars
 
 
 def _page(explanation: Explanation) -> str:
@@ -186,9 +223,9 @@ def _lead(explanation: Explanation) -> list[str]:
     left = explanation.margins[n_shown:]
     if left:
         total = sum(margin.contribution for margin in left)
-        lines.append(f"{total:+z9.2f}  {_count(len(left), 'other hyperplane')}")
+        lines.append(f"{total:+z9.2f}  {counted(len(left), 'other hyperplane')}")
     if explanation.rest:
-        lines.append(f"{explanation.rest:+z9.2f}  not due to any one hyperplane")
+        lines.append(f"{explanation.rest:+z9.2f}  {_REST}")
     return lines
 
 
@@ -218,7 +255,7 @@ def _drivers(start: str, drivers: Sequence[Driver]) -> list[str]:
     left = drivers[_MAX_DRIVERS:]
     if left:
         total = sum(driver.contribution for driver in left)
-        shown.append(f"{_count(len(left), 'other feature')} ({total:+z.2f})")
+        shown.append(f"{counted(len(left), 'other feature')} ({total:+z.2f})")
     whole = start + ", ".join(part.replace(" ", _UNBROKEN) for part in shown)
     lines = wrap(whole, _WIDTH, break_long_words=False, break_on_hyphens=False)
     return [line.replace(_UNBROKEN, " ") for line in lines]
@@ -230,15 +267,12 @@ def _counterfactual(change: Counterfactual) -> list[str]:
         lines = [f"The smallest change to another class, {change.label}: {distance}"]
     else:
         lines = [
-            f"A change to another class, {change.label}, was found: {distance}",
-            f"(none below {change.lower:.4g} is enough; between the two, nothing is proved)",
+            f"No change smaller than {change.lower:.4g} changes the class (proved).",
+            f"The smallest change found, to {change.label}: {distance}",
         ]
     width = max(len(name) for name, _, _ in change.changes[:_MAX_CHANGES])
     for name, before, after in change.changes[:_MAX_CHANGES]:
         lines.append(f"  {name:{width}}  {before:.4g} → {after:.4g} ({after - before:+.3g})")
     left = len(change.changes) - _MAX_CHANGES
-    return [*lines, f"  and less of {_count(left, 'other feature')}"] if left > 0 else lines
-
-
-def _count(number: int, thing: str) -> str:
-    return f"{number} {thing}" + ("s" if number != 1 else "")
+    more = [f"  and smaller changes of {counted(left, 'other feature')}"] if left > 0 else []
+    return [*lines, *more]

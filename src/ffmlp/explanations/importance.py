@@ -7,11 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted
 
-from ffmlp.design.blobs import Floats
-from ffmlp.model.prediction import most_probable_classes
-from ffmlp.robustness.boundary_search import leads
+from ffmlp.arrays import Floats
+from ffmlp.validation import checked_samples
 
 if TYPE_CHECKING:
     from ffmlp.classifier import FFMLPClassifier
@@ -76,12 +74,10 @@ def feature_importance(clf: FFMLPClassifier, X: ArrayLike) -> FeatureImportance:
     sepal width (cm)   0.081
     sepal length (cm)  0.023
     """
-    check_is_fitted(clf)
-    samples: Floats = np.asarray(clf._checked(X), np.float64)
-    own = most_probable_classes(clf.network_, clf.regions_, samples)
-    lead, gradient = leads(clf.network_, samples, own)
-    scores = clf.hyperplanes_.gaussianisation
-    Z = samples if scores is None else scores.apply(samples)
+    samples: Floats = np.asarray(checked_samples(clf, X), np.float64)
+    network = clf.network_
+    lead, gradient = network.leads(samples, network.classes(samples))
+    Z = network.hyperplanes.mapped(samples)
     values = np.zeros(Z.shape[1])
     for feature, column in enumerate(Z.T):
         slope = gradient[:, :, feature]

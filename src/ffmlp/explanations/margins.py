@@ -6,44 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve, pinv
 
-from ffmlp.design.blobs import Blobs, Floats
+from ffmlp.arrays import Floats
+from ffmlp.model.blobs import Blobs
 from ffmlp.model.hyperplanes import NO_BLOB, Hyperplanes
-
-
-def feature_spreads(blobs: Blobs) -> Floats:
-    """The standard deviation (N,) of each feature over all blobs, in the space that they live in."""
-    centre = blobs.weights @ blobs.means
-    variance = blobs.weights @ (
-        (blobs.means - centre) ** 2 + np.stack([_variances(blobs, g) for g in range(len(blobs))])
-    )
-    return np.where(variance > 0, np.sqrt(variance), 1.0)
-
-
-def units(blobs: Blobs, planes: Hyperplanes) -> Floats:
-    """What counts as one standard deviation (N,) of each feature, in the user's units.
-
-    Of a gaussianised feature, half the range that is one deviation of its score to either side.
-    """
-    spread = feature_spreads(blobs)
-    scores = planes.gaussianisation
-    if scores is None:
-        return spread
-    centre = blobs.weights @ blobs.means
-    reach = [
-        scores.value_of(j, centre[j] + spread[j]) - scores.value_of(j, centre[j] - spread[j])
-        for j in range(len(spread))
-    ]
-    whole = [knots[-1] - knots[0] for knots in scores.knots]
-    half = 0.5 * np.where(np.array(reach) > 0, reach, whole)
-    return np.where(half > 0, half, 1.0)
-
-
-def _variances(blobs: Blobs, number: int) -> Floats:
-    """The variance (N,) of each feature within a blob."""
-    covariance = blobs.covariances[number]
-    if blobs.axes is None:
-        return np.diagonal(covariance)
-    return np.sum(blobs.axes @ covariance * blobs.axes, axis=1)
 
 
 def response_spreads(blobs: Blobs, planes: Hyperplanes) -> Floats:
@@ -51,7 +16,7 @@ def response_spreads(blobs: Blobs, planes: Hyperplanes) -> Floats:
 
     Within the two blobs that a hyperplane separates; over all samples for the threshold of a feature.
     """
-    variance = np.sum((planes.weights * feature_spreads(blobs)) ** 2, axis=1)
+    variance = np.sum((planes.weights * blobs.feature_spreads) ** 2, axis=1)
     within = np.zeros(planes.pairs.shape)
     for place, blob in enumerate(planes.pairs.T):
         for number in np.unique(blob[blob != NO_BLOB]):
@@ -74,8 +39,7 @@ def crossings(blobs: Blobs, planes: Hyperplanes) -> Floats:
     first, second = planes.pairs.T
     start, stop = blobs.means[second], blobs.means[first]
     alone = first == NO_BLOB
-    centre = blobs.weights @ blobs.means
-    start = np.where(alone[:, None], centre, start)
+    start = np.where(alone[:, None], blobs.centre, start)
     way = np.where(alone[:, None], planes.weights, stop - start)
     rise = np.sum(planes.weights * way, axis=1)
     way = np.where((rise > 0)[:, None], way, planes.weights)
@@ -87,8 +51,8 @@ def crossings(blobs: Blobs, planes: Hyperplanes) -> Floats:
 def nearest_blobs(blobs: Blobs, Z: Floats) -> tuple[NDArray[np.intp], Floats]:
     """The blob (n,) of least Mahalanobis distance, and that distance squared."""
     # Along axes, where the covariances are given so; else feature by feature, each in its own unit.
-    coordinates = np.diag(1.0 / feature_spreads(blobs)) if blobs.axes is None else pinv(blobs.axes).T
-    scale = feature_spreads(blobs) if blobs.axes is None else np.ones(blobs.axes.shape[1])
+    scale = blobs.feature_spreads if blobs.axes is None else np.ones(blobs.axes.shape[1])
+    coordinates = np.diag(1.0 / scale) if blobs.axes is None else pinv(blobs.axes).T
     nearest = np.zeros(len(Z), np.intp)
     least = np.full(len(Z), np.inf)
     for number in range(len(blobs)):

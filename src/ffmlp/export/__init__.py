@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from sklearn.utils.validation import check_is_fitted
-
+from ffmlp.extras import require
 from ffmlp.model.network import Network
-
-if TYPE_CHECKING:
-    from ffmlp.classifier import FFMLPClassifier
 
 
 def to_torch(network: Network, dtype: Any = None) -> Any:
-    """A network as a PyTorch module: see `Network.to_torch`."""
-    return _needing("torch", "PyTorch", "ffmlp.export.torch_module").to_torch(network, dtype)
+    """A network as a PyTorch module: see `FFMLPClassifier.to_torch`."""
+    require("to_torch", "torch")
+    return import_module("ffmlp.export.torch_module").to_torch(network, dtype)
 
 
 def from_torch(module: Any) -> Network:
-    """The network of a module that `Network.to_torch` made, with the weights that the module has now.
+    """The network of a module that `FFMLPClassifier.to_torch` made, with the weights it has now.
 
     Needs the extra ``torch``.
 
@@ -56,29 +53,12 @@ def from_torch(module: Any) -> Network:
     >>> bool((abs(trained.forward(X) - module(torch.tensor(X)).detach().numpy()) < 1e-9).all())
     True
     """
-    network: Network = _needing("torch", "PyTorch", "ffmlp.export.torch_module").from_torch(module)
+    require("from_torch", "torch")
+    network: Network = import_module("ffmlp.export.torch_module").from_torch(module)
     return network
 
 
-def to_onnx(clf: FFMLPClassifier, input_type: str = "float32") -> Any:
-    """A classifier as an ONNX model: see `FFMLPClassifier.to_onnx`."""
-    check_is_fitted(clf)
-    return _needing("onnx", "onnx", "ffmlp.export.onnx_graph").to_onnx(clf, input_type)
-
-
-def register_skl2onnx_converter() -> None:
-    """Let skl2onnx convert pipelines that have an FFMLPClassifier in them (extra ``onnx``).
-
-    Call it once; ``skl2onnx.to_onnx(pipeline, X)`` then works for float32 samples X, and for float64
-    with ``options={"zipmap": False}``. What comes before the classifier is computed in the type of the
-    input, the classifier in float64.
-    """
-    _needing("onnx", "onnx and skl2onnx", "ffmlp.export.onnx_graph").register_skl2onnx_converter()
-
-
-def _needing(extra: str, package: str, module: str) -> Any:
-    """A module of ours that imports the package of an extra."""
-    try:
-        return import_module(module)
-    except ImportError as error:
-        raise ImportError(f"{module} needs {package}: pip install 'ffmlp[{extra}]'") from error
+def to_onnx(network: Network, input_type: str = "float32") -> Any:
+    """A network as an ONNX model: see `FFMLPClassifier.to_onnx`."""
+    require("to_onnx", "onnx")
+    return import_module("ffmlp.export.onnx_graph").to_onnx(network, input_type)

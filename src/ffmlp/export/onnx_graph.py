@@ -1,36 +1,29 @@
 """A fitted classifier as an ONNX graph that answers as it does (extra ``onnx``).
 
 All of it works in float64 inside, as the classifier does, on some rows at a time: the responses of
-many rows to many hyperplanes would fill the memory and take longer to move than to compute. The region
-design finds a sample's region by its code, as a look-up, and only rows in unseen regions are compared
-with all regions.
+many rows to many hyperplanes would fill the memory and take longer to move than to compute. What comes
+after the hyperplanes is added by the stages of the design (`ffmlp.model.stages`).
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, checker, helper, numpy_helper
 
+from ffmlp.arrays import Floats
 from ffmlp.model.features import Gaussianisation
-from ffmlp.model.hyperplanes import Hyperplanes
 from ffmlp.model.network import Network
-from ffmlp.model.regions import Regions
-from ffmlp.model.stages import ReadoutStages
-
-if TYPE_CHECKING:
-    from ffmlp.classifier import FFMLPClassifier
 
 # What current runtimes load; newer defaults of onnx are refused by some.
 OPSET, ML_OPSET, IR_VERSION = 17, 3, 8
 ML_DOMAIN = "ai.onnx.ml"
 TYPES = {"float32": TensorProto.FLOAT, "float64": TensorProto.DOUBLE}
-# Bits of a code that one float32 sum holds exactly.
-_BITS_PER_KEY = 24
 # As fast as with more, and a small file.
 _CELLS_PER_KNOT = 16
 # Rows at a time: few enough for their responses to stay in the cache, enough to share among threads.
@@ -76,6 +69,10 @@ class Graph:
         self.nodes.append(node)
         return output
 
+    def cast(self, x: str, dtype: DTypeLike) -> str:
+        """Convert a result to another type."""
+        return self.apply("Cast", x, to=helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))
+
     def scan(self, x: str, body: Graph, taken: ValueInfoProto, *given: ValueInfoProto) -> list[str]:
         """Add a node that applies a body to each part of x; the results of all parts, stacked."""
         results = [f"{self._prefix}_{len(self.nodes)}_{number}" for number in range(len(given))]
@@ -86,35 +83,43 @@ class Graph:
         )
         return results
 
+    def to_model(
+        self,
+        inputs: Sequence[ValueInfoProto],
+        outputs: Sequence[ValueInfoProto],
+        properties: Mapping[str, Any],
+    ) -> ModelProto:
+        """The finished model, checked; properties become JSON."""
+        model = helper.make_model(
+            helper.make_graph(self.nodes, "ffmlp", inputs, outputs, self.constants),
+            producer_name="ffmlp",
+            ir_version=IR_VERSION,
+            opset_imports=[helper.make_opsetid("", OPSET), helper.make_opsetid(ML_DOMAIN, ML_OPSET)],
+        )
+        helper.set_model_props(model, {name: json.dumps(value) for name, value in properties.items()})
+        checker.check_model(model, full_check=True)
+        return model
 
-def to_onnx(clf: FFMLPClassifier, input_type: str = "float32") -> ModelProto:
+
+def to_onnx(network: Network, input_type: str = "float32") -> ModelProto:
     """See `FFMLPClassifier.to_onnx`."""
     if input_type not in TYPES:
         raise ValueError(f"input_type must be 'float32' or 'float64', got {input_type!r}.")
-    kind = TYPES[input_type]
-    graph = Graph()
-    labels = label_constants(clf.classes_)
-    add_classifier(graph, clf, labels, "X", "label", "probabilities", kind)
+    kind, labels, graph = TYPES[input_type], label_constants(network.labels), Graph()
+    add_classifier(graph, network, labels, "X", "label", "probabilities", kind)
+    inputs = [helper.make_tensor_value_info("X", kind, ["rows", network.layer_sizes[0]])]
+    outputs = output_infos(labels, "label", "probabilities", kind)
+    properties = {"feature_names": network.feature_names, "classes": labels.tolist()}
+    return graph.to_model(inputs, outputs, properties)
+
+
+def output_infos(labels: NDArray, label: str, probabilities: str, kind: int) -> list[ValueInfoProto]:
+    """The outputs of a classifier, under the given names."""
     label_type = TensorProto.STRING if labels.dtype.kind == "O" else TensorProto.INT64
-    model = helper.make_model(
-        helper.make_graph(
-            graph.nodes,
-            "FFMLPClassifier",
-            [helper.make_tensor_value_info("X", kind, ["rows", clf.n_features_in_])],
-            [
-                helper.make_tensor_value_info("label", label_type, ["rows"]),
-                helper.make_tensor_value_info("probabilities", kind, ["rows", len(labels)]),
-            ],
-            graph.constants,
-        ),
-        producer_name="ffmlp",
-        ir_version=IR_VERSION,
-        opset_imports=[helper.make_opsetid("", OPSET), helper.make_opsetid(ML_DOMAIN, ML_OPSET)],
-    )
-    properties = {"feature_names": clf.network_.feature_names, "classes": labels.tolist()}
-    helper.set_model_props(model, {name: json.dumps(value) for name, value in properties.items()})
-    checker.check_model(model, full_check=True)
-    return model
+    return [
+        helper.make_tensor_value_info(label, label_type, ["rows"]),
+        helper.make_tensor_value_info(probabilities, kind, ["rows", len(labels)]),
+    ]
 
 
 def label_constants(labels: NDArray) -> NDArray:
@@ -132,7 +137,7 @@ def label_constants(labels: NDArray) -> NDArray:
 
 def add_classifier(
     graph: Graph,
-    clf: FFMLPClassifier,
+    network: Network,
     labels: NDArray,
     x: str,
     label: str,
@@ -143,18 +148,24 @@ def add_classifier(
 
     ``labels`` are what the classes are called.
     """
-    n_rows, blocks = _blocks(graph, x, clf.n_features_in_)
+    n_features, *_, n_classes = network.layer_sizes
+    n_rows, blocks = _blocks(graph, x, n_features)
     body = graph.inner()
-    chosen, share = _classified(body, clf, body.apply("Cast", body.input, to=TensorProto.DOUBLE))
+    planes = network.hyperplanes
+    z = body.cast(body.input, np.float64)
+    if planes.gaussianisation is not None:
+        z = _gaussianised(body, z, planes.gaussianisation)
+    h = body.apply("Gemm", z, planes.weights, planes.biases, transB=1)
+    chosen, share = network.stages.to_onnx(body, planes, z, h)
     share = body.apply("Cast", share, to=kind)
     of_blocks = graph.scan(
         blocks,
         body,
-        helper.make_tensor_value_info(body.input, kind, [None, clf.n_features_in_]),
+        helper.make_tensor_value_info(body.input, kind, [None, n_features]),
         helper.make_tensor_value_info(chosen, TensorProto.INT64, [None]),
-        helper.make_tensor_value_info(share, kind, [None, len(clf.classes_)]),
+        helper.make_tensor_value_info(share, kind, [None, n_classes]),
     )
-    start, shapes = np.array([0]), (np.array([-1]), np.array([-1, len(clf.classes_)]))
+    start, shapes = np.array([0]), (np.array([-1]), np.array([-1, n_classes]))
     chosen, share = (
         graph.apply("Reshape", result, shape) for result, shape in zip(of_blocks, shapes, strict=True)
     )
@@ -186,20 +197,6 @@ def _ceiling(graph: Graph, dividend: str, divisor: str) -> str:
     return graph.apply("Div", most, divisor)
 
 
-def _classified(graph: Graph, clf: FFMLPClassifier, x: str) -> tuple[str, str]:
-    """The class of each row, as an index, and its probabilities."""
-    network, regions = clf.network_, clf.regions_
-    planes = network.hyperplanes
-    scores = x if planes.gaussianisation is None else _gaussianised(graph, x, planes.gaussianisation)
-    h = graph.apply("Gemm", scores, planes.weights, planes.biases, transB=1)
-    if regions is None:
-        share = _network_output(graph, scores, h, network)
-        return graph.apply("ArgMax", share, axis=1, keepdims=0), share
-    region = _region(graph, h, regions)
-    chosen = graph.apply("Gather", regions.classes.astype(np.int64), region)
-    return chosen, graph.apply("Gather", regions.frequencies, region)
-
-
 @dataclass(frozen=True, eq=False)
 class Grid:
     """Equal cells from the first to the last knot of a feature.
@@ -213,7 +210,7 @@ class Grid:
     n_steps: int
 
     @classmethod
-    def of(cls, knots: NDArray[np.float64]) -> Grid:
+    def of(cls, knots: Floats) -> Grid:
         """The grid of knots, ascending."""
         n_cells = _CELLS_PER_KNOT * len(knots)
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
@@ -263,116 +260,3 @@ def _gaussianised(graph: Graph, x: str, gaussianisation: Gaussianisation) -> str
     rise = graph.apply("Mul", graph.apply("GatherElements", slopes, knot), beyond)
     score = graph.apply("Add", graph.apply("GatherElements", scores, knot), rise)
     return graph.apply("Reshape", score, np.array([-1, n_features]))
-
-
-def _softplus_of_sides(graph: Graph, h: str) -> str:
-    """The softplus of h and of -h, which bend by the same.
-
-    Without the operator of this name, which runtimes lack for float64.
-    """
-    small = graph.apply("Exp", graph.apply("Neg", graph.apply("Abs", h)))
-    bend = graph.apply("Log", graph.apply("Add", small, np.array(1.0)))
-    sides = (graph.apply("Relu", side) for side in (h, graph.apply("Neg", h)))
-    return graph.apply("Concat", *(graph.apply("Add", side, bend) for side in sides), axis=1)
-
-
-def _network_output(graph: Graph, scores: str, h: str, network: Network) -> str:
-    """What `Network.forward` gives, from scores and their responses h."""
-    (w_2, w_3), (b_2, b_3) = network.stages.weights, network.stages.biases
-    if not isinstance(network.stages, ReadoutStages):  # blobs
-        l_2 = graph.apply("Gemm", _softplus_of_sides(graph, h), w_2, b_2, transB=1)
-        return graph.apply("Gemm", graph.apply("Softmax", l_2, axis=1), w_3, b_3, transB=1)
-    if network.hyperplanes.one_sided:
-        l_2 = graph.apply("Gemm", graph.apply("Relu", h), w_2, b_2, transB=1)
-    else:
-        l_2 = _bends(graph, scores, h, network.hyperplanes, network.stages)
-    return graph.apply("Softmax", graph.apply("Gemm", l_2, w_3, b_3, transB=1), axis=1)
-
-
-def _bends(graph: Graph, scores: str, h: str, planes: Hyperplanes, stages: ReadoutStages) -> str:
-    """The evidence of opposite neurons in half the work: a sum of ``|h|``, and one of scores."""
-    bias = stages.bias + planes.biases @ stages.odd
-    linear = graph.apply("Gemm", scores, planes.weights.T @ stages.odd, bias)
-    return graph.apply("Add", graph.apply("MatMul", graph.apply("Abs", h), stages.even), linear)
-
-
-def _region(graph: Graph, h: str, regions: Regions) -> str:
-    """The region of each sample; in an unseen region, the one it violates least."""
-    region = _occupied_region(graph, h, regions)
-    unseen = graph.apply("NonZero", graph.apply("Less", region, np.array(0)))
-    unseen = graph.apply("Reshape", unseen, np.array([-1]))
-    # The violation of a region is Σ relu(h) - h·code, so the least violated one has the largest h·code.
-    agreement = graph.apply(
-        "Gemm", graph.apply("Gather", h, unseen), regions.codes.astype(np.float64), transB=1
-    )
-    least_violated = graph.apply("ArgMax", agreement, axis=1, keepdims=0)
-    return graph.apply("ScatterElements", region, unseen, least_violated, axis=0)
-
-
-def _occupied_region(graph: Graph, h: str, regions: Regions) -> str:
-    """The region that has a sample's code, -1 where none has.
-
-    A part of the bits at a time becomes an integer, and it and the number of the code up to there are
-    looked up for the number of the longer code.
-    """
-    n_hyperplanes = regions.codes.shape[1]
-    parts = range(0, n_hyperplanes, _BITS_PER_KEY)
-    powers = np.zeros((n_hyperplanes, len(parts)), np.float32)
-    for number, start in enumerate(parts):
-        stop = min(start + _BITS_PER_KEY, n_hyperplanes)
-        powers[start:stop, number] = 2.0 ** np.arange(stop - start)
-    bits = graph.apply("Cast", graph.apply("Greater", h, np.array(0.0)), to=TensorProto.FLOAT)
-    keys = graph.apply("Cast", graph.apply("MatMul", bits, powers), to=TensorProto.INT64)
-    own_keys = (regions.codes @ powers.astype(np.int64)).astype(np.int64)
-
-    found, own = "", np.zeros(len(regions), np.int64)
-    for number in range(len(parts)):
-        key = graph.apply("Gather", keys, np.array(number), axis=1)
-        if found:
-            shifted = graph.apply("Mul", found, np.array(1 << _BITS_PER_KEY))
-            key = graph.apply("Add", shifted, key)
-        longer = own * (1 << _BITS_PER_KEY) + own_keys[:, number]
-        distinct, own = np.unique(longer, return_inverse=True)
-        is_last = number == len(parts) - 1
-        found = graph.apply(
-            "LabelEncoder",
-            key,
-            keys_int64s=longer.tolist() if is_last else distinct.tolist(),
-            values_int64s=list(range(len(regions) if is_last else len(distinct))),
-            default_int64=-1,
-        )
-    return found
-
-
-def register_skl2onnx_converter() -> None:
-    """See `ffmlp.export.register_skl2onnx_converter`."""
-    from skl2onnx import update_registered_converter
-    from skl2onnx.common.shape_calculator import calculate_linear_classifier_output_shapes
-
-    from ffmlp.classifier import FFMLPClassifier
-
-    def convert(scope: Any, operator: Any, container: Any) -> None:
-        label, probabilities = (output.full_name for output in operator.outputs)
-        double = "Double" in type(operator.inputs[0].type).__name__
-        clf, graph = operator.raw_operator, Graph(scope.get_unique_operator_name("ffmlp"))
-        numbered = container.get_options(clf, {"nocl": False})["nocl"]
-        add_classifier(
-            graph,
-            clf,
-            np.arange(len(clf.classes_)) if numbered else label_constants(clf.classes_),
-            operator.inputs[0].full_name,
-            label,
-            probabilities,
-            TensorProto.DOUBLE if double else TensorProto.FLOAT,
-        )
-        container.initializers.extend(graph.constants)
-        container.nodes.extend(graph.nodes)
-        container.node_domain_version_pair_sets.update({("", OPSET), (ML_DOMAIN, 2)})
-
-    update_registered_converter(
-        FFMLPClassifier,
-        "FFMLPClassifier",
-        calculate_linear_classifier_output_shapes,
-        convert,
-        options={"zipmap": [True, False, "columns"], "nocl": [True, False]},
-    )

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from ffmlp.model.features import Gaussianisation
 from ffmlp.model.hyperplanes import Hyperplanes
 from ffmlp.model.network import Network
-from ffmlp.model.stages import TrainedStages
+from ffmlp.model.trained_stages import TrainedStages
 
 
 class Gaussianise(nn.Module):

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ffmlp.design.blobs import Scaling
-from ffmlp.model.features import Gaussianisation
+from ffmlp.arrays import Floats
+from ffmlp.model.features import Gaussianisation, mapped_features
 
 # Stands for a blob in the pair of a hyperplane that is a threshold of one feature.
 NO_BLOB = -1
@@ -50,11 +50,15 @@ class Hyperplanes:
         have been moved from where their blobs put them: a response is no log-odds.
     """
 
-    weights: NDArray[np.float64]
-    biases: NDArray[np.float64]
+    weights: Floats
+    biases: Floats
     pairs: NDArray[np.intp]
     gaussianisation: Gaussianisation | None = None
     one_sided: bool = False
+
+    def __repr__(self) -> str:
+        n_hyperplanes, n_features = self.weights.shape
+        return f"Hyperplanes({n_hyperplanes} hyperplanes of {n_features} features)"
 
     def __len__(self) -> int:
         return len(self.biases)
@@ -84,15 +88,19 @@ class Hyperplanes:
             one_sided=True,
         )
 
-    def scaled(self, scaling: Scaling) -> Hyperplanes:
-        """The same hyperplanes for features as they are after ``scaling``."""
-        weights = self.weights * scaling.scale
-        return replace(self, weights=weights, biases=self.biases + self.weights @ scaling.mean)
+    def mapped(self, X: NDArray[np.floating]) -> NDArray:
+        """Samples (n, N) as the hyperplanes take them: their scores, where features are mapped."""
+        return mapped_features(X, self.gaussianisation)
 
-    def unscaled(self, scaling: Scaling) -> Hyperplanes:
-        """The same hyperplanes for features as they were before ``scaling``."""
-        weights = self.weights / scaling.scale
-        return replace(self, weights=weights, biases=self.biases - weights @ scaling.mean)
+    def unmapped(self, Z: Floats) -> Floats:
+        """Samples in the user's units that `mapped` takes to Z."""
+        return Z if self.gaussianisation is None else self.gaussianisation.values(Z)
+
+    def by_features(self, gradient: Floats, X: Floats) -> Floats:
+        """Gradients (n, C, N) by the user's features at X, from those by what `mapped` makes of them."""
+        if self.gaussianisation is None:
+            return gradient
+        return gradient * self.gaussianisation.slopes(X)[:, None]
 
     def threshold(self, hyperplane: int) -> tuple[int, float] | None:
         """The feature and its value that a hyperplane without blobs stands for, in the user's units."""
@@ -100,23 +108,29 @@ class Hyperplanes:
             return None
         feature = int(np.argmax(np.abs(self.weights[hyperplane])))
         score = -self.biases[hyperplane] / self.weights[hyperplane, feature]
-        if self.gaussianisation is None:
-            return feature, float(score)
-        return feature, self.gaussianisation.value_of(feature, score)
+        if self.gaussianisation is not None:
+            score = self.gaussianisation.value_of(feature, score)
+        return feature, float(score)
 
     def is_log_odds(self, hyperplane: int) -> bool:
         """Whether a response is the log-odds of two blobs."""
         return bool(self.pairs[hyperplane, 0] != NO_BLOB) and not self.one_sided
 
     def checked(self, X: ArrayLike) -> NDArray[np.floating]:
-        """Samples as an array of the right number of features, or a ValueError."""
-        # Imported here because what only predicts should not wait for scikit-learn.
-        from sklearn.utils import check_array
-
-        samples: NDArray = check_array(X, dtype=[np.float64, np.float32], input_name="X")
-        if samples.shape[1] != self.weights.shape[1]:
+        """Samples as an array of finite numbers and of the right shape, or a ValueError."""
+        samples = np.asarray(X)
+        if samples.dtype not in (np.float64, np.float32):
+            samples = samples.astype(np.float64)
+        n_features = self.weights.shape[1]
+        if samples.ndim != 2 or samples.shape[1] != n_features:
             raise ValueError(
-                f"X has {samples.shape[1]} features, but {self.weights.shape[1]} are expected."
+                f"X must have shape (n_samples, {n_features}), one column for each feature, got "
+                f"{samples.shape}."
+            )
+        if not np.isfinite(samples).all():
+            row, column = np.argwhere(~np.isfinite(samples))[0]
+            raise ValueError(
+                f"X must be finite, got {samples[row, column]} in row {row}, column {column}."
             )
         return samples
 
@@ -137,7 +151,7 @@ class Hyperplanes:
         n_rows = _VALUES_PER_MAP // self.weights.shape[1]
         return min(max(_power_of_two(n_rows), _FEWEST_ROWS_PER_MAP), _MOST_ROWS_PER_MAP)
 
-    def blocks(self, X: NDArray[np.floating]) -> Iterator[tuple[slice, NDArray[np.float64]]]:
+    def blocks(self, X: NDArray[np.floating]) -> Iterator[tuple[slice, Floats]]:
         """Yield ``(rows, h)`` with ``h = X[rows] @ weights.T + biases``, in constant memory.
 
         Each h is in the place of the one before it.
@@ -154,44 +168,49 @@ class Hyperplanes:
         mapped = np.ones((min(n_mapped, -(-len(X) // n_rows) * n_rows), n_features + 1), dtype)
         transposed = in_whole_tiles(np.vstack([self.weights.T, self.biases]).astype(dtype))
         h = np.empty((n_rows, transposed.shape[1]), dtype)
-        scores = self.gaussianisation
         for start in range(0, len(X), n_rows):
             if start % n_mapped == 0:
-                samples = X[start : start + n_mapped]
-                mapped[: len(samples), :n_features] = (
-                    samples if scores is None else scores.apply(samples)
-                )
+                samples = self.mapped(X[start : start + n_mapped])
+                mapped[: len(samples), :n_features] = samples
             # Features beyond 1e300 may overflow; there is no sensible response to warn about then.
             with np.errstate(over="ignore", invalid="ignore"):
                 np.matmul(mapped[start % n_mapped :][:n_rows], transposed, out=h)
             yield slice(start, min(start + n_rows, len(X))), h
 
-    def extent(self, X: NDArray[np.floating]) -> NDArray[np.float64]:
+    def extent(self, X: NDArray[np.floating]) -> Floats:
         """A bound (N,) on the absolute values that the features of samples have before stage 1."""
         if self.gaussianisation is None:
             return np.abs(X).max(axis=0, initial=0.0).astype(np.float64)
         return np.array([np.abs(scores).max() for scores in self.gaussianisation.scores])
 
-    def reach(self, X: NDArray[np.floating]) -> NDArray[np.float64]:
+    def reach(self, X: NDArray[np.floating]) -> Floats:
         """A bound (L,) on the ``|h|`` of samples; infinite if they may overflow."""
         with np.errstate(over="ignore"):
             return np.abs(self.weights) @ self.extent(X) + np.abs(self.biases)
 
-    def log_odds(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Signed responses ``h`` of shape (n, L): log-odds of a pair's first blob over its second."""
-        samples = self.checked(X)
-        h = np.empty((len(samples), len(self)))
-        for rows, block in self.blocks(samples):
+    def signed_responses(self, X: NDArray[np.floating]) -> Floats:
+        """Responses ``h`` (n, L) of samples that have been checked."""
+        h = np.empty((len(X), len(self)))
+        for rows, block in self.blocks(X):
             h[rows] = block
         return h
 
-    def responses(self, X: ArrayLike) -> NDArray[np.float64]:
+    def log_odds(self, X: ArrayLike) -> Floats:
+        """Signed responses ``h`` of shape (n, L): log-odds of a pair's first blob over its second."""
+        return self.signed_responses(self.checked(X))
+
+    def responses(self, X: ArrayLike) -> Floats:
         """Layer l_1 of shape (n, D_1): neurons l and L + l are the two sides of hyperplane l."""
         return np.maximum(self.sides(self.log_odds(X)), 0.0)
 
-    def sides(self, h: NDArray[np.float64]) -> NDArray[np.float64]:
+    def sides(self, h: Floats) -> Floats:
         """What the neurons of l_1 take in, shape (n, D_1): h, then -h unless there is one side only."""
-        return h if self.one_sided else np.hstack([h, -h])
+        return h if self.one_sided else both_sides(h)
+
+
+def both_sides(h: Floats) -> Floats:
+    """Responses h (n, L), then their opposites."""
+    return np.hstack([h, -h])
 
 
 def _power_of_two(number: int) -> int:

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ffmlp.model.hyperplanes import Hyperplanes, in_whole_tiles
-from ffmlp.model.stages import ACTIVATIONS, ReadoutStages, RegionStages, Stages, softmax
-
-Floats = NDArray[np.float64]
-
-# A soft reading takes responses up to this: sums of larger ones would overflow, and no sample is so far.
-_LARGEST = 1e150
-# So that what comes between evidence and probabilities stays in the cache.
-_ROWS_PER_SOFTMAX = 1 << 13
+from ffmlp.arrays import Floats, row_blocks
+from ffmlp.model.drawing import drawn_network
+from ffmlp.model.hyperplanes import Hyperplanes
+from ffmlp.model.stages import Stages, layer_responses
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +24,7 @@ class Network:
     ----------
     hyperplanes : Hyperplanes
         The L hyperplanes behind layer l_1.
-    stages : RegionStages, BlobStages or ReadoutStages
+    stages : RegionStages, BlobStages, ReadoutStages or TrainedStages
         Stages 2 and 3: what the neurons of l_2 are, by the design.
     labels : ndarray of shape (D_out,)
         The class label of each output neuron.
@@ -47,6 +40,12 @@ class Network:
     blob_classes: NDArray[np.intp]
     feature_names: tuple[str, ...]
 
+    def __repr__(self) -> str:
+        return f"Network({self.stages.design} design: {self.layers})"
+
+    def _repr_html_(self) -> str:
+        return drawn_network(self)
+
     @property
     def layer_sizes(self) -> tuple[int, int, int, int]:
         """Neurons in each layer: (D_in, D_1, D_2, D_out)."""
@@ -58,6 +57,12 @@ class Network:
     def kinds(self) -> tuple[str, str, str, str]:
         """What the neurons of each layer are, in the plural."""
         return "features", "half-spaces", self.stages.neurons, "classes"
+
+    @property
+    def layers(self) -> str:
+        """Sizes and kinds of all layers, such as "4 features → 6 half-spaces → 3 blobs → 3 classes"."""
+        layers = zip(self.layer_sizes, self.kinds, strict=True)
+        return " → ".join(f"{size} {kind}" for size, kind in layers)
 
     @property
     def activations(self) -> tuple[str, str, str]:
@@ -82,104 +87,46 @@ class Network:
         samples = self.hyperplanes.checked(X)
         _, *sizes = self.layer_sizes
         l_1, l_2, out = (np.empty((len(samples), size)) for size in sizes)
-        for rows, responses in self._blocks(samples):
+        for rows, responses in layer_responses(self.stages, self.hyperplanes, samples):
             l_1[rows], l_2[rows], out[rows] = responses
         return l_1, l_2, out
 
     def forward(self, X: ArrayLike) -> Floats:
         """The output of the network, shape (n, D_out), in memory that does not grow with D_1 and D_2.
 
-        Probabilities, but for the region design: there each class has the summed responses of its
+        Probabilities, except for the region design: there each class has the summed responses of its
         regions, all zero in a region that no neuron covers.
         """
-        return self.outputs(self.hyperplanes.checked(X))
+        return self.stages.outputs(self.hyperplanes, self.hyperplanes.checked(X))
 
-    def outputs(self, samples: NDArray[np.floating]) -> Floats:
-        """What `forward` gives, for samples that have been checked."""
-        if isinstance(self.stages, ReadoutStages):
-            out = self.evidence(samples)
-            for start in range(0, len(out), _ROWS_PER_SOFTMAX):
-                rows = slice(start, start + _ROWS_PER_SOFTMAX)
-                out[rows] = softmax(out[rows])
-            return out
-        out = np.empty((len(samples), len(self.labels)))
-        for rows, (_, _, response) in self._blocks(samples):
-            out[rows] = response
-        return out
+    def probabilities(self, samples: NDArray[np.floating]) -> Floats:
+        """The probability (n, C) of each class; samples have been checked."""
+        return self.stages.probabilities(self.hyperplanes, samples)
 
-    def evidence(self, samples: NDArray[np.floating], dtype: type[np.floating] = np.float64) -> NDArray:
-        """What l_out takes in from a readout, shape (n, D_out), computed in the given type.
+    def classes(self, samples: NDArray[np.floating]) -> NDArray[np.intp]:
+        """The most probable class (n,), an index into ``labels``; samples have been checked."""
+        return self.stages.classes(self.hyperplanes, samples)
 
-        For samples that have been checked. Opposite neurons take half the work: there are L bends
-        instead of 2L neurons.
+    def confidences(self, samples: NDArray[np.floating]) -> Floats:
+        """Log-odds (n, C) of the classes, where the design has any; samples have been checked."""
+        return self.stages.confidences(self.hyperplanes, samples)
 
-        Raises
-        ------
-        ValueError
-            If the network is of another design, which has no evidence.
+    def leads(self, samples: Floats, own: NDArray[np.intp]) -> tuple[Floats, Floats]:
+        """The lead (n, C) of class ``own`` over each class, infinite over itself; gradients (n, C, N).
+
+        Gradients are those by the features as the hyperplanes take them. Samples have been checked.
         """
-        stages = self.stages
-        if not isinstance(stages, ReadoutStages):
-            raise ValueError(f"a network of {stages.neurons} has no evidence; one of a readout has.")
-        if stages.one_sided:
-            linear, even = np.zeros(0, np.intp), 2.0 * stages.temperature * stages.even
-        else:
-            linear = np.flatnonzero(stages.odd.any(axis=1))
-            even = stages.temperature * stages.even
-        odd, bias = stages.temperature * stages.odd[linear], stages.temperature * stages.bias
-        # As many rows as h has columns.
-        even = in_whole_tiles(even.T).T
-        even, odd, bias = (in_whole_tiles(part.astype(dtype)) for part in (even, odd, bias[None]))
-        bounded = self.hyperplanes.reach(samples).max(initial=0.0) <= _LARGEST
-        out = np.empty((len(samples), len(self.labels)), dtype)
-        for rows, h in self.hyperplanes.tiles(samples, dtype):
-            lines = h[:, linear]
-            bends = np.maximum(h, 0.0, out=h) if stages.one_sided else np.abs(h, out=h)
-            if not bounded:
-                np.nan_to_num(lines, copy=False, nan=0.0, posinf=_LARGEST, neginf=-_LARGEST)
-                np.fmin(bends, _LARGEST, out=bends)
-            with np.errstate(over="ignore", invalid="ignore"):
-                evidence = lines @ odd
-                evidence += bends @ even
-                evidence += bias
-            out[rows] = evidence[: rows.stop - rows.start, : len(self.labels)]
-        return out
-
-    def _blocks(self, samples: NDArray) -> Iterator[tuple[slice, tuple[Floats, Floats, Floats]]]:
-        (w_2, w_3), (b_2, b_3) = self.stages.weights, self.stages.biases
-        to_2, to_3 = in_whole_tiles(w_2.T), in_whole_tiles(w_3.T)
-        first, second, third = (ACTIVATIONS[name] for name in self.activations)
-        for rows, tile in self.hyperplanes.tiles(samples):
-            h, n = tile[:, : len(self.hyperplanes)], rows.stop - rows.start
-            with np.errstate(over="ignore", invalid="ignore"):
-                l_1 = first(self.hyperplanes.sides(h))
-                if not isinstance(self.stages, RegionStages):
-                    l_1 = np.fmin(l_1, _LARGEST)
-                l_2 = second((l_1 @ to_2)[:, : len(b_2)] + b_2)
-                out = third((l_2 @ to_3)[:, : len(b_3)] + b_3)
-            yield rows, (l_1[:n], l_2[:n], out[:n])
-
-    def to_torch(self, dtype: Any = None) -> Any:
-        """The network as a PyTorch module that gives what `forward` gives and can be trained.
-
-        Needs the extra ``torch``.
-
-        Parameters
-        ----------
-        dtype : torch.dtype, default=None
-            Of the weights; PyTorch's default if None. Convert here rather than with
-            ``module.double()`` later, which cannot bring back the digits that float32 has lost.
-
-        Returns
-        -------
-        torch.nn.Sequential
-            Layers ``gaussianise`` (where there is one), ``half_spaces``, ``regions`` (or ``blobs`` or
-            ``evidence``) and ``classes``, each of the last three followed by its activation.
-            `ffmlp.from_torch` makes a network of it again.
-        """
-        from ffmlp.export import to_torch  # it reads networks
-
-        return to_torch(self, dtype)
+        planes, stages = self.hyperplanes, self.stages
+        lead = np.empty((len(samples), len(self.labels)))
+        gradient = np.empty((*lead.shape, samples.shape[1]))
+        for rows in row_blocks(len(samples), len(self.labels) * len(planes)):
+            h = planes.signed_responses(samples[rows])
+            each = np.arange(len(h))
+            scores, slopes = stages.scores(h), stages.slopes(h)
+            lead[rows] = scores[each, own[rows]][:, None] - scores
+            gradient[rows] = (slopes[each, own[rows]][:, None] - slopes) @ planes.weights
+            lead[rows][each, own[rows]] = np.inf
+        return lead, gradient
 
     def meaning(self, layer: int, neuron: int) -> str:
         """What a neuron stands for; layer 0 is the input, layer 3 the output.

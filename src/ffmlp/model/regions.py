@@ -1,7 +1,7 @@
 """Stages 2 and 3: sign codes become a table of occupied regions and their classes.
 
 A *code* is the row of signs of the L hyperplanes at a sample, one bit each; samples with equal codes
-share a region. Codes are kept packed, 64 hyperplanes to a word, and looked up through `CodeIndex`.
+share a region.
 """
 
 from __future__ import annotations
@@ -12,12 +12,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from ffmlp.arrays import Floats, row_blocks
+from ffmlp.model.codes import CodeIndex, Words, distinct_codes, pack, unpack
 from ffmlp.model.hyperplanes import Hyperplanes, in_whole_tiles
 
-Words = NDArray[np.uint64]
-
-# Slots of a code index per region: few enough to stay in the cache, enough to keep chains short.
-_SLOTS_PER_REGION = 16
 # Rows whose region is looked up at once.
 _ROWS_AT_ONCE = 1 << 16
 # Products of one shape round alike, so the last rows are padded.
@@ -45,11 +43,15 @@ class Regions:
     codes: NDArray[np.bool_]
     counts: NDArray
 
+    def __repr__(self) -> str:
+        n_regions, n_hyperplanes = self.codes.shape
+        return f"Regions({n_regions} occupied regions of {n_hyperplanes} hyperplanes)"
+
     def __len__(self) -> int:
         return len(self.codes)
 
     @cached_property
-    def frequencies(self) -> NDArray[np.float64]:
+    def frequencies(self) -> Floats:
         """Class frequencies of each region, shape (R, C)."""
         return self.counts / self.counts.sum(axis=1, keepdims=True)
 
@@ -81,21 +83,6 @@ class Regions:
         return Regions(codes[first], counts)
 
 
-def pack(codes: NDArray[np.bool_]) -> Words:
-    """Codes (n, L) as words (n, ⌈L/64⌉): hyperplane l is bit l % 64 of word l // 64."""
-    n_words = -(-codes.shape[1] // 64)
-    octets = np.zeros((len(codes), 8 * n_words), np.uint8)
-    packed = np.packbits(codes, axis=1, bitorder="little")
-    octets[:, : packed.shape[1]] = packed
-    return octets.view("<u8")
-
-
-def unpack(words: Words, n_hyperplanes: int) -> NDArray[np.bool_]:
-    """The inverse of `pack`."""
-    octets = np.ascontiguousarray(words).view(np.uint8)
-    return np.unpackbits(octets, axis=1, count=n_hyperplanes, bitorder="little").view(np.bool_)
-
-
 def sign_codes(hyperplanes: Hyperplanes, X: NDArray[np.floating]) -> Words:
     """The packed codes of samples X."""
     words = np.empty((len(X), -(-len(hyperplanes) // 64)), "<u8")
@@ -104,102 +91,18 @@ def sign_codes(hyperplanes: Hyperplanes, X: NDArray[np.floating]) -> Words:
     return words
 
 
-def distinct_codes(words: Words) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Row of the first of each distinct code, in the order of the codes, and each row's code number."""
-    # Sixteen bits at a time, because those NumPy sorts by radix.
-    order = np.lexsort(np.ascontiguousarray(words).view("<u2").T)
-    ordered = words[order]
-    new = np.ones(len(words), bool)
-    new[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
-    inverse = np.empty(len(words), np.intp)
-    inverse[order] = np.cumsum(new) - 1
-    return order[new], inverse
-
-
 def tabulate(
     words: Words,
     n_hyperplanes: int,
     y: NDArray[np.intp],
     n_classes: int,
-    sample_weight: NDArray[np.float64] | None = None,
+    sample_weight: Floats | None = None,
 ) -> Regions:
     """Reduce samples, given by their packed codes, to the regions they occupy in O(n·L) time."""
     first, inverse = distinct_codes(words)
     cells = inverse * n_classes + y
     counts = np.bincount(cells, sample_weight, minlength=len(first) * n_classes)
     return Regions(unpack(words[first], n_hyperplanes), counts.reshape(len(first), n_classes))
-
-
-@dataclass(frozen=True, eq=False)
-class CodeIndex:
-    """A hash table of distinct codes. Whole codes are compared on every look-up."""
-
-    words: Words  # (R, n_words)
-    keys: NDArray[np.int64]  # (L,)
-    heads: NDArray[np.int32]  # (n_slots,) first code of the slot's chain, or -1
-    following: NDArray[np.intp]  # (R,) next code in the chain, or -1
-
-    @classmethod
-    def of(cls, words: Words, n_hyperplanes: int) -> CodeIndex:
-        """Index distinct codes."""
-        n_slots = table_size(_SLOTS_PER_REGION * len(words))
-        keys = np.random.default_rng(0).integers(n_slots, size=n_hyperplanes)
-        heads = np.full(n_slots, -1, np.int32)
-        return cls(words, keys, heads, chain(slots_of(words, keys), heads))
-
-    def find(self, words: Words) -> NDArray[np.intp]:
-        """The number of each code, -1 where it is not in the index."""
-        found = np.full(len(words), -1, np.intp)
-        asking = np.arange(len(words))
-        candidate: NDArray[np.signedinteger] = self.heads[slots_of(words, self.keys)]
-        while len(asking):
-            there = candidate >= 0
-            asking, candidate = asking[there], candidate[there]
-            same = _rows_equal(self.words[candidate], words[asking])
-            found[asking[same]] = candidate[same]
-            asking, candidate = asking[~same], self.following[candidate[~same]]
-        return found
-
-
-def _rows_equal(words: Words, others: Words) -> NDArray[np.bool_]:
-    equal = words[:, 0] == others[:, 0]
-    for word in range(1, words.shape[1]):
-        equal &= words[:, word] == others[:, word]
-    return equal
-
-
-def table_size(n_slots: int) -> int:
-    """The next power of two."""
-    return 1 << (max(n_slots, 1) - 1).bit_length()
-
-
-def slots_of(words: Words, keys: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The exclusive or of the keys of each code's set bits, eight bits at a time."""
-    octets = np.ascontiguousarray(words).view(np.uint8)
-    slots = np.zeros(len(words), np.int64)
-    for start in range(0, len(keys), 8):
-        table = np.zeros(1, np.int64)
-        for key in keys[start : start + 8]:
-            table = np.concatenate([table, table ^ key])
-        slots ^= table[octets[:, start // 8]]
-    return slots
-
-
-def chain(slots: NDArray[np.int64], heads: NDArray[np.int32]) -> NDArray[np.intp]:
-    """Chain the numbers of each slot: write the first into ``heads``, return who follows each, or -1."""
-    following = np.full(len(slots), -1, np.intp)
-    number = np.arange(len(slots), dtype=np.int32)
-    heads[slots] = number
-    # Of all that want a slot one gets it; the others go one by one before the chain that is there.
-    waiting = number[heads[slots] != number]
-    while len(waiting):
-        slot = slots[waiting]
-        behind = heads[slot]
-        heads[slot] = waiting
-        first = heads[slot] == waiting
-        following[waiting[first]] = behind[first]
-        waiting = waiting[~first]
-    return following
 
 
 def find_regions(
@@ -211,21 +114,18 @@ def find_regions(
     hyperplanes on whose wrong side the sample lies. Memory is bounded whatever the number of rows.
     """
     found = np.empty(len(X), np.intp)
-    step = max(1, _ENTRIES_AT_ONCE // len(hyperplanes))
-    for start in range(0, len(X), _ROWS_AT_ONCE):
-        rows = slice(start, start + _ROWS_AT_ONCE)
+    for rows in row_blocks(len(X), 1, _ROWS_AT_ONCE):
         block = X[rows]
         region = regions.index.find(sign_codes(hyperplanes, block))
         unseen = np.flatnonzero(region < 0)
-        for first in range(0, len(unseen), step):
-            some = unseen[first : first + step]
-            h = np.vstack([h.copy() for _, h in hyperplanes.blocks(block[some])])
-            region[some] = least_violated(h, regions)
+        for some in row_blocks(len(unseen), len(hyperplanes), _ENTRIES_AT_ONCE):
+            h = hyperplanes.signed_responses(block[unseen[some]])
+            region[unseen[some]] = least_violated(h, regions)
         found[rows] = region
     return found
 
 
-def least_violated(h: NDArray[np.float64], regions: Regions) -> NDArray[np.intp]:
+def least_violated(h: Floats, regions: Regions) -> NDArray[np.intp]:
     """The region that each row of signed responses h (n, L) violates least.
 
     With many regions only those are looked up that lie across a few of the nearest hyperplanes; the
@@ -239,7 +139,7 @@ def least_violated(h: NDArray[np.float64], regions: Regions) -> NDArray[np.intp]
     return region
 
 
-def _least_violated_of_all(h: NDArray[np.float64], regions: Regions) -> NDArray[np.intp]:
+def _least_violated_of_all(h: Floats, regions: Regions) -> NDArray[np.intp]:
     """Dense search, O(n·R·L) time and bounded memory.
 
     The violation of a region is Σ relu(h) − h·code, so the least violated one has the largest h·code.
@@ -262,7 +162,7 @@ def _least_violated_of_all(h: NDArray[np.float64], regions: Regions) -> NDArray[
     return region
 
 
-def _least_violated_nearby(h: NDArray[np.float64], index: CodeIndex) -> NDArray[np.intp]:
+def _least_violated_nearby(h: Floats, index: CodeIndex) -> NDArray[np.intp]:
     """Search across subsets of the nearest hyperplanes; -1 where the answer may lie elsewhere.
 
     A region outside the search lies across at least one hyperplane beyond the nearest ones, so an

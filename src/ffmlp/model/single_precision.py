@@ -7,13 +7,15 @@ samples whose two most probable classes are nearer to each other than that need 
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ffmlp.model.hyperplanes import Hyperplanes
-from ffmlp.model.network import Network
-from ffmlp.model.stages import ReadoutStages
+
+if TYPE_CHECKING:
+    from ffmlp.model.readout_stages import ReadoutStages
 
 # Fewer rows gain nothing.
 FEWEST_ROWS = 2048
@@ -27,32 +29,32 @@ _ROWS_AT_ONCE, _ROWS_TRIED = 1 << 16, 1 << 12
 _MOST_UNSURE = 0.25
 
 
-def readout_classes(network: Network, stages: ReadoutStages, X: NDArray) -> NDArray[np.intp]:
-    """The argmax (n,) of ``network.forward(X)``."""
+def readout_classes(stages: ReadoutStages, planes: Hyperplanes, X: NDArray) -> NDArray[np.intp]:
+    """The argmax (n,) of ``stages.outputs(planes, X)``."""
     if len(X) < FEWEST_ROWS:
-        return network.outputs(X).argmax(axis=1)
+        return stages.outputs(planes, X).argmax(axis=1)
     classes, unsure = np.empty(len(X), np.intp), []
     for start, stop in pairwise([0, *range(_ROWS_TRIED, len(X), _ROWS_AT_ONCE), len(X)]):
-        classes[start:stop], some = _classes(network, stages, X[start:stop])
+        classes[start:stop], some = _classes(stages, planes, X[start:stop])
         unsure.append(start + some)
         if len(some) > _MOST_UNSURE * (stop - start) and stop < len(X):
-            classes[stop:] = network.outputs(X[stop:]).argmax(axis=1)
+            classes[stop:] = stages.outputs(planes, X[stop:]).argmax(axis=1)
             break
     again = np.concatenate(unsure)
     if len(again):
-        classes[again] = network.outputs(X[again]).argmax(axis=1)
+        classes[again] = stages.outputs(planes, X[again]).argmax(axis=1)
     return classes
 
 
 def _classes(
-    network: Network, stages: ReadoutStages, X: NDArray
+    stages: ReadoutStages, planes: Hyperplanes, X: NDArray
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Classes by single precision, and the rows where double precision may have another one."""
-    error = _largest_error(network.hyperplanes, stages, X)
+    error = _largest_error(stages, planes, X)
     if not error < _LARGEST_SINGLE:
         return np.zeros(len(X), np.intp), np.arange(len(X))
     # Classes come first because NumPy is slow to reduce many short rows.
-    evidence = np.ascontiguousarray(network.evidence(X, np.float32).T)
+    evidence = np.ascontiguousarray(stages.evidence(planes, X, np.float32).T)
     classes, first = evidence.argmax(axis=0), evidence.max(axis=0)
     evidence[classes, np.arange(len(X))] = -np.inf
     second = evidence.max(axis=0)
@@ -60,7 +62,7 @@ def _classes(
     return classes, np.flatnonzero(~(first - second > 3.0 * error))
 
 
-def _largest_error(planes: Hyperplanes, stages: ReadoutStages, X: NDArray) -> float:
+def _largest_error(stages: ReadoutStages, planes: Hyperplanes, X: NDArray) -> float:
     """How far evidence in single precision is from that in double precision, at most.
 
     A term e·w·x of the evidence is rounded m times on its way into the sum: with e, w and x themselves,

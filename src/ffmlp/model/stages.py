@@ -1,53 +1,86 @@
-"""Stages 2 and 3 of each design: what the neurons of l_2 are, and how l_out reads them."""
+"""Stages 2 and 3, as everything after the design reads them.
+
+What the neurons of l_2 are, and how l_out reads them, is all in which the designs differ. A design is a
+class that has what `Stages` asks for: one module here, and one in `ffmlp.design` that makes it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
+
+from ffmlp.arrays import Floats
+from ffmlp.model.activations import ACTIVATIONS
+from ffmlp.model.hyperplanes import Hyperplanes, in_whole_tiles
 
 if TYPE_CHECKING:
     from ffmlp.model.network import Network
 
-Floats = NDArray[np.float64]
+# Responses are taken up to this: sums of larger ones would overflow, and no sample is so far.
+LARGEST = 1e150
 
 
-def _softplus(z: Floats) -> Floats:
-    """What np.logaddexp(z, 0) gives, in a third of the time."""
-    bend = np.abs(z)
-    np.log1p(np.exp(np.negative(bend, out=bend), out=bend), out=bend)
-    bend += np.maximum(z, 0.0)
-    return bend
+@dataclass(frozen=True, eq=False)
+class Places:
+    """The places that samples are in, ``numbers`` (n,), of all that a design has.
+
+    ``unseen`` (n,) tells which samples are in none, so that the nearest place stands for theirs.
+    ``classes`` (R,) and ``shares`` (R,) are the class of each place and its share of the training
+    samples, ``counts`` (R, C) these samples by class, where they are known.
+    """
+
+    kind: str
+    numbers: NDArray[np.intp]
+    unseen: NDArray[np.bool_]
+    classes: NDArray[np.intp]
+    shares: Floats
+    counts: NDArray | None = None
 
 
-def softmax(z: Floats) -> Floats:
-    """What scipy.special.softmax(z, axis=1) gives, which takes a tenth of a second to import."""
-    shares = np.exp(z - z.max(axis=1, keepdims=True))
-    shares /= shares.sum(axis=1, keepdims=True)
-    return shares
+@dataclass(frozen=True, eq=False)
+class LinearPieces:
+    """The score of a class is the largest ``h @ weights[r]`` of the pieces r that are of this class."""
+
+    weights: Floats  # (R, L)
+    classes: NDArray[np.intp]  # (R,)
 
 
-ACTIVATIONS: dict[str, Callable[[Floats], Floats]] = {
-    "identity": lambda z: z,
-    "relu": lambda z: np.maximum(z, 0.0),
-    "softplus": _softplus,
-    "softmax": softmax,
-}
+class OnnxGraph(Protocol):
+    """An ONNX graph in the making; results are known by name."""
+
+    def apply(self, operator: str, *inputs: str | NDArray, **attributes: Any) -> str:
+        """Add a node; arrays among the inputs become constants."""
+
+    def cast(self, x: str, dtype: DTypeLike) -> str:
+        """Convert a result to another type."""
 
 
 class Stages(Protocol):
-    """What a design makes of layer l_1: stages 2 and 3, as a network reads them."""
+    """What a design makes of layer l_1."""
 
     @property
-    def activations(self) -> tuple[str, str, str]:
-        """The activations of l_1, l_2 and l_out, as names in `ACTIVATIONS`."""
+    def design(self) -> str:
+        """The name of the design."""
 
     @property
     def neurons(self) -> str:
         """What the neurons of l_2 are, in the plural."""
+
+    @property
+    def each_neuron(self) -> str:
+        """What a neuron of l_2 is for, to complete "one neuron of the second layer for …"."""
+
+    @property
+    def link_names(self) -> tuple[str, str]:
+        """What the positive and the negative weights of stage 2 are called in a drawing."""
+
+    @property
+    def activations(self) -> tuple[str, str, str]:
+        """The activations of l_1, l_2 and l_out, as names in `ACTIVATIONS`."""
 
     @property
     def neuron_classes(self) -> NDArray[np.intp]:
@@ -64,178 +97,102 @@ class Stages(Protocol):
     def meaning(self, neuron: int, network: Network) -> str:
         """What a neuron of l_2 stands for."""
 
+    def description(self, network: Network, spreads: Floats, max_items: int) -> list[str]:
+        """How the classes follow from the hyperplanes, whose responses deviate by ``spreads`` (L,)."""
 
-@dataclass(frozen=True, eq=False)
-class RegionStages:
-    """The paper's design: an l_2 neuron for each occupied region, which votes for its majority class.
+    def outputs(self, planes: Hyperplanes, X: NDArray[np.floating]) -> Floats:
+        """What l_out puts out (n, C)."""
 
-    The weights follow from codes and classes: they are made when they are asked for and cost no
-    memory before.
+    def probabilities(self, planes: Hyperplanes, X: NDArray[np.floating]) -> Floats:
+        """The probability of each class (n, C)."""
 
-    Attributes
-    ----------
-    codes : ndarray of bool, shape (D_2, L)
-        The side of each hyperplane on which each region lies.
-    neuron_classes : ndarray of shape (D_2,)
-        The class each region votes for.
-    n_classes : int
-        D_out.
-    penalty : float
-        P: the weight from a half-space to a region outside of it is -P.
-    """
+    def classes(self, planes: Hyperplanes, X: NDArray[np.floating]) -> NDArray[np.intp]:
+        """The argmax (n,) of the probabilities."""
 
-    codes: NDArray[np.bool_]
-    neuron_classes: NDArray[np.intp]
-    n_classes: int
-    penalty: float
+    def confidences(self, planes: Hyperplanes, X: NDArray[np.floating]) -> Floats:
+        """What orders the classes of samples (n, C): log-odds, where the design has any."""
 
-    activations = ("relu", "relu", "identity")
-    neurons = "regions"
+    def places(self, planes: Hyperplanes, X: NDArray[np.floating]) -> Places | None:
+        """The places of samples, if the design has places of its own."""
 
-    @property
-    def weights(self) -> tuple[Floats, Floats]:
-        """1 from own half-spaces and -P from others; 1 to the own class and 0 to others."""
-        own = np.hstack([self.codes, ~self.codes])
-        votes = self.neuron_classes == np.arange(self.n_classes)[:, None]
-        return np.where(own, 1.0, -float(self.penalty)), votes.astype(np.float64)
+    def scores(self, h: Floats) -> Floats:
+        """The score (n, C) of each class at responses h (n, L); -inf for a class that nothing votes for.
 
-    @property
-    def biases(self) -> tuple[Floats, Floats]:
-        """All zero."""
-        return np.zeros(len(self.codes)), np.zeros(self.n_classes)
+        The predicted class has the largest score. Scores are compared, never read alone: their
+        difference is the *lead* of one class over another.
+        """
 
-    def meaning(self, neuron: int, network: Network) -> str:
-        """The class and the half-spaces of a region."""
-        n_hyperplanes = self.codes.shape[1]
-        sides = np.where(self.codes[neuron], 0, n_hyperplanes) + np.arange(n_hyperplanes)
-        where = " and ".join(network.half_space(side) for side in sides)
-        return f"region of class {network.labels[self.neuron_classes[neuron]]}: {where}"
+    def slopes(self, h: Floats) -> Floats:
+        """How fast the score of each class grows with each response: (n, C, L)."""
 
+    def contributions(
+        self, h: Floats, winner: NDArray[np.intp], rival: NDArray[np.intp]
+    ) -> tuple[Floats, Floats]:
+        """What each hyperplane adds to the winner's lead over the rival (n, L), and the rest (n,).
 
-@dataclass(frozen=True, eq=False)
-class BlobStages:
-    """An l_2 neuron for each blob, which is silenced by the far sides of the blob's own hyperplanes.
-
-    ``softplus(-h)`` is -log of the probability that the hyperplane gives to its positive side, so the
-    l_2 neuron of a blob sums the log-probabilities of its duels; a softmax makes them shares, and
-    those of a class add up.
-
-    Attributes
-    ----------
-    pairs : ndarray of shape (L, 2)
-        The l_2 neurons of the blobs that each hyperplane separates.
-    blobs : ndarray of shape (D_2,)
-        The blob of each l_2 neuron.
-    neuron_classes : ndarray of shape (D_2,)
-        The class of each of these blobs.
-    n_classes : int
-        D_out.
-    temperature : float
-        What the log-probabilities are multiplied with.
-    """
-
-    pairs: NDArray[np.intp]
-    blobs: NDArray[np.intp]
-    neuron_classes: NDArray[np.intp]
-    n_classes: int
-    temperature: float
-
-    activations = ("softplus", "softmax", "identity")
-    neurons = "blobs"
+        The rest is what no hyperplane adds: the lead is the sum of both.
+        """
 
     @property
-    def weights(self) -> tuple[Floats, Floats]:
-        """-temperature from the far side of own hyperplanes; 1 to the own class."""
-        own = np.arange(len(self.neuron_classes))[:, None]
-        far = np.hstack([own == self.pairs[:, 1], own == self.pairs[:, 0]])
-        votes = self.neuron_classes == np.arange(self.n_classes)[:, None]
-        return np.where(far, -self.temperature, 0.0), votes.astype(np.float64)
+    def linear_pieces(self) -> LinearPieces | None:
+        """The pieces of the scores, if these are piecewise linear and convex."""
 
     @property
-    def biases(self) -> tuple[Floats, Floats]:
-        """All zero."""
-        return np.zeros(len(self.neuron_classes)), np.zeros(self.n_classes)
+    def safe_distance(self) -> Callable[[Floats, NDArray[np.intp], Floats, Floats], Floats] | None:
+        """A function (h, winner, reach, steepness) of a distance (n,) within which the winner wins.
 
-    def meaning(self, neuron: int, network: Network) -> str:
-        """The blob and its class."""
-        return f"blob {self.blobs[neuron]} of class {network.labels[self.neuron_classes[neuron]]}"
+        ``reach`` (n, L) is how much a step of length one changes each response at most, ``steepness``
+        (n, C) how much it lowers the winner's lead over each class at first. None where distances
+        follow exactly from the linear pieces.
+        """
 
+    def check(self, planes: Hyperplanes, n_classes: int) -> None:
+        """Raise a ValueError if the parts do not fit together, as those of a changed file may not."""
 
-@dataclass(frozen=True, eq=False)
-class ReadoutStages:
-    """An l_2 neuron for the evidence of each class, read out of l_1 by least squares.
+    def to_onnx(self, graph: OnnxGraph, planes: Hyperplanes, z: str, h: str) -> tuple[str, str]:
+        """Add nodes that give the class (n,) and the probabilities (n, C).
 
-    Attributes
-    ----------
-    even, odd : ndarray of shape (L, C)
-        The evidence is ``|h| @ even + h @ odd + bias``: weights even + odd from the neurons of h and
-        even - odd from those of -h.
-    bias : ndarray of shape (C,)
-        Evidence for each class where every l_1 neuron is silent.
-    temperature : float
-        The weight of stage 3, from the evidence of a class to the class.
-    one_sided : bool
-        Whether l_1 has no neurons of -h. Then even and odd are equal.
-    """
-
-    even: Floats
-    odd: Floats
-    bias: Floats
-    temperature: float
-    one_sided: bool = False
-
-    activations = ("relu", "identity", "softmax")
-    neurons = "evidence"
-
-    @property
-    def neuron_classes(self) -> NDArray[np.intp]:
-        """Each class has its own."""
-        return np.arange(len(self.bias))
-
-    @property
-    def readout(self) -> Floats:
-        """The weights from h and -h to the evidence, shape (C, 2L)."""
-        return np.hstack([(self.even + self.odd).T, (self.even - self.odd).T])
-
-    @property
-    def weights(self) -> tuple[Floats, Floats]:
-        """The readout; the temperature on the diagonal."""
-        there = self.readout[:, : len(self.even)] if self.one_sided else self.readout
-        return there, self.temperature * np.eye(len(self.bias))
-
-    @property
-    def biases(self) -> tuple[Floats, Floats]:
-        """The bias of the readout; zero."""
-        return self.bias, np.zeros(len(self.bias))
-
-    def meaning(self, neuron: int, network: Network) -> str:
-        """The class."""
-        return f"evidence for class {network.labels[neuron]}"
+        ``z`` are the features as the hyperplanes take them, ``h`` the responses to these.
+        """
 
 
-@dataclass(frozen=True, eq=False)
-class TrainedStages:
-    """Stages 2 and 3 as training has left them: any weights, on the neurons of a design.
+def layer_responses(
+    stages: Stages, planes: Hyperplanes, X: NDArray[np.floating]
+) -> Iterator[tuple[slice, tuple[Floats, Floats, Floats]]]:
+    """Yield rows, and their responses of l_1, l_2 and l_out, in constant memory."""
+    (w_2, w_3), (b_2, b_3) = stages.weights, stages.biases
+    to_2, to_3 = in_whole_tiles(w_2.T), in_whole_tiles(w_3.T)
+    first, second, third = (ACTIVATIONS[name] for name in stages.activations)
+    for rows, tile in planes.tiles(X):
+        h, n = tile[:, : len(planes)], rows.stop - rows.start
+        with np.errstate(over="ignore", invalid="ignore"):
+            l_1 = np.fmin(first(planes.sides(h)), LARGEST)
+            l_2 = second((l_1 @ to_2)[:, : len(b_2)] + b_2)
+            out = third((l_2 @ to_3)[:, : len(b_3)] + b_3)
+        yield rows, (l_1[:n], l_2[:n], out[:n])
 
-    Attributes
-    ----------
-    weights, biases : tuples of two ndarrays
-        In the form of `Stages.weights` and `Stages.biases`.
-    activations : tuple of str
-        The design's.
-    neurons : str
-        What the neurons of l_2 were in the design.
-    neuron_classes : ndarray of shape (D_2,)
-        The class to which each of them has its largest weight.
-    """
 
-    weights: tuple[Floats, Floats]
-    biases: tuple[Floats, Floats]
-    activations: tuple[str, str, str]
-    neurons: str
-    neuron_classes: NDArray[np.intp]
+def layered_outputs(stages: Stages, planes: Hyperplanes, X: NDArray[np.floating]) -> Floats:
+    """What l_out puts out (n, C), layer by layer."""
+    out = np.empty((len(X), len(stages.biases[1])))
+    for rows, (_, _, response) in layer_responses(stages, planes, X):
+        out[rows] = response
+    return out
 
-    def meaning(self, neuron: int, network: Network) -> str:
-        """The class that it speaks for most; what training has made of it has no name."""
-        label = network.labels[self.neuron_classes[neuron]]
-        return f"trained neuron {neuron} of {self.neurons}, most for class {label}"
+
+def require_shapes(**shapes: tuple[NDArray, tuple[int, ...]]) -> None:
+    """Raise a ValueError unless every array has the shape that it should have."""
+    for name, (array, shape) in shapes.items():
+        if array.shape != shape:
+            raise ValueError(f"{name} has shape {array.shape}, not {shape}")
+
+
+def require_indices(name: str, indices: NDArray, n_items: int) -> None:
+    """Raise a ValueError unless all indices are those of existing items."""
+    if indices.dtype.kind not in "iu" or not ((indices >= 0) & (indices < n_items)).all():
+        raise ValueError(f"{name} does not number {n_items} items")
+
+
+def votes(neuron_classes: NDArray[np.intp], n_classes: int) -> Floats:
+    """Weights (C, D_2) of 1 from each neuron of l_2 to its class, 0 to the others."""
+    return (neuron_classes == np.arange(n_classes)[:, None]).astype(np.float64)

@@ -1,9 +1,10 @@
-"""Figures of samples, decision regions, responses, explanations, the network itself and comparisons.
+"""Figures of samples, decision regions, responses, explanations, networks and comparisons.
 
-Every class computes in a classmethod, keeps what it draws as attributes and draws in ``plot``, as
-scikit-learn's displays do; ``plot`` sets ``figure_``, and ``ax_`` or ``axes_``. A title of ``None`` is
-replaced by a default, an empty one by none. matplotlib is needed for drawing only. Legends are put
-beside the axes, where a figure with ``layout="constrained"`` makes room for them.
+The displays work like those of scikit-learn. ``from_estimator(estimator, X, y, ...)`` computes what is
+shown, keeps it as attributes and draws it; ``plot`` draws it again and sets ``figure_``, and ``ax_`` or
+``axes_``. Every option is given by name; the last ones are ``title`` and ``ax`` (or ``figure``). A title
+of None gives the default title, an empty one gives none. Without ``ax`` or ``figure``, a new figure is
+made. Legends are outside of the axes: a figure with ``layout="constrained"`` leaves space for them.
 """
 
 from ffmlp.plots.architecture import NetworkDisplay

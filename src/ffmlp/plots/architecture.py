@@ -2,38 +2,61 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ffmlp.arrays import Floats
 from ffmlp.model.network import Network
-from ffmlp.model.stages import RegionStages
-from ffmlp.plots.view import INK, RED, SYMBOLS, AxesDisplay, Floats, colours, lighter, matplotlib
+from ffmlp.plots.view import (
+    INK,
+    RED,
+    SYMBOLS,
+    AxesDisplay,
+    colours,
+    fitted_attribute,
+    hyperplanes_of,
+    lighter,
+    matplotlib,
+    neurons_of,
+)
+from ffmlp.words import counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# More neurons of a layer than this are not drawn, only counted.
-_MAX_NEURONS = 24
-
 
 @dataclass(eq=False)
 class NetworkDisplay(AxesDisplay):
-    """The network as the paper draws it: l_in, l_1, l_2 and l_out, and the links between them.
+    """The network as in the paper: l_in, l_1, l_2 and l_out, and the links between them.
 
-    Both neurons of a hyperplane share a colour, one of them light. Regions have the colour of their
-    class. Positive links of stages 2 and 3 are red, negative ones thin and black, zero ones left out.
+    The two neurons of a hyperplane have the same colour, one of them lighter. Neurons of l_2 have the
+    colour of their class. In stages 2 and 3, positive weights are red lines, negative weights thin
+    black lines, and zero weights are not drawn.
 
     Attributes
     ----------
     network : Network
     neurons : tuple of 4 ndarrays
-        The neurons of each layer that are drawn, from top to bottom: at most 24.
+        The neurons of each layer that are drawn, from top to bottom.
     weights : tuple of 3 ndarrays
         The weights of each stage between drawn neurons.
     title : str
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from sklearn.datasets import load_iris
+    >>> from ffmlp import FFMLPClassifier
+    >>> from ffmlp.plots import NetworkDisplay
+    >>> clf = FFMLPClassifier(2, design="region", error_threshold=0.05, random_state=0)
+    >>> clf = clf.fit(*load_iris(return_X_y=True))
+    >>> ax = Figure(layout="constrained").subplots()
+    >>> NetworkDisplay.from_estimator(clf, ax=ax).title
+    'Network of 4 → 4 → 3 → 3 neurons'
     """
 
     network: Network
@@ -42,13 +65,44 @@ class NetworkDisplay(AxesDisplay):
     title: str
 
     @classmethod
-    def from_network(
-        cls, network: Network, *, ax: Axes | None = None, title: str | None = None
+    def from_estimator(
+        cls,
+        estimator: Any,
+        *,
+        hyperplanes: Sequence[int] | NDArray[np.intp] | None = None,
+        max_neurons: int = 24,
+        title: str | None = None,
+        ax: Axes | None = None,
     ) -> NetworkDisplay:
-        """Draw a network into ``ax``, or a new figure."""
-        layers = [np.arange(size) for size in network.layer_sizes]
-        layers[1] = layers[1].reshape(2, -1).T.ravel()  # pairs of opposite neurons are neighbours
-        drawn = tuple(layer[:_MAX_NEURONS] for layer in layers)
+        """Draw the network of a fitted classifier; the parameters are those of `from_network`."""
+        network = fitted_attribute(estimator, "network_")
+        options: Any = {"hyperplanes": hyperplanes, "max_neurons": max_neurons, "title": title, "ax": ax}
+        return cls.from_network(network, **options)
+
+    @classmethod
+    def from_network(
+        cls,
+        network: Network,
+        *,
+        hyperplanes: Sequence[int] | NDArray[np.intp] | None = None,
+        max_neurons: int = 24,
+        title: str | None = None,
+        ax: Axes | None = None,
+    ) -> NetworkDisplay:
+        """Draw a network.
+
+        Parameters
+        ----------
+        network : Network
+        hyperplanes : sequence of int, default=None
+            The hyperplanes whose neurons are drawn in l_1, from top to bottom; all by default.
+        max_neurons : int, default=24
+            At most this many neurons of a layer are drawn.
+        """
+        planes, layers = network.hyperplanes, [np.arange(size) for size in network.layer_sizes]
+        chosen = np.arange(len(planes)) if hyperplanes is None else np.asarray(hyperplanes, np.intp)
+        layers[1] = neurons_of(planes, chosen)
+        drawn = tuple(layer[:max_neurons] for layer in layers)
         weights = tuple(
             weight[np.ix_(drawn[stage + 1], drawn[stage])]
             for stage, weight in enumerate(network.weights)
@@ -58,15 +112,15 @@ class NetworkDisplay(AxesDisplay):
         return cls(network, drawn, weights, title).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> NetworkDisplay:
-        """Draw into ``ax``, or a new figure."""
+        """Draw into ``ax``, or into a new figure."""
         rows = max(map(len, self.neurons)) + 2
         ax = self._open(ax, (9.0, max(4.0, 1.4 + 0.36 * rows)))
         heights = [self._heights(layer) for layer in range(4)]
         self._draw_links(heights)
         # Neurons fit between their neighbours, whatever the size of the axes.
-        room = ax.get_window_extent().height * 72 / ax.figure.dpi
+        height = ax.get_window_extent().height * 72 / ax.figure.dpi
         for layer in range(4):
-            self._draw_layer(layer, heights[layer], min(22.0, 0.75 * room / rows))
+            self._draw_layer(layer, heights[layer], min(22.0, 0.75 * height / rows))
         ax.set_xlim(-0.75, 3.75)
         ax.set_ylim(-0.12, 1.12)
         ax.set_title(self.title)
@@ -74,27 +128,27 @@ class NetworkDisplay(AxesDisplay):
         return self
 
     def _heights(self, layer: int) -> Floats:
-        """Where the drawn neurons of a layer are; the ellipsis, if any, takes the place after them."""
+        """The heights of the drawn neurons of a layer, and of the ellipsis after them, if any."""
         n_drawn = len(self.neurons[layer])
         n_places = n_drawn + (n_drawn < self.network.layer_sizes[layer])
         step: float = min(0.24, 1 / n_places)
         places = (n_places - 1) / 2 - np.arange(n_places, dtype=np.float64)
-        if layer == 1:  # pairs move together
+        if layer == 1 and not self.network.hyperplanes.one_sided:  # the two of a pair move together
             places[:n_drawn:2] -= 0.1
             places[1:n_drawn:2] += 0.1
         return 0.5 + step * places
 
     def _colours(self, layer: int) -> Floats:
         """The colour of each drawn neuron."""
-        neurons, labels = self.neurons[layer], self.network.labels
+        neurons = self.neurons[layer]
         if layer == 0:
             return np.ones((len(neurons), 3))
         if layer == 1:
-            # Colours that no class has come first.
-            opposite, hyperplane = np.divmod(neurons, len(self.network.hyperplanes))
-            return lighter(colours(hyperplane + len(labels)), 0.6 * opposite[:, None])
-        classes = self.network.stages.neuron_classes[neurons] if layer == 2 else neurons
-        return colours(classes)
+            # The colours of the classes come last.
+            hyperplane, negative = hyperplanes_of(self.network.hyperplanes, neurons)
+            amount: Floats = 0.6 * negative[:, None].astype(np.float64)
+            return lighter(colours(hyperplane + len(self.network.labels)), amount)
+        return colours(self.network.stages.neuron_classes[neurons] if layer == 2 else neurons)
 
     def _draw_links(self, heights: list[Floats]) -> None:
         collection = matplotlib("collections").LineCollection
@@ -116,11 +170,8 @@ class NetworkDisplay(AxesDisplay):
             draw(stage, self.weights[stage] < 0, **below)
             above = {"colors": RED, "linewidths": 1.2, "alpha": 0.9, "zorder": 2}
             draw(stage, self.weights[stage] > 0, **above)
-        stages = self.network.stages
-        positive, negative = "positive weight", "negative weight"
-        if isinstance(stages, RegionStages):
-            positive, negative = "weight 1", f"weight −P (P = {stages.penalty:g})"
-        normal = "± normal vector, in its hyperplane's colour"
+        positive, negative = self.network.stages.link_names
+        normal = "normal vector, in the colour of its hyperplane"
         links = {normal: colours(len(self.network.labels)), positive: RED, negative: "0.6"}
         handles = [line([], [], color=colour, label=label) for label, colour in links.items()]
         place: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0)}
@@ -143,4 +194,4 @@ class NetworkDisplay(AxesDisplay):
             ax.text(layer, heights[-1], f"⋮  {size - len(neurons)} more", ha="center", va="center")
         title = f"{SYMBOLS[layer]}: {self.network.kinds[layer]}"
         ax.text(layer, 1.06, title, ha="center", va="center", parse_math=True)
-        ax.text(layer, -0.06, f"{size} neurons" if size != 1 else "1 neuron", ha="center", va="center")
+        ax.text(layer, -0.06, counted(size, "neuron"), ha="center", va="center")

@@ -1,4 +1,4 @@
-"""Accuracy during training, error along the pruning path, accuracy under attack."""
+"""Accuracy by epoch, error along the pruning path, accuracy under attack."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ffmlp.design.pruning import PruningPath
-from ffmlp.plots.view import INK, AxesDisplay, Floats, colours, matplotlib
+from ffmlp.arrays import Floats
+from ffmlp.plots.view import INK, AxesDisplay, colours, fitted_attribute, matplotlib
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
 class AccuracyCurvesDisplay(AxesDisplay):
-    """Training and test accuracy over the epochs of a network that is trained.
+    """Training and test accuracy by epoch of backpropagation.
 
     Parameters
     ----------
     train, test : array-like of shape (n_epochs + 1,) or (n_runs, n_epochs + 1)
-        Accuracies in [0, 1], epoch 0 first. Of several runs, the mean and the range are drawn.
+        Accuracies in [0, 1], from epoch 0. Of several runs, the mean and the range are drawn.
     title : str, default=None
 
     Attributes
@@ -43,14 +43,27 @@ class AccuracyCurvesDisplay(AxesDisplay):
     def __init__(self, train: ArrayLike, test: ArrayLike, *, title: str | None = None) -> None:
         self.train = self._checked(train, "train")
         self.test = self._checked(test, "test")
-        self.title = "Accuracy during training" if title is None else title
+        self.title = "Accuracy by epoch" if title is None else title
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, *, title: str | None = None, ax: Axes | None = None
+    ) -> AccuracyCurvesDisplay:
+        """Draw the ``history_`` of a `BackpropClassifier` that was fitted with test samples."""
+        history = fitted_attribute(estimator, "history_", "BackpropClassifier")
+        if np.isnan(history.test_accuracy).any():
+            raise ValueError(
+                f"{type(estimator).__name__} has no test accuracy: it was fitted without test samples. "
+                "Fit it with X_test and y_test."
+            )
+        return cls(history.train_accuracy, history.test_accuracy, title=title).plot(ax)
 
     @staticmethod
     def _checked(accuracy: ArrayLike, name: str) -> Floats:
         runs = np.atleast_2d(np.asarray(accuracy, np.float64))
         if runs.ndim != 2 or not runs.size:
             raise ValueError(
-                f"{name} must be of shape (n_epochs + 1,) or (n_runs, n_epochs + 1), got "
+                f"{name} must have shape (n_epochs + 1,) or (n_runs, n_epochs + 1), got "
                 f"{np.shape(accuracy)}."
             )
         if not ((runs >= 0) & (runs <= 1)).all():
@@ -60,11 +73,11 @@ class AccuracyCurvesDisplay(AxesDisplay):
         return runs
 
     def plot(self, ax: Axes | None = None) -> AccuracyCurvesDisplay:
-        """Draw into ``ax``, or a new figure."""
+        """Draw into ``ax``, or into a new figure."""
         ax = self._open(ax)
         for number, (name, runs) in enumerate((("train", self.train), ("test", self.test))):
             epochs, colour = np.arange(runs.shape[1]), colours(number)
-            several = f", mean and range of {len(runs)} runs" if len(runs) > 1 else ""
+            several = f" (mean and range of {len(runs)} runs)" if len(runs) > 1 else ""
             ax.plot(epochs, runs.mean(axis=0), ("-", "--")[number], color=colour, label=name + several)
             if several:
                 ax.fill_between(epochs, runs.min(axis=0), runs.max(axis=0), color=colour, alpha=0.2)
@@ -79,66 +92,107 @@ class AccuracyCurvesDisplay(AxesDisplay):
 
 @dataclass(eq=False)
 class PruningPathDisplay(AxesDisplay):
-    """Training error rate against the number of hyperplanes, as they are deleted one by one.
+    """Training error rate against the number of hyperplanes, which pruning deletes one by one.
 
     Attributes
     ----------
     n_hyperplanes : ndarray of shape (n_deleted + 1,)
-        Hyperplanes left, all of them first.
+        Hyperplanes left after each deletion, from all of them.
     error_rates : ndarray of shape (n_deleted + 1,)
-    error_threshold : float or None
+    error_threshold : float
+        Drawn as a line, unless it is 1: every error rate is below it.
     title : str
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from sklearn.datasets import load_iris
+    >>> from ffmlp import FFMLPClassifier
+    >>> from ffmlp.plots import PruningPathDisplay
+    >>> clf = FFMLPClassifier(2, design="region", error_threshold=1.0, random_state=0)
+    >>> clf = clf.fit(*load_iris(return_X_y=True))
+    >>> ax = Figure(layout="constrained").subplots()
+    >>> display = PruningPathDisplay.from_estimator(clf, error_threshold=0.05, ax=ax)
+    >>> display.n_hyperplanes[-3:], display.error_rates[-3:].round(3)
+    (array([3., 2., 1.]), array([0.013, 0.02 , 0.333]))
     """
 
     n_hyperplanes: Floats
     error_rates: Floats
-    error_threshold: float | None
+    error_threshold: float
     title: str
 
     @classmethod
-    def from_path(
+    def from_estimator(
         cls,
-        path: PruningPath,
+        estimator: Any,
         *,
         error_threshold: float | None = None,
-        ax: Axes | None = None,
         title: str | None = None,
+        ax: Axes | None = None,
     ) -> PruningPathDisplay:
-        """Draw ``clf.pruning_path_`` and the threshold, if given, into ``ax``, or a new figure.
+        """Draw the ``pruning_path_`` of a fitted classifier of the region or the blob design.
 
-        ``FFMLPClassifier(..., error_threshold=1.0)`` deletes as far as it goes: down to one hyperplane.
+        The path ends before the error rate reaches the threshold of the fit. With
+        ``FFMLPClassifier(..., error_threshold=1.0)`` it ends with a single hyperplane.
+
+        Parameters
+        ----------
+        estimator : FFMLPClassifier
+        error_threshold : float, default=None
+            The threshold to draw; by default that of the fit.
+
+        Raises
+        ------
+        ValueError
+            If there is no error rate by deletion: nothing was deleted, or the design is a readout,
+            which deletes all superfluous hyperplanes at once.
         """
+        path, plan = fitted_attribute(estimator, "pruning_path_"), estimator.selection_.plan
+        if plan.design == "readout":
+            raise ValueError(
+                "The readout design deletes hyperplanes all at once: it has no error rate by deletion. "
+                "Fit design='region' or design='blob' with error_threshold=1.0 to draw the whole path."
+            )
+        if not len(path.deleted):
+            remedy = "Fit with a higher threshold: 1.0 gives the whole path."
+            raise ValueError(
+                f"error_threshold={plan.error_threshold} deleted no hyperplane, so there is no pruning "
+                f"path to draw. {remedy if len(path.kept) > 1 else 'There is only one hyperplane.'}"
+            )
         left = len(path.kept) + len(path.deleted) - np.arange(len(path.deleted) + 1.0)
         errors = np.concatenate([[path.initial_error_rate], path.error_rates])
+        threshold = plan.error_threshold if error_threshold is None else error_threshold
         title = "Error along the pruning path" if title is None else title
-        return cls(left, errors, error_threshold, title).plot(ax)
+        return cls(left, errors, threshold, title).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> PruningPathDisplay:
-        """Draw into ``ax``, or a new figure."""
+        """Draw into ``ax``, or into a new figure."""
         ax = self._open(ax)
         style: dict[str, Any] = {"where": "post", "marker": "o", "markersize": 3.5}
         ax.step(self.n_hyperplanes, self.error_rates, color=colours(0), label="training error", **style)
-        if self.error_threshold is not None:
-            label = f"threshold {self.error_threshold:g}"
+        if self.error_threshold < 1:
+            label = f"error threshold {self.error_threshold:g}"
             ax.axhline(self.error_threshold, color=INK, linestyle="--", label=label)
         ax.invert_xaxis()
         ax.xaxis.set_major_locator(matplotlib("ticker").MaxNLocator(integer=True))
         ax.set_ylim(bottom=0.0)
-        ax.set_xlabel("hyperplanes left")
+        ax.set_xlabel("number of hyperplanes")
         ax.set_ylabel("training error rate")
         ax.grid(alpha=0.3)
         ax.set_title(self.title)
-        ax.legend(loc="upper left")
+        ax.legend(loc="best")
         return self
 
 
 class RobustAccuracyDisplay(AxesDisplay):
-    """Accuracy of classifiers on samples that may move, against how far they may.
+    """Robust accuracy of classifiers: the share of samples right at every point within a radius.
 
     Parameters
     ----------
     radii : array-like of shape (n_radii,)
-    accuracies : mapping of name to array-like of shape (n_radii,)
+        In standard deviations of the features.
+    accuracies : mapping of classifier name to array-like of shape (n_radii,)
         In [0, 1].
     title : str, default=None
 
@@ -154,16 +208,16 @@ class RobustAccuracyDisplay(AxesDisplay):
     ) -> None:
         self.radii = np.asarray(radii, np.float64)
         self.accuracies = {name: np.asarray(row, np.float64) for name, row in accuracies.items()}
-        self.title = "Accuracy under attack" if title is None else title
+        self.title = "Robust accuracy" if title is None else title
         for name, row in self.accuracies.items():
             if row.shape != self.radii.shape:
                 raise ValueError(
-                    f"accuracies of {name!r} must be of shape {self.radii.shape}, as the radii, got "
+                    f"accuracies of {name!r} must have the shape of radii, {self.radii.shape}, got "
                     f"{row.shape}."
                 )
 
     def plot(self, ax: Axes | None = None) -> RobustAccuracyDisplay:
-        """Draw into ``ax``, or a new figure."""
+        """Draw into ``ax``, or into a new figure."""
         ax = self._open(ax)
         for number, (name, row) in enumerate(self.accuracies.items()):
             style: dict[str, Any] = {
@@ -174,7 +228,7 @@ class RobustAccuracyDisplay(AxesDisplay):
             ax.plot(self.radii, row, ("-", "--", ":", "-.")[number % 4], label=name, **style)
         ax.set_ylim(0.0, 1.02)
         ax.set_xlabel("radius in standard deviations")
-        ax.set_ylabel("accuracy")
+        ax.set_ylabel("robust accuracy")
         ax.grid(alpha=0.3)
         ax.set_title(self.title)
         ax.legend(loc="lower left")

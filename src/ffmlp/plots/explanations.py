@@ -1,8 +1,8 @@
-"""Why one sample got its class, and what it would take to get another."""
+"""Why a sample gets its class, and the smallest changes that give it another one."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any
@@ -11,33 +11,49 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_array
 
+from ffmlp.arrays import Floats
 from ffmlp.explanations.explanation import Explanation
 from ffmlp.plots.samples import DecisionRegionsDisplay
-from ffmlp.plots.view import INK, AxesDisplay, FigureDisplay, Floats, colours
-from ffmlp.robustness.distance import robustness
+from ffmlp.plots.view import INK, AxesDisplay, FigureDisplay, colours
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from ffmlp.plots.view import AnyFigure
 
-# For and against the predicted class: blue and vermilion are told apart with any colour vision.
+# For and against the predicted class: blue and vermilion are safe for colour-blind readers.
 _FOR, _AGAINST, _NEITHER = colours(0), colours(3), colours(8)
-# Letters of a hyperplane's half-space or a feature's name that are shown.
+# Longer labels of bars are cut.
 _MAX_LETTERS = 52
 
 
 @dataclass(eq=False)
 class ExplanationDisplay(FigureDisplay):
-    """Bars for one sample: what hyperplanes add to the lead, the margins to them, and the features.
+    """The explanation of one sample as bars.
+
+    The panels show what each hyperplane adds to the lead of the predicted class, the margin to each
+    of these hyperplanes, and what each feature adds to the lead.
 
     Attributes
     ----------
     explanation : Explanation
     max_bars : int
-        Bars in each panel; what is left is summed up in one more bar.
+        Bars in each panel; one more bar is the sum of the others.
     title : str
     axes_ : ndarray of shape (3,)
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from sklearn.datasets import load_iris
+    >>> from ffmlp import FFMLPClassifier
+    >>> from ffmlp.plots import ExplanationDisplay
+    >>> X, y = load_iris(return_X_y=True)
+    >>> clf = FFMLPClassifier(2, design="region", error_threshold=0.05, random_state=0).fit(X, y)
+    >>> figure = Figure((14, 3), layout="constrained")
+    >>> display = ExplanationDisplay.from_estimator(clf, X, row=100, figure=figure)
+    >>> display.title
+    'Class 2 (probability 0.943) rather than 1 (0.057): lead +20.30'
     """
 
     explanation: Explanation
@@ -45,80 +61,96 @@ class ExplanationDisplay(FigureDisplay):
     title: str
 
     @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        *,
+        row: int = 0,
+        max_bars: int = 8,
+        title: str | None = None,
+        figure: AnyFigure | None = None,
+    ) -> ExplanationDisplay:
+        """Explain a row of X and draw the explanation.
+
+        Parameters
+        ----------
+        estimator : FFMLPClassifier
+        X : array-like of shape (n_samples, n_features)
+            All rows are explained: of many rows, pass only the one to draw.
+        row : int, default=0
+            The row of X to draw.
+        max_bars : int, default=8
+            Bars in each panel.
+        """
+        explanation = estimator.explain(X)[row]
+        return cls.from_explanation(explanation, max_bars=max_bars, title=title, figure=figure)
+
+    @classmethod
     def from_explanation(
         cls,
         explanation: Explanation,
         *,
         max_bars: int = 8,
-        figure: AnyFigure | None = None,
         title: str | None = None,
+        figure: AnyFigure | None = None,
     ) -> ExplanationDisplay:
-        """Draw ``clf.explain(X)[i]`` into ``figure``, or a new one."""
+        """Draw an explanation, for example ``clf.explain(X)[0]``."""
         if explanation.rival is None:
             raise ValueError(
-                f"only class {explanation.label!r} can be predicted: there is no lead to draw."
+                f"Only class {explanation.label!r} can be predicted, so there is no lead to draw. Fit "
+                "with a lower error_threshold."
             )
         if max_bars < 1:
             raise ValueError(f"max_bars must be at least 1, got {max_bars!r}.")
         if title is None:
-            winner = f"{explanation.label} (probability {explanation.probability:.3f})"
+            winner = f"Class {explanation.label} (probability {explanation.probability:.3f})"
             rival = f"{explanation.rival} ({explanation.rival_probability:.3f})"
             title = f"{winner} rather than {rival}: lead {explanation.lead:+.2f}"
         return cls(explanation, max_bars, title).plot(figure)
 
     def plot(self, figure: AnyFigure | None = None) -> ExplanationDisplay:
-        """Draw into ``figure``, or a new one."""
-        shown = self.explanation.margins[: self.max_bars]
-        left = self.explanation.margins[self.max_bars :]
-        names = [margin.side for margin in shown]
-        added = [margin.contribution for margin in shown]
-        if left:
-            names.append(f"{len(left)} other hyperplane{'s' if len(left) > 1 else ''}")
-            added.append(sum(margin.contribution for margin in left))
-        if self.explanation.rest:
-            names.append("not due to any one hyperplane")
-            added.append(self.explanation.rest)
-        features = self.explanation.features[: self.max_bars]
-        values = [driver.contribution for driver in features]
-        drivers = [f"{driver.feature} = {driver.value:.4g}" for driver in features]
-        others = self.explanation.features[self.max_bars :]
-        if others:
-            drivers.append(f"{len(others)} other feature{'s' if len(others) > 1 else ''}")
-            values.append(sum(driver.contribution for driver in others))
-        n_bars = max(len(added), len(values))
+        """Draw into ``figure``, or into a new one."""
+        hyperplanes = self.explanation.hyperplane_bars(self.max_bars)
+        features = self.explanation.feature_bars(self.max_bars)
+        margins = [
+            (f"hyperplane {margin.hyperplane}", margin.deviations)
+            for margin in self.explanation.margins[: self.max_bars]
+        ]
+        n_bars = max(len(hyperplanes), len(features))
         figure = self._open(figure, (14.0, 1.6 + 0.42 * n_bars))
         self.axes_ = figure.subplots(1, 3, width_ratios=[1.2, 0.8, 1.0])
-        lead = "added to the lead"
-        _bars(self.axes_[0], names, added, _signed(added), "Hyperplanes", lead)
-        deviations = [margin.deviations for margin in shown]
-        grey = np.tile(_NEITHER, (len(shown), 1))
-        sides = [f"hyperplane {margin.hyperplane}" for margin in shown]
-        far = "standard deviations from the hyperplane"
-        _bars(self.axes_[1], sides, deviations, grey, "Margins", far)
-        _bars(self.axes_[2], drivers, values, _signed(values), "Features, over all hyperplanes", lead)
+        lead, unit = "contribution to the lead", "standard deviations from the hyperplane"
+        _draw_bars(self.axes_[0], hyperplanes, "Hyperplanes", lead, n_bars)
+        _draw_bars(self.axes_[1], margins, "Margins", unit, n_bars, signed=False)
+        _draw_bars(self.axes_[2], features, "Features (all hyperplanes)", lead, n_bars)
         figure.suptitle(self.title)
         return self
 
 
-def _signed(values: Sequence[float]) -> Floats:
-    return np.where(np.asarray(values)[:, None] > 0, _FOR, _AGAINST)
-
-
-def _bars(
-    ax: Axes, names: Sequence[str], values: Sequence[float], shades: Floats, title: str, unit: str
+def _draw_bars(
+    ax: Axes,
+    bars: Sequence[tuple[str, float]],
+    title: str,
+    unit: str,
+    n_places: int,
+    *,
+    signed: bool = True,
 ) -> None:
-    """Horizontal bars, the first on top, with their values at their ends."""
-    places = np.arange(len(values))
+    """Horizontal bars with their values, the first on top, in axes with space for ``n_places``."""
+    names, values = zip(*bars, strict=True)
+    places, sign = np.arange(len(values)), "+" if signed else ""
+    shades = np.where(np.array(values)[:, None] > 0, _FOR, _AGAINST) if signed else _NEITHER
     ax.barh(places, values, color=shades, edgecolor=INK, linewidth=0.5)
     for place, value in zip(places, values, strict=True):
         aside = 3 if value >= 0 else -3
         ax.annotate(
-            f"{value:+z.2f}", (value, place), (aside, 0), textcoords="offset points", va="center",
+            f"{value:{sign}z.2f}", (value, place), (aside, 0), textcoords="offset points", va="center",
             ha="left" if value >= 0 else "right", fontsize="small",
         )  # fmt: skip
     labels = [shorten(name, _MAX_LETTERS, placeholder=" …") for name in names]
     ax.set_yticks(places, labels, fontsize="small")
-    ax.invert_yaxis()
+    ax.set_ylim(n_places - 0.4, -0.6)
     ax.axvline(0.0, color=INK, linewidth=0.8)
     ax.margins(x=0.3)
     ax.set_title(title)
@@ -127,15 +159,15 @@ def _bars(
 
 @dataclass(eq=False)
 class CounterfactualsDisplay(AxesDisplay):
-    """Arrows from samples of two features to the nearest points of another class.
+    """Arrows from samples of two features to their nearest points of another class.
 
     Attributes
     ----------
     regions : DecisionRegionsDisplay
     starts, ends : ndarray of shape (n, 2)
-        Samples and the points they are led to; those that can reach no other class are left out.
+        The samples and their counterfactuals. Samples without a counterfactual are left out.
     exact : bool
-        Whether nothing nearer exists, proved for all of them.
+        Whether it is proved that no counterfactual is nearer.
     """
 
     regions: DecisionRegionsDisplay
@@ -146,33 +178,46 @@ class CounterfactualsDisplay(AxesDisplay):
     @classmethod
     def from_estimator(
         cls,
-        clf: Any,
+        estimator: Any,
         X: Any,
         y: ArrayLike,
-        samples: Any,
         *,
+        samples: Any,
         norm: float | str = 2,
-        ax: Axes | None = None,
+        scale: ArrayLike | None = None,
+        frozen: Sequence[int | str] = (),
+        bounds: Mapping[int | str, tuple[float | None, float | None]] | None = None,
         title: str | None = None,
-        **limits: Any,
+        ax: Axes | None = None,
     ) -> CounterfactualsDisplay:
-        """Draw the nearest change of class of ``samples`` over the data X (n, 2) of classes y.
+        """Draw the smallest change of class of some samples, over decision regions and training samples.
 
-        ``limits`` are ``scale``, ``frozen`` and ``bounds`` of `ffmlp.robustness`.
+        Parameters
+        ----------
+        estimator : FFMLPClassifier
+        X : array-like of shape (n_samples, 2)
+        y : array-like of shape (n_samples,)
+        samples : array-like of shape (n, 2)
+            The samples to start from.
+        norm, scale, frozen, bounds
+            As in `FFMLPClassifier.robustness`.
         """
-        found = robustness(clf, samples, norm, **limits)
+        found = estimator.robustness(samples, norm, scale=scale, frozen=frozen, bounds=bounds)
         there = np.isfinite(found.distance)
         exact = bool(found.exact[there].all())
         if title is None:
-            title = f"Nearest change of class, norm {norm}" + ("" if exact else ", as found")
+            length = f"L{float(norm):g}".replace("inf", "∞")
+            title = f"Smallest change {'' if exact else 'found '}to another class ({length} norm)"
         starts = check_array(samples, dtype=np.float64)[there]
-        display = DecisionRegionsDisplay.from_estimator(clf, X, y, hyperplanes=False, ax=ax, title=title)
+        display = DecisionRegionsDisplay.from_estimator(
+            estimator, X, y, hyperplanes=False, title=title, ax=ax
+        )
         made = cls(display, starts, found.points[there], exact)
         made._draw_arrows(display.ax_)
         return made
 
     def plot(self, ax: Axes | None = None) -> CounterfactualsDisplay:
-        """Draw into ``ax``, or a new figure."""
+        """Draw into ``ax``, or into a new figure."""
         self._draw_arrows(self.regions.plot(ax).ax_)
         return self
 

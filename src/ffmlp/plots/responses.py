@@ -1,4 +1,4 @@
-"""Heat maps of what neurons respond to."""
+"""Heat maps of the responses of neurons."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ffmlp.model.hyperplanes import Hyperplanes
+from ffmlp.arrays import Floats
+from ffmlp.design.discriminants import two_class_lda
 from ffmlp.model.network import Network
-from ffmlp.plots.samples import SamplesDisplay
-from ffmlp.plots.view import SYMBOLS, FigureDisplay, Floats, View, draw_lines
+from ffmlp.plots.samples import SamplesDisplay, undrawn_samples
+from ffmlp.plots.view import SYMBOLS, FigureDisplay, View, draw_lines, fitted_attribute, hyperplanes_of
 
 if TYPE_CHECKING:
     from ffmlp.plots.view import AnyFigure
@@ -23,14 +24,14 @@ _MAX_COLUMNS = 6
 
 @dataclass(eq=False)
 class ResponsesDisplay(FigureDisplay):
-    """Heat maps of neuron responses over the plane, one panel per neuron.
+    """Heat maps of the responses of a layer over the plane, one panel for each neuron.
 
     Attributes
     ----------
     view : View
     neurons : ndarray of shape (n_panels,)
     responses : ndarray of shape (n_panels, grid_resolution, grid_resolution)
-        Responses at ``view.grid(grid_resolution)``.
+        Responses at the points of ``view.grid(grid_resolution)``.
     cells : ndarray of shape (n_panels, 2)
         Row and column of each panel.
     samples : bool
@@ -47,6 +48,24 @@ class ResponsesDisplay(FigureDisplay):
     title: str
 
     @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        *,
+        layer: int = 1,
+        neurons: Sequence[int] | None = None,
+        grid_resolution: int = 120,
+        samples: bool = False,
+        title: str | None = None,
+        figure: AnyFigure | None = None,
+    ) -> ResponsesDisplay:
+        """Draw the responses of a fitted classifier; the parameters are those of `from_network`."""
+        options: Any = {"layer": layer, "neurons": neurons, "grid_resolution": grid_resolution}
+        options |= {"samples": samples, "title": title, "figure": figure}
+        return cls.from_network(fitted_attribute(estimator, "network_"), X, **options)
+
+    @classmethod
     def from_network(
         cls,
         network: Network,
@@ -56,13 +75,23 @@ class ResponsesDisplay(FigureDisplay):
         neurons: Sequence[int] | None = None,
         grid_resolution: int = 120,
         samples: bool = False,
-        figure: AnyFigure | None = None,
         title: str | None = None,
+        figure: AnyFigure | None = None,
     ) -> ResponsesDisplay:
-        """Draw the responses of layer 1 (l_1), 2 (l_2) or 3 (l_out) over the range of X.
+        """Draw the responses of a network over the range of X.
 
-        Neuron l of l_1 has its opposite L + l below it, if there is one. ``neurons`` restricts the
-        panels, which is wise for large layers; ``samples`` outlines X in them.
+        Parameters
+        ----------
+        network : Network
+        X : array-like of shape (n_samples, 2)
+        layer : {1, 2, 3}, default=1
+            1 is l_1, 2 is l_2 and 3 is l_out. In l_1, the two neurons of a hyperplane are one above
+            the other.
+        neurons : sequence of int, default=None
+            The neurons to draw; all of the layer by default.
+        grid_resolution : int, default=120
+        samples : bool, default=False
+            Whether to draw X, too.
         """
         if layer not in (1, 2, 3):
             raise ValueError(f"layer must be 1, 2 or 3, got {layer!r}.")
@@ -72,22 +101,22 @@ class ResponsesDisplay(FigureDisplay):
         if not len(chosen) or not ((chosen >= 0) & (chosen < size)).all():
             raise ValueError(f"layer {layer} has neurons 0 to {size - 1}, got neurons={neurons!r}.")
         response = network.responses(view.grid(grid_resolution))[layer - 1][:, chosen]
-        opposite, place = np.zeros(len(chosen), np.intp), np.arange(len(chosen))
+        below, place = np.zeros(len(chosen), np.intp), np.arange(len(chosen))
         if layer == 1:
-            opposite, hyperplane = np.divmod(chosen, len(network.hyperplanes))
+            hyperplane, below = hyperplanes_of(network.hyperplanes, chosen)
             place = np.unique(hyperplane, return_inverse=True)[1]
         n_blocks = -(-(place.max() + 1) // _MAX_COLUMNS)
         n_columns = -(-(place.max() + 1) // n_blocks)  # blocks of equal length, as far as possible
         block, column = np.divmod(place, n_columns)
         rows_of_each = 2 if layer == 1 and not network.hyperplanes.one_sided else 1
-        cells = np.column_stack([rows_of_each * block + opposite, column])
+        cells = np.column_stack([rows_of_each * block + below, column])
         if title is None:
             title = f"Responses of layer {SYMBOLS[layer]} ({network.kinds[layer]})"
         maps = response.T.reshape(len(chosen), grid_resolution, grid_resolution)
         return cls(view, chosen, maps, cells, samples, title).plot(figure)
 
     def plot(self, figure: AnyFigure | None = None) -> ResponsesDisplay:
-        """Draw into ``figure``, or a new one."""
+        """Draw into ``figure``, or into a new one."""
         n_rows, n_columns = self.cells.max(axis=0) + 1
         figure = self._open(figure, (1.0 + 2.1 * n_columns, 0.8 + 2.0 * n_rows))
         grid = figure.add_gridspec(n_rows, n_columns)
@@ -98,7 +127,7 @@ class ResponsesDisplay(FigureDisplay):
             if self.samples:
                 ax.plot(*self.view.samples.T, "o", ms=2, mfc="none", mec="white", mew=0.3, alpha=0.7)
             ax.tick_params(labelsize="x-small")
-        figure.colorbar(image, ax=list(self.axes_), label="response / largest response", shrink=0.9)
+        figure.colorbar(image, ax=list(self.axes_), label="response / maximum", shrink=0.9)
         figure.suptitle(self.title)
         figure.supxlabel(self.view.feature_names[0], fontsize="medium")
         figure.supylabel(self.view.feature_names[1], fontsize="medium")
@@ -107,15 +136,15 @@ class ResponsesDisplay(FigureDisplay):
 
 @dataclass(eq=False)
 class TwoNeuronDisplay(FigureDisplay):
-    """One hyperplane as a two-neuron perceptron: the samples with the line, and both responses.
+    """Two-class LDA as a two-neuron perceptron: the samples with the line, and both responses.
 
     Attributes
     ----------
     samples : SamplesDisplay
     segments : ndarray of shape (1, 2, 2)
         Ends of the line within the view.
-    responses : ndarray of shape (2, resolution, resolution)
-        Responses of both neurons over the plane.
+    responses : ndarray of shape (2, grid_resolution, grid_resolution)
+        Responses of both neurons at the points of ``samples.view.grid(grid_resolution)``.
     title : str
     axes_ : ndarray of shape (3,)
     """
@@ -126,28 +155,25 @@ class TwoNeuronDisplay(FigureDisplay):
     title: str
 
     @classmethod
-    def from_plane(
+    def from_data(
         cls,
-        plane: Hyperplanes,
         X: Any,
         y: ArrayLike,
         *,
         grid_resolution: int = 200,
-        figure: AnyFigure | None = None,
         title: str | None = None,
+        figure: AnyFigure | None = None,
     ) -> TwoNeuronDisplay:
-        """Draw the hyperplane that `two_class_lda` gives for samples X (n_samples, 2) of classes y."""
-        if len(plane) != 1:
-            raise ValueError(f"plane must be a single hyperplane, got {len(plane)}.")
-        samples = SamplesDisplay._of(X, y, title="Separating line")
-        view = samples.view
+        """Fit `ffmlp.two_class_lda` to samples X (n_samples, 2) of two classes y and draw it."""
+        samples = undrawn_samples(X, y, title="Separating line")
+        view, plane = samples.view, two_class_lda(X, y)
         response = plane.responses(view.grid(grid_resolution)).T
         maps = response.reshape(2, grid_resolution, grid_resolution)
         title = "Two-class LDA as a two-neuron perceptron" if title is None else title
         return cls(samples, view.segments(plane), maps, title).plot(figure)
 
     def plot(self, figure: AnyFigure | None = None) -> TwoNeuronDisplay:
-        """Draw into ``figure``, or a new one."""
+        """Draw into ``figure``, or into a new one."""
         figure = self._open(figure, (13, 4))
         self.axes_ = np.asarray(figure.subplots(1, 3))
         self.samples.plot(self.axes_[0])
@@ -156,6 +182,6 @@ class TwoNeuronDisplay(FigureDisplay):
             response, title = self.responses[neuron], f"neuron {neuron}"
             image = self.samples.view.heat_map(ax, response, title, labelled=True)
             draw_lines(ax, self.segments, "white")
-        figure.colorbar(image, ax=list(self.axes_[1:]), label="response / largest response")
+        figure.colorbar(image, ax=list(self.axes_[1:]), label="response / maximum")
         figure.suptitle(self.title)
         return self

@@ -1,4 +1,4 @@
-"""Samples in the plane, alone, over decision regions or with partitioning lines."""
+"""Samples of two features: alone, over decision regions, or with the hyperplanes."""
 
 from __future__ import annotations
 
@@ -9,31 +9,24 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_consistent_length
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import column_or_1d
 
-from ffmlp.design.blobs import Blobs
-from ffmlp.model.features import Gaussianisation
-from ffmlp.plots.view import (
-    INK,
-    AxesDisplay,
-    Floats,
-    View,
-    colours,
-    draw_lines,
-    lighter,
-)
+from ffmlp.arrays import Floats
+from ffmlp.model.blobs import Blobs
+from ffmlp.model.hyperplanes import Hyperplanes
+from ffmlp.plots.view import INK, AxesDisplay, View, colours, draw_lines, fitted_attribute, lighter, like
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# More lines hide what they part.
+# More lines would hide the regions.
 _MAX_LINES = 60
 _MARKERS = "osD^vP*X"
 
 
 @dataclass(eq=False)
 class SamplesDisplay(AxesDisplay):
-    """Scatter plot of two-dimensional samples, a colour and a marker for each class.
+    """Scatter plot of samples of two features, with a colour and a marker for each class.
 
     Attributes
     ----------
@@ -60,23 +53,13 @@ class SamplesDisplay(AxesDisplay):
 
     @classmethod
     def from_data(
-        cls, X: Any, y: ArrayLike, *, ax: Axes | None = None, title: str | None = None
+        cls, X: Any, y: ArrayLike, *, title: str | None = None, ax: Axes | None = None
     ) -> SamplesDisplay:
-        """Draw samples X (n_samples, 2) of classes y into ``ax``, or a new figure."""
-        return cls._of(X, y, title="Samples" if title is None else title).plot(ax)
-
-    @classmethod
-    def _of(
-        cls, X: Any, y: ArrayLike, *others: NDArray, title: str, names: Sequence[str] | None = None
-    ) -> SamplesDisplay:
-        """Undrawn; ``others`` are labels that need a colour even where no sample has them."""
-        view, targets = View.of(X, names), column_or_1d(y)
-        check_consistent_length(view.samples, targets)
-        labels = np.unique(np.concatenate([targets, *map(np.ravel, others)]))
-        return cls(view, np.searchsorted(labels, targets), labels, title)
+        """Draw samples X (n_samples, 2) of classes y."""
+        return undrawn_samples(X, y, title="Samples" if title is None else title).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> SamplesDisplay:
-        """Draw into ``ax``, or a new figure."""
+        """Draw into ``ax``, or into a new figure."""
         ax = self._open(ax)
         size = float(np.clip(8000 / len(self.classes), 14, 40))
         style: dict[str, Any] = {"s": size, "edgecolors": INK, "linewidths": 0.3, "zorder": 2}
@@ -90,6 +73,21 @@ class SamplesDisplay(AxesDisplay):
         return self
 
 
+def undrawn_samples(
+    X: Any,
+    y: ArrayLike,
+    *,
+    title: str,
+    other_labels: NDArray | None = None,
+    feature_names: Sequence[str] | None = None,
+) -> SamplesDisplay:
+    """Samples to be drawn later; ``other_labels`` get a colour even if no sample has them."""
+    view, targets = View.of(X, feature_names), column_or_1d(y)
+    check_consistent_length(view.samples, targets)
+    labels = np.unique(targets if other_labels is None else np.concatenate([targets, other_labels]))
+    return SamplesDisplay(view, np.searchsorted(labels, targets), labels, title)
+
+
 @dataclass(eq=False)
 class DecisionRegionsDisplay(AxesDisplay):
     """Decision regions of a classifier of two features, under the samples.
@@ -98,11 +96,11 @@ class DecisionRegionsDisplay(AxesDisplay):
     ----------
     samples : SamplesDisplay
     predictions : ndarray of shape (grid_resolution, grid_resolution)
-        Predicted labels at ``samples.view.grid(grid_resolution)``.
+        Predicted labels at the points of ``samples.view.grid(grid_resolution)``.
     segments : ndarray of shape (L, 2, 2)
-        Ends of each hyperplane within the view, NaN where none of it is; L is 0 without hyperplanes.
+        Ends of each hyperplane within the view; NaN for those outside of it. L is 0 if none are drawn.
     outlines : ndarray of shape (G, n_points, 2)
-        Two standard deviations around the middle of each blob; G is 0 without blobs.
+        The line two standard deviations around the mean of each blob; G is 0 if none are drawn.
     outline_classes : ndarray of shape (G,)
         The class of each blob, as an index into ``samples.labels``.
     """
@@ -123,42 +121,45 @@ class DecisionRegionsDisplay(AxesDisplay):
         grid_resolution: int = 250,
         hyperplanes: bool | None = None,
         blobs: bool = False,
-        ax: Axes | None = None,
         title: str | None = None,
+        ax: Axes | None = None,
     ) -> DecisionRegionsDisplay:
-        """Draw what a fitted classifier predicts around samples X (n_samples, 2) of classes y.
+        """Draw the predictions of any fitted classifier around the samples.
 
-        The estimator's ``hyperplanes_``, if it has any, are drawn too if ``hyperplanes`` is true; if it
-        is None, where they are straight lines and no more than 60. Its ``blobs_`` are drawn where
-        ``blobs`` is true.
+        Parameters
+        ----------
+        estimator : classifier
+        X : array-like of shape (n_samples, 2)
+        y : array-like of shape (n_samples,)
+        grid_resolution : int, default=250
+        hyperplanes : bool, default=None
+            Whether to draw ``estimator.hyperplanes_``. By default they are drawn if there are any,
+            they are straight lines and at most 60.
+        blobs : bool, default=False
+            Whether to draw ``estimator.blobs_``.
         """
         if title is None:
             title = f"Decision regions of {type(estimator).__name__}"
         view = View.of(X)
-        grid: Any = view.grid(grid_resolution)
-        if hasattr(X, "columns") and hasattr(X, "iloc"):
-            # An estimator that was fitted to a data frame warns about anything else.
-            grid = type(X)(grid, columns=X.columns)
-        predictions = np.asarray(estimator.predict(grid)).reshape(grid_resolution, grid_resolution)
-        known = np.asarray(getattr(estimator, "classes_", predictions))
-        samples = SamplesDisplay._of(X, y, known, predictions, title=title, names=names(estimator, X))
+        predicted = np.asarray(estimator.predict(like(X, view.grid(grid_resolution))))
+        known = np.concatenate([getattr(estimator, "classes_", predicted), predicted])
+        names = _names(estimator, X)
+        samples = undrawn_samples(X, y, title=title, other_labels=known, feature_names=names)
+        predictions = predicted.reshape(grid_resolution, grid_resolution)
         planes = getattr(estimator, "hyperplanes_", None) if hyperplanes is not False else None
         if planes is not None and hyperplanes is None:
             planes = planes if planes.gaussianisation is None and len(planes) <= _MAX_LINES else None
         segments = np.empty((0, 2, 2)) if planes is None else view.segments(planes)
         if not blobs:
             return cls(samples, predictions, segments).plot(ax)
-        outlines = _outlines(estimator.blobs_, estimator.hyperplanes_.gaussianisation)
+        outlines = _outlines(estimator.blobs_, estimator.hyperplanes_)
         owners = np.searchsorted(samples.labels, estimator.classes_[estimator.blobs_.classes])
         return cls(samples, predictions, segments, outlines, owners).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> DecisionRegionsDisplay:
-        """Draw into ``ax``, or a new figure."""
+        """Draw into ``ax``, or into a new figure."""
         ax = self._open(ax)
-        numbers = np.searchsorted(self.samples.labels, self.predictions)
-        self.samples.view.image(ax, lighter(colours(numbers), 0.65), interpolation="nearest")
-        draw_lines(ax, self.segments)
-        self.samples.plot(ax)
+        draw_regions(ax, self.samples, self.predictions, self.segments)
         for (x, y), colour in zip(
             self.outlines.swapaxes(1, 2), colours(self.outline_classes), strict=True
         ):
@@ -167,25 +168,31 @@ class DecisionRegionsDisplay(AxesDisplay):
         return self
 
 
-def _outlines(blobs: Blobs, scores: Gaussianisation | None) -> Floats:
-    """Points (G, n, 2) two standard deviations around each blob, in the user's units."""
+def draw_regions(ax: Axes, samples: SamplesDisplay, predictions: NDArray, segments: Floats) -> None:
+    """Draw predicted labels on the grid in light colours, then lines and samples."""
+    numbers = np.searchsorted(samples.labels, predictions)
+    samples.view.image(ax, lighter(colours(numbers), 0.65), interpolation="nearest")
+    draw_lines(ax, segments)
+    samples.plot(ax)
+
+
+def _outlines(blobs: Blobs, planes: Hyperplanes) -> Floats:
+    """The line (G, n, 2) two standard deviations around each blob, in the user's units."""
     angles = np.linspace(0, 2 * np.pi, 73)
     circle = 2.0 * np.column_stack([np.cos(angles), np.sin(angles)])
     outlines = blobs.means[:, None] + circle @ np.linalg.cholesky(blobs.covariances).swapaxes(1, 2)
-    if scores is None:
-        return outlines
-    return scores.values(outlines.reshape(-1, 2)).reshape(outlines.shape)
+    return planes.unmapped(outlines.reshape(-1, 2)).reshape(outlines.shape)
 
 
 @dataclass(eq=False)
 class HyperplanesDisplay(AxesDisplay):
-    """The partitioning lines h_1, h_2, … over the samples.
+    """The hyperplanes of two features, as lines h_1, h_2, … over the samples.
 
     Attributes
     ----------
     samples : SamplesDisplay
     segments : ndarray of shape (L, 2, 2)
-        Ends of each line within the view; NaN where none of it is.
+        Ends of each line within the view; NaN for lines outside of it.
     """
 
     samples: SamplesDisplay
@@ -193,18 +200,16 @@ class HyperplanesDisplay(AxesDisplay):
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, X: Any, y: ArrayLike, *, ax: Axes | None = None, title: str | None = None
+        cls, estimator: Any, X: Any, y: ArrayLike, *, title: str | None = None, ax: Axes | None = None
     ) -> HyperplanesDisplay:
-        """Draw the ``hyperplanes_`` of a fitted estimator over samples X (n_samples, 2)."""
-        check_is_fitted(estimator)
-        if not hasattr(estimator, "hyperplanes_"):
-            raise TypeError(f"{type(estimator).__name__} has no hyperplanes_ that could be drawn.")
-        title = "Partitioning lines" if title is None else title
-        samples = SamplesDisplay._of(X, y, title=title, names=names(estimator, X))
-        return cls(samples, samples.view.segments(estimator.hyperplanes_)).plot(ax)
+        """Draw the ``hyperplanes_`` of a fitted classifier over samples X (n_samples, 2)."""
+        planes = fitted_attribute(estimator, "hyperplanes_")
+        title = "Hyperplanes" if title is None else title
+        samples = undrawn_samples(X, y, title=title, feature_names=_names(estimator, X))
+        return cls(samples, samples.view.segments(planes)).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> HyperplanesDisplay:
-        """Draw into ``ax``, or a new figure."""
+        """Draw into ``ax``, or into a new figure."""
         ax = self._open(self.samples.plot(ax).ax_)
         draw_lines(ax, self.segments)
         box = {"facecolor": "white", "edgecolor": INK, "boxstyle": "round,pad=0.15", "linewidth": 0.8}
@@ -215,18 +220,18 @@ class HyperplanesDisplay(AxesDisplay):
         return self
 
     def _label_places(self) -> Floats:
-        """A point (L, 2) of each segment, near its ends if these are not taken by other labels."""
+        """A point (L, 2) of each segment, near one of its ends if no other label is there."""
         view = self.samples.view
         shares = np.array([0.06, 0.94, 0.16, 0.84, 0.26, 0.74, 0.5])[:, None]
         places = np.full((len(self.segments), 2), np.nan)
         for number, (start, stop) in enumerate((self.segments - view.low) / (view.high - view.low)):
             candidates = start + shares * (stop - start)
             distances = np.linalg.norm(candidates[:, None] - places[:number], axis=2)
-            room = np.nanmin(np.column_stack([distances, np.full(len(shares), 0.12)]), axis=1)
-            places[number] = candidates[np.argmax(room)]
+            distance = np.nanmin(np.column_stack([distances, np.full(len(shares), 0.12)]), axis=1)
+            places[number] = candidates[np.argmax(distance)]
         return view.low + places * (view.high - view.low)
 
 
-def names(estimator: Any, X: Any) -> Sequence[str] | None:
-    """The estimator's feature names, where X itself has none."""
+def _names(estimator: Any, X: Any) -> Sequence[str] | None:
+    """The feature names of the estimator, if X has none."""
     return None if hasattr(X, "columns") else getattr(estimator, "feature_names_in_", None)

@@ -8,37 +8,50 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from ffmlp.explanations.explain import explained
-from ffmlp.explanations.margins import feature_spreads
-from ffmlp.model.prediction import most_probable_classes
-from ffmlp.plots.samples import SamplesDisplay
-from ffmlp.plots.view import INK, AxesDisplay, Floats, View, colours, draw_lines, lighter
+from ffmlp.arrays import Floats
+from ffmlp.model.hyperplanes import Hyperplanes
+from ffmlp.model.network import Network
+from ffmlp.plots.samples import SamplesDisplay, draw_regions, undrawn_samples
+from ffmlp.plots.view import AxesDisplay, View, fitted_attribute
 from ffmlp.robustness.limits import feature_number
+from ffmlp.validation import checked_samples
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Two hyperplanes whose normals are more alike than this (cosine) span no plane worth looking at.
-_TOO_ALIKE = 0.98
+# Two hyperplanes with normals of a larger cosine are nearly parallel.
+_MAX_COSINE = 0.98
 
 
 @dataclass(eq=False)
 class DecisionSliceDisplay(AxesDisplay):
-    """Predictions on a plane, under the samples as they project onto it.
+    """Predictions on a plane, under the samples projected onto it.
 
-    The plane is a *slice* along two features, through a sample that all other features are taken
-    from; or it lies across the two hyperplanes that matter most, and its coordinates are their
-    responses. Samples off the plane may have other classes than the plane has below them.
+    The plane is either a *slice*, spanned by two features while the others keep the values of one
+    sample, or a *projection*, whose coordinates are the responses of two hyperplanes. A sample off the
+    plane may have another class than the plane has below it.
 
     Attributes
     ----------
     samples : SamplesDisplay
     predictions : ndarray of shape (grid_resolution, grid_resolution)
-        Predicted labels at ``samples.view.grid(grid_resolution)``.
+        Predicted labels at the points of ``samples.view.grid(grid_resolution)``.
     segments : ndarray of shape (n, 2, 2)
-        Lines where the coordinates of a projection change sign; none for a slice.
+        The two hyperplanes of a projection, as lines; none for a slice.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from sklearn.datasets import load_iris
+    >>> from ffmlp import FFMLPClassifier
+    >>> from ffmlp.plots import DecisionSliceDisplay
+    >>> X, y = load_iris(return_X_y=True)
+    >>> clf = FFMLPClassifier(2, design="region", error_threshold=0.05, random_state=0).fit(X, y)
+    >>> ax = Figure(layout="constrained").subplots()
+    >>> display = DecisionSliceDisplay.from_estimator(clf, X, y, features=["x2", "x3"], ax=ax)
+    >>> display.predictions[0, 0], display.predictions[-1, -1]
+    (np.int64(0), np.int64(2))
     """
 
     samples: SamplesDisplay
@@ -46,113 +59,127 @@ class DecisionSliceDisplay(AxesDisplay):
     segments: Floats
 
     @classmethod
-    def slice(
+    def from_estimator(
         cls,
-        clf: Any,
+        estimator: Any,
         X: Any,
         y: ArrayLike,
-        features: Sequence[int | str],
         *,
+        features: Sequence[int | str] | None = None,
+        hyperplanes: Sequence[int] | None = None,
         through: ArrayLike | None = None,
         grid_resolution: int = 250,
-        ax: Axes | None = None,
         title: str | None = None,
-    ) -> DecisionSliceDisplay:
-        """Draw the plane of two ``features`` through the sample ``through``, or the mean of X."""
-        check_is_fitted(clf)
-        samples, network = np.asarray(clf._checked(X), np.float64), clf.network_
-        if len(features) != 2:
-            raise ValueError(f"features must be two, got {features!r}.")
-        chosen = [feature_number(network.feature_names, feature) for feature in features]
-        names = [network.feature_names[feature] for feature in chosen]
-        fixed = samples.mean(axis=0) if through is None else np.asarray(through, np.float64).ravel()
-        if fixed.shape != samples.shape[1:]:
-            raise ValueError(
-                f"through must be one sample of {samples.shape[1]} features, got shape {fixed.shape}."
-            )
-        if title is None:
-            title = "Slice through " + ("the mean" if through is None else "a sample")
-        view = View.of(samples[:, chosen], names)
-        points = np.tile(fixed, (grid_resolution**2, 1))
-        points[:, chosen] = view.grid(grid_resolution)
-        classes = most_probable_classes(network, clf.regions_, points)
-        return cls._drawn(clf, view, y, classes, np.empty((0, 2, 2)), title, ax)
-
-    @classmethod
-    def projection(
-        cls,
-        clf: Any,
-        X: Any,
-        y: ArrayLike,
-        *,
-        hyperplanes: Sequence[int] | None = None,
-        grid_resolution: int = 250,
         ax: Axes | None = None,
-        title: str | None = None,
     ) -> DecisionSliceDisplay:
-        """Draw the plane across two hyperplanes, by default those that add most to the leads of X.
+        """Draw a slice along two features, or the projection onto two hyperplanes.
 
-        It goes through the mean of X, and off it as little as the two responses ask for.
+        Parameters
+        ----------
+        estimator : FFMLPClassifier
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        features : two of int or str, default=None
+            The features of a slice, by number or name.
+        hyperplanes : two ints, default=None
+            The hyperplanes of a projection. Without ``features``, the default is the hyperplane that
+            contributes most to the leads of X, and the next one that is not nearly parallel to it.
+        through : array-like of shape (n_features,), default=None
+            A sample that the plane goes through; the mean of X by default.
+        grid_resolution : int, default=250
         """
-        check_is_fitted(clf)
-        samples, planes = np.asarray(clf._checked(X), np.float64), clf.hyperplanes_
-        scale = feature_spreads(clf.blobs_)
-        pair = list(_telling(clf, samples, scale) if hyperplanes is None else hyperplanes)
-        if len(pair) != 2 or not all(0 <= l < len(planes) for l in pair):
-            raise ValueError(f"hyperplanes must be two of 0 to {len(planes) - 1}, got {hyperplanes!r}.")
-        responses = planes.log_odds(samples)[:, pair]
-        view = View.of(responses, [f"$h_{{{l}}}$: {clf.network_.half_space(l)}" for l in pair])
-        Z = samples if planes.gaussianisation is None else planes.gaussianisation.apply(samples)
-        middle = Z.mean(axis=0)
-        across = np.linalg.pinv(planes.weights[pair] * scale)
-        wanted = view.grid(grid_resolution) - (planes.weights[pair] @ middle + planes.biases[pair])
-        # The plane lies in the space of the hyperplanes, behind the map of the features.
-        network = replace(clf.network_, hyperplanes=replace(planes, gaussianisation=None))
-        classes = most_probable_classes(network, clf.regions_, middle + wanted @ across.T * scale)
-        lines = replace(
-            planes, weights=np.eye(2), biases=np.zeros(2), pairs=planes.pairs[pair], gaussianisation=None
+        if features is not None and hyperplanes is not None:
+            raise ValueError("features and hyperplanes are both given. Choose one of them.")
+        network = fitted_attribute(estimator, "network_")
+        samples = np.asarray(checked_samples(estimator, X), np.float64)
+        fixed = None if through is None else np.asarray(through, np.float64).reshape(1, -1)
+        if fixed is not None and fixed.shape[1] != samples.shape[1]:
+            raise ValueError(
+                f"through must be one sample of {samples.shape[1]} features, got {fixed.shape[1]}."
+            )
+        if features is not None:
+            plane = _slice(network, samples, fixed, features, grid_resolution)
+        else:
+            unit = estimator.blobs_.feature_spreads
+            pair = _most_important(estimator, X, unit) if hyperplanes is None else hyperplanes
+            plane = _projection(network, samples, fixed, list(pair), unit, grid_resolution)
+        mapped = replace(network, hyperplanes=replace(network.hyperplanes, gaussianisation=None))
+        classes = mapped.classes(plane.points)
+        drawn = undrawn_samples(
+            plane.view.samples,
+            y,
+            title=plane.title if title is None else title,
+            other_labels=estimator.classes_,
+            feature_names=plane.view.feature_names,
         )
-        title = "Projection onto two hyperplanes" if title is None else title
-        return cls._drawn(clf, view, y, classes, view.segments(lines), title, ax)
-
-    @classmethod
-    def _drawn(
-        cls,
-        clf: Any,
-        view: View,
-        y: ArrayLike,
-        classes: NDArray[np.intp],
-        segments: Floats,
-        title: str,
-        ax: Axes | None,
-    ) -> DecisionSliceDisplay:
-        targets, side = column_or_1d(y), round(len(classes) ** 0.5)
-        samples = SamplesDisplay._of(
-            view.samples, targets, clf.classes_, title=title, names=view.feature_names
-        )
-        return cls(samples, clf.classes_[classes].reshape(side, side), segments).plot(ax)
+        predictions = estimator.classes_[classes].reshape(grid_resolution, grid_resolution)
+        return cls(drawn, predictions, plane.segments).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> DecisionSliceDisplay:
-        """Draw into ``ax``, or a new figure."""
-        ax = self._open(ax)
-        numbers = np.searchsorted(self.samples.labels, self.predictions)
-        self.samples.view.image(ax, lighter(colours(numbers), 0.65), interpolation="nearest")
-        draw_lines(ax, self.segments, INK)
-        self.samples.plot(ax)
+        """Draw into ``ax``, or into a new figure."""
+        draw_regions(self._open(ax), self.samples, self.predictions, self.segments)
         return self
 
 
-def _telling(clf: Any, samples: Floats, scale: Floats) -> list[int]:
-    """The hyperplane that adds most to the leads, and the next one that is not nearly the same."""
-    made = explained(clf.network_, clf.blobs_, clf.regions_, samples)
-    weight = np.abs(made.contributions).mean(axis=0)
-    order = np.argsort(-weight, kind="stable")
-    normals = clf.hyperplanes_.weights * scale
+@dataclass(frozen=True, eq=False)
+class _Plane:
+    """A plane to draw; ``points`` are those of its grid, after the map of the features."""
+
+    view: View
+    points: Floats
+    segments: Floats
+    title: str
+
+
+def _slice(
+    network: Network,
+    samples: Floats,
+    fixed: Floats | None,
+    features: Sequence[int | str],
+    resolution: int,
+) -> _Plane:
+    chosen = [feature_number(network.feature_names, feature) for feature in features]
+    if len(chosen) != 2:
+        raise ValueError(f"features must be two features, got {features!r}.")
+    view = View.of(samples[:, chosen], [network.feature_names[feature] for feature in chosen])
+    middle = samples.mean(axis=0, keepdims=True) if fixed is None else fixed
+    points = np.repeat(middle, resolution**2, axis=0)
+    points[:, chosen] = view.grid(resolution)
+    title = f"Slice through {'the mean' if fixed is None else 'a sample'}"
+    return _Plane(view, network.hyperplanes.mapped(points), np.empty((0, 2, 2)), title)
+
+
+def _projection(
+    network: Network,
+    samples: Floats,
+    fixed: Floats | None,
+    pair: list[int],
+    unit: Floats,
+    resolution: int,
+) -> _Plane:
+    planes = network.hyperplanes
+    if len(pair) != 2 or not all(0 <= number < len(planes) for number in pair):
+        raise ValueError(f"hyperplanes must be two of 0 to {len(planes) - 1}, got {pair}.")
+    names = [f"$h_{{{number}}}$: {network.half_space(number)}" for number in pair]
+    view = View.of(planes.log_odds(samples)[:, pair], names)
+    normals, biases = planes.weights[pair], planes.biases[pair]
+    middle = planes.mapped(samples if fixed is None else fixed).mean(axis=0)
+    step = view.grid(resolution) - (normals @ middle + biases)
+    points = middle + step @ np.linalg.pinv(normals * unit).T * unit
+    axes = Hyperplanes(np.eye(2), np.zeros(2), planes.pairs[pair])
+    return _Plane(view, points, view.segments(axes), "Projection onto two hyperplanes")
+
+
+def _most_important(estimator: Any, X: Any, unit: Floats) -> list[int]:
+    """The hyperplane that contributes most to the leads, and the next one that is not parallel to it."""
+    contribution = np.abs(estimator.explain(X).contributions).mean(axis=0)
+    order = np.argsort(-contribution, kind="stable")
+    normals = estimator.hyperplanes_.weights * unit
     normals /= np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), 1e-300)
-    alike = np.abs(normals[order] @ normals[order[0]])
-    others = order[alike < _TOO_ALIKE]
+    others = order[np.abs(normals[order] @ normals[order[0]]) < _MAX_COSINE]
     if not len(others):
         raise ValueError(
-            "all hyperplanes are nearly parallel: they span no plane. Draw a slice along two features."
+            "All hyperplanes are nearly parallel, so they span no plane. Draw a slice instead: give two "
+            "features."
         )
     return [int(order[0]), int(others[0])]

@@ -1,4 +1,4 @@
-"""Accuracy against time: what classifiers cost and what they give."""
+"""Accuracy of classifiers against their fit time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.text import Annotation
     from matplotlib.transforms import Bbox
 
-# Where a label may be relative to its point, in directions and points; near places come first.
+# Places of a label around its dot: directions, and distances in points, the nearest first.
 _DIRECTIONS = ((1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (1, -1), (-1, 1), (-1, -1))
 _DISTANCES = (7, 14, 22, 32, 44)
 _SIDES = {-1: "right", 0: "center", 1: "left"}
@@ -33,7 +33,7 @@ class AccuracyTimeDisplay(AxesDisplay):
     accuracies : array-like of shape (n_classifiers,)
         In [0, 1].
     highlighted : sequence of bool, default=None
-        The classifiers that are told apart from the others by colour and marker.
+        Classifiers with a colour and a marker of their own.
     title : str, default=None
 
     Attributes
@@ -43,7 +43,7 @@ class AccuracyTimeDisplay(AxesDisplay):
     highlighted : ndarray of bool, shape (n_classifiers,)
     title : str
     labels_ : list of Annotation
-        The name of each classifier, after ``plot``.
+        The names as drawn, set by ``plot``.
 
     Examples
     --------
@@ -75,7 +75,7 @@ class AccuracyTimeDisplay(AxesDisplay):
         for name in ("seconds", "accuracies", "highlighted"):
             if getattr(self, name).shape != (len(self.names),):
                 raise ValueError(
-                    f"{name} must be of shape ({len(self.names)},), as many as names, got "
+                    f"{name} must have one entry for each of the {len(self.names)} names, got shape "
                     f"{getattr(self, name).shape}."
                 )
         if not (self.seconds > 0).all():
@@ -84,7 +84,7 @@ class AccuracyTimeDisplay(AxesDisplay):
             raise ValueError(f"accuracies must be in [0, 1], got {self.accuracies.tolist()}.")
 
     def plot(self, ax: Axes | None = None) -> AccuracyTimeDisplay:
-        """Draw into ``ax``, or a new figure."""
+        """Draw into ``ax``, or into a new figure."""
         ax = self._open(ax, (8.0, 5.5))
         for number, (chosen, marker) in enumerate(((self.highlighted, "o"), (~self.highlighted, "s"))):
             place = self.seconds[chosen], self.accuracies[chosen]
@@ -99,9 +99,9 @@ class AccuracyTimeDisplay(AxesDisplay):
         return self
 
     def _draw_labels(self) -> None:
-        """Write each name near its point where it hides neither a point nor another name."""
-        whole = self.figure_.canvas.figure  # of a subfigure, too
-        whole.draw_without_rendering()  # the layout decides how large the axes are
+        """Write each name near its dot, where it hides neither a dot nor another name."""
+        whole = self.figure_.canvas.figure  # figure_ may be a subfigure
+        whole.draw_without_rendering()  # the layout sets the size of the axes
         inside = self.ax_.get_window_extent()
         points = self.ax_.transData.transform(np.column_stack([self.seconds, self.accuracies]))
         radius = 4.0 * whole.dpi / 72
@@ -113,7 +113,7 @@ class AccuracyTimeDisplay(AxesDisplay):
             self.labels_.append(label)
 
     def _placed(self, number: int, taken: list[Bbox], inside: Bbox) -> Annotation:
-        """The label of a point at the first place that is free, or that hides least."""
+        """The label of a dot at the first free place, or else where it hides least."""
         name, point = self.names[number], (self.seconds[number], self.accuracies[number])
         least, best = np.inf, (_DIRECTIONS[0], _DISTANCES[0])
         for distance in _DISTANCES:
@@ -141,7 +141,7 @@ class AccuracyTimeDisplay(AxesDisplay):
             ha=_SIDES[across],
             va=_HEIGHTS[up],
             fontsize="small",
-            # A line leads from names that are not right beside their point.
+            # A line connects a name with a dot that is not next to it.
             arrowprops={"arrowstyle": "-", "color": "0.5", "lw": 0.6} if distance > 10 else None,
             zorder=4,
         )
@@ -152,13 +152,13 @@ def _box(low: ArrayLike, high: ArrayLike) -> Bbox:
 
 
 def _extent(label: Annotation) -> Bbox:
-    """The box of the text alone, without the line to its point, and a little room around it."""
-    label.get_window_extent()  # puts the text where it belongs
+    """The box of the text with a small margin, without the line to its dot."""
+    label.get_window_extent()  # moves the text to its place
     return matplotlib("text").Text.get_window_extent(label).padded(2)
 
 
 def _overlap(one: Bbox, other: Bbox) -> float:
-    """The area that two boxes share."""
+    """The area of the intersection of two boxes."""
     width = min(one.x1, other.x1) - max(one.x0, other.x0)
     height = min(one.y1, other.y1) - max(one.y0, other.y0)
     return max(width, 0.0) * max(height, 0.0)

@@ -1,17 +1,18 @@
-"""What all displays share: colours, the part of the plane that is drawn, and where to draw it."""
+"""What all displays share: colours, axes, the part of the plane that is drawn, the neurons of l_1."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_array
+from sklearn.utils.validation import check_is_fitted
 
+from ffmlp.arrays import Floats
+from ffmlp.extras import imported
 from ffmlp.model.hyperplanes import Hyperplanes
 
 if TYPE_CHECKING:
@@ -20,33 +21,38 @@ if TYPE_CHECKING:
 
     AnyFigure = Figure | SubFigure
 
-Floats = NDArray[np.float64]
-
-# Okabe and Ito's colours, told apart with any colour vision, and a grey. Nine colours and eight
-# markers give 72 different combinations.
+# The palette of Okabe and Ito, which is safe for colour-blind readers, and a grey. Nine colours and
+# eight markers give 72 combinations.
 _COLOURS = ("0072B2", "E69F00", "009E73", "D55E00", "56B4E9", "CC79A7", "F0E442", "000000", "999999")
 _PALETTE = np.array([list(bytes.fromhex(colour)) for colour in _COLOURS]) / 255
 HEAT = "cividis"
 INK = "#222222"
 RED = "#D01020"
 
-# What the layers are called and what their neurons stand for.
+# Names of the layers.
 SYMBOLS = ("$l_{in}$", "$l_1$", "$l_2$", "$l_{out}$")
 
-# Share of the samples' range that is shown around them.
+# Margin around the samples, as a share of their range.
 _MARGIN = 0.1
 
 
-def matplotlib(module: str) -> ModuleType:
+def matplotlib(module: str) -> Any:
     """A module of matplotlib, or an error that says how to install it."""
-    try:
-        return import_module(f"matplotlib.{module}")
-    except ImportError as error:
-        raise ImportError("ffmlp.plots needs matplotlib: pip install 'ffmlp[plots]'") from error
+    return imported(f"matplotlib.{module}", "figures")
+
+
+def fitted_attribute(estimator: Any, name: str, owner: str = "FFMLPClassifier") -> Any:
+    """An attribute of a fitted estimator, or an error that names the class that has it."""
+    check_is_fitted(estimator)
+    if not hasattr(estimator, name):
+        raise TypeError(
+            f"{type(estimator).__name__} has no {name}. This display needs a fitted {owner}."
+        )
+    return getattr(estimator, name)
 
 
 class AxesDisplay:
-    """Draws into one axes."""
+    """A display with one axes."""
 
     ax_: Axes
     figure_: AnyFigure
@@ -59,7 +65,7 @@ class AxesDisplay:
 
 
 class FigureDisplay:
-    """Draws into several axes of a figure."""
+    """A display with several axes of one figure."""
 
     axes_: NDArray[np.object_]
     figure_: AnyFigure
@@ -72,13 +78,34 @@ class FigureDisplay:
 
 
 def colours(numbers: ArrayLike) -> Floats:
-    """The colours of some classes or hyperplanes."""
+    """The colours (..., 3) of classes or hyperplanes, given by number."""
     return _PALETTE[np.asarray(numbers, np.intp) % len(_PALETTE)]
 
 
 def lighter(colours: Floats, amount: float | Floats) -> Floats:
     """Colours mixed with white."""
     return colours + amount * (1 - colours)
+
+
+def neurons_of(planes: Hyperplanes, hyperplanes: NDArray[np.intp]) -> NDArray[np.intp]:
+    """The l_1 neurons of some hyperplanes, both neurons of a hyperplane next to each other."""
+    if planes.one_sided:
+        return hyperplanes
+    return np.column_stack([hyperplanes, hyperplanes + len(planes)]).ravel()
+
+
+def hyperplanes_of(
+    planes: Hyperplanes, neurons: NDArray[np.intp]
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """The hyperplane of each l_1 neuron, and 1 for the neuron of its negative side, else 0."""
+    negative, hyperplane = np.divmod(neurons, len(planes))
+    return hyperplane, negative
+
+
+def like(X: Any, values: Floats) -> Any:
+    """Values in the form of X: estimators fitted to a data frame warn about anything else."""
+    is_frame = hasattr(X, "columns") and hasattr(X, "iloc")
+    return type(X)(values, columns=X.columns) if is_frame else values
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,12 +127,12 @@ class View:
 
     @classmethod
     def of(cls, X: Any, feature_names: Sequence[str] | None = None) -> View:
-        """The view of samples X of two features, named by X's columns unless names are given."""
+        """The view of samples X of two features; names default to the columns of X."""
         samples: Floats = check_array(X, dtype=np.float64, input_name="X")
         if samples.shape[1] != 2:
             raise ValueError(
-                f"only samples of 2 features can be drawn in the plane, got X with {samples.shape[1]} "
-                "features. Choose two of them and fit to those."
+                f"X has {samples.shape[1]} features, but only 2 can be drawn. Fit to two features, or "
+                "use DecisionSliceDisplay."
             )
         if feature_names is None:
             feature_names = getattr(X, "columns", ("x0", "x1"))
@@ -114,27 +141,28 @@ class View:
         return cls(samples, tuple(map(str, feature_names)), low - margin, high + margin)
 
     def grid(self, resolution: int) -> Floats:
-        """Centres of resolution × resolution equal cells, row by row from the lower left."""
+        """Centres of resolution × resolution cells of equal size, row by row from the lower left."""
         centres = (np.arange(resolution) + 0.5) / resolution
         across, up = np.meshgrid(centres, centres)
         return self.low + np.column_stack([across.ravel(), up.ravel()]) * (self.high - self.low)
 
     def segments(self, planes: Hyperplanes) -> Floats:
-        """The two ends (L, 2, 2) of each line within the view; NaN where none of it is."""
+        """The two ends (L, 2, 2) of each line within the view; NaN for lines outside of it."""
         if planes.weights.shape[1] != 2:
             raise ValueError(
-                f"only lines can be drawn, got hyperplanes of {planes.weights.shape[1]} features."
+                f"Hyperplanes of {planes.weights.shape[1]} features cannot be drawn as lines. Fit to "
+                "two features, or use DecisionSliceDisplay."
             )
         if planes.gaussianisation is not None:
             raise ValueError(
-                "hyperplanes of gaussianised features are no straight lines. Fit with gaussianise=False "
-                "to draw them."
+                "Hyperplanes of gaussianised features are not straight lines. Fit with "
+                "gaussianise=False to draw them."
             )
         lines = zip(planes.weights, planes.biases, strict=True)
         return np.array([self._segment(normal, offset) for normal, offset in lines])
 
     def _segment(self, normal: Floats, offset: float) -> Floats:
-        # In units of the view, features of any scale are alike.
+        # In units of the view, the scale of the features does not matter.
         size = self.high - self.low
         scaled = normal * size
         length = np.hypot(*scaled)
@@ -156,7 +184,7 @@ class View:
         return self.low + size * (foot + np.outer([start, stop], along))
 
     def frame(self, ax: Axes, title: str, *, labelled: bool = True) -> None:
-        """Limit the axes to the view, name their features and give them a title."""
+        """Set limits, labels and title of the axes."""
         ax.set_xlim(self.low[0], self.high[0])
         ax.set_ylim(self.low[1], self.high[1])
         ax.set_title(title)
@@ -165,12 +193,12 @@ class View:
             ax.set_ylabel(self.feature_names[1])
 
     def image(self, ax: Axes, values: NDArray, **style: Any) -> Any:
-        """Draw one value, or colour, per cell of the grid."""
+        """Draw one value, or one colour, for each cell of the grid."""
         extent = (self.low[0], self.high[0], self.low[1], self.high[1])
         return ax.imshow(values, extent=extent, origin="lower", aspect="auto", zorder=0, **style)
 
     def heat_map(self, ax: Axes, response: Floats, title: str, *, labelled: bool = False) -> Any:
-        """Draw a neuron's response over the grid, relative to the largest, which is written down."""
+        """Draw the response of a neuron over the grid, relative to its maximum, which is printed."""
         largest = response.max()
         share = response / largest if largest > 0 else response
         image = self.image(ax, share, cmap=HEAT, vmin=0, vmax=1)
@@ -182,6 +210,6 @@ class View:
 
 
 def draw_lines(ax: Axes, segments: Floats, colour: str = INK) -> None:
-    """Draw the segments of lines that lie in the view."""
+    """Draw the lines that have a segment in the view."""
     for x, y in segments[np.isfinite(segments).all(axis=(1, 2))].swapaxes(1, 2):
         ax.plot(x, y, color=colour, linewidth=1.6, zorder=3)

@@ -1,1 +1,1 @@
-"""Pages of tables and figures, and those about a model."""
+"""Pages about a model, and what other pages share with them: tables, figures, records of runs."""

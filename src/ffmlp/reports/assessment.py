@@ -1,4 +1,4 @@
-"""How a model does on the rows of a data file: predictions, confusion, calibration, importance."""
+"""How a model performs on a data file: predictions, confusion, calibration, importance."""
 
 from __future__ import annotations
 
@@ -10,16 +10,17 @@ from numpy.typing import NDArray
 from sklearn.inspection import permutation_importance
 from sklearn.metrics import confusion_matrix
 
+from ffmlp.arrays import Floats
 from ffmlp.design.subsets import evenly
-from ffmlp.tables.tables import TEXT, Table
+from ffmlp.tables.tables import TEXT, DataTable
 from ffmlp.tabular.table_model import TableModel
 
 if TYPE_CHECKING:
     import pandas as pd
 
-# More rows than this are not needed to describe a model.
+# Enough rows to describe a model.
 MAX_ROWS = 20_000
-# Rows that are permuted, and cells of them: with many columns, fewer rows have to do.
+# Rows to permute, and their cells: with many columns, there are fewer rows.
 _MAX_ROWS_PERMUTED, _MAX_CELLS_PERMUTED = 2_000, 60_000
 _N_PERMUTATIONS = 5
 _MAX_ROWS_EXPLAINED = 500
@@ -28,14 +29,14 @@ _N_BINS = 10
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """The rows of a file, what the model makes of them and, where the file says it, the truth.
+    """Rows of a file, their predicted probabilities and, where the file has it, the true class.
 
-    ``truth`` are indices of classes, -1 where the file has no label or one that the model does not
-    know; ``whole`` is whether these are all rows of the file.
+    ``truth`` has indices of classes, -1 where the label is missing or is not a class of the model;
+    ``whole`` is whether these are all rows of the file.
     """
 
     X: pd.DataFrame
-    probability: NDArray[np.float64]
+    probability: Floats
     truth: NDArray[np.intp]
     whole: bool
 
@@ -46,23 +47,23 @@ class Rows:
 
     @property
     def labelled(self) -> NDArray[np.bool_]:
-        """Which rows have a known truth."""
+        """Whether the true class of each row is known."""
         return self.truth >= 0
 
 
-def read_rows(model: TableModel, table: Table) -> Rows:
+def read_rows(model: TableModel, table: DataTable) -> Rows:
     """The first `MAX_ROWS` rows of a file, predicted."""
     has_target = model.target in table.columns
     kinds = {**model.kinds, model.target: TEXT} if has_target else model.kinds
     blocks = table.blocks(MAX_ROWS, kinds)
     frame = next(blocks, None)
     if frame is None or frame.empty:
-        raise ValueError(f"{table.path} has a header, but no rows.")
+        raise ValueError(f"{table.path} has a header but no rows.")
     whole = next(blocks, None) is None
     X = frame[model.features].reset_index(drop=True)
     truth = np.full(len(X), -1)
     if has_target:
-        classes = {str(label): number for number, label in enumerate(model.classifier.classes_.tolist())}
+        classes = {str(label): number for number, label in enumerate(model.labels.tolist())}
         truth = np.array([classes.get(str(cell), -1) for cell in frame[model.target]])
     return Rows(X, model.estimator.predict_proba(X), truth, whole)
 
@@ -70,23 +71,20 @@ def read_rows(model: TableModel, table: Table) -> Rows:
 def confusion(rows: Rows) -> NDArray[np.int64]:
     """How often each class (rows) was predicted as each class (columns)."""
     known, n_classes = rows.labelled, rows.probability.shape[1]
-    counts: NDArray[np.int64] = confusion_matrix(
-        rows.truth[known], rows.predicted[known], labels=np.arange(n_classes)
-    )
-    return counts
+    return confusion_matrix(rows.truth[known], rows.predicted[known], labels=np.arange(n_classes))
 
 
 @dataclass(frozen=True, eq=False)
 class Reliability:
-    """Rows by the probability of their predicted class: how sure the model was, how often right."""
+    """Mean probability of the predicted class, and accuracy, in bins of that probability."""
 
     counts: NDArray[np.intp]
-    confidence: NDArray[np.float64]
-    accuracy: NDArray[np.float64]
+    confidence: Floats
+    accuracy: Floats
 
     @classmethod
     def of(cls, rows: Rows) -> Reliability:
-        """In bins of equal width; those without rows are left out."""
+        """With bins of equal width; empty ones are left out."""
         known = rows.labelled
         top, right = rows.probability.max(axis=1)[known], (rows.predicted == rows.truth)[known]
         bins = np.minimum((top * _N_BINS).astype(int), _N_BINS - 1)
@@ -96,21 +94,21 @@ class Reliability:
 
     @property
     def error(self) -> float:
-        """The mean difference between the two."""
+        """The expected calibration error: the mean difference between the two."""
         return float(np.average(np.abs(self.confidence - self.accuracy), weights=self.counts))
 
 
 @dataclass(frozen=True, eq=False)
 class Importance:
-    """How much accuracy is lost when the cells of a column are shuffled; most important first."""
+    """Permutation importance: the loss of accuracy when a column is shuffled, largest first."""
 
     columns: list[str]
-    losses: NDArray[np.float64]
-    deviations: NDArray[np.float64]
+    losses: Floats
+    deviations: Floats
 
     @classmethod
     def of(cls, model: TableModel, rows: Rows) -> Importance:
-        """By the truth, or where it is unknown by what the model says."""
+        """From the true classes, or from the predictions if no true class is known."""
         known = np.flatnonzero(rows.labelled)
         truth = rows.truth if len(known) else rows.predicted
         candidates = known if len(known) else np.arange(len(rows.X))
@@ -130,27 +128,27 @@ class Importance:
 
 
 @dataclass(frozen=True, eq=False)
-class Movers:
-    """How far each hyperplane moves the lead of the predicted class, on average over some rows.
+class HyperplaneEffects:
+    """What the hyperplanes do to the decision, on average over some rows.
 
-    ``effects`` (L, N) is what a standard deviation of each input changes in a hyperplane's response.
+    ``contributions`` (L,) are mean absolute contributions to the lead of the predicted class; ``slopes``
+    (L, N) are the changes of each response per standard deviation of each feature.
     """
 
-    moves: NDArray[np.float64]
-    effects: NDArray[np.float64]
+    contributions: Floats
+    slopes: Floats
 
     @classmethod
-    def of(cls, model: TableModel, rows: Rows) -> Movers:
-        """By the explanations of evenly spaced rows."""
+    def of(cls, model: TableModel, rows: Rows) -> HyperplaneEffects:
+        """From the explanations of evenly spaced rows."""
         clf = model.classifier
         inputs = model.inputs(rows.X.iloc[evenly(len(rows.X), _MAX_ROWS_EXPLAINED)])
-        scores, planes = np.asarray(inputs, np.float64), clf.hyperplanes_
-        if planes.gaussianisation is not None:
-            scores = planes.gaussianisation.apply(scores)
-        moves = np.abs(clf.explain(inputs).contributions).mean(axis=0)
-        return cls(moves, planes.weights * scores.std(axis=0))
+        planes = clf.hyperplanes_
+        contributions = np.abs(clf.explain(inputs).contributions).mean(axis=0)
+        spread = planes.mapped(np.asarray(inputs, np.float64)).std(axis=0)
+        return cls(contributions, planes.weights * spread)
 
     @property
     def order(self) -> NDArray[np.intp]:
-        """The hyperplanes, those that move most first."""
-        return np.argsort(-self.moves, kind="stable")
+        """The hyperplanes by their contribution, largest first."""
+        return np.argsort(-self.contributions, kind="stable")

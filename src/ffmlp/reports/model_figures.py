@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ffmlp.design.subsets import evenly
+from ffmlp.extras import imported
 from ffmlp.model.network import Network
 from ffmlp.plots import DecisionRegionsDisplay, NetworkDisplay
-from ffmlp.plots.view import matplotlib
-from ffmlp.reports.assessment import Importance, Movers, Reliability, Rows, confusion
+from ffmlp.reports.assessment import HyperplaneEffects, Importance, Reliability, Rows, confusion
 from ffmlp.reports.model_report import ACCURACY, CALIBRATION, DESIGN, IMPORTANCE
 from ffmlp.reports.pages import Picture
 from ffmlp.tables.tables import pandas
@@ -28,53 +27,54 @@ _BLUE = "#0072B2"
 _MAX_BARS = 20
 _MAX_NEURONS = 16
 _MAX_SAMPLES = 1000
-# More classes than this are not labelled in a matrix, and cells have no numbers.
+# A confusion matrix of more classes has no labels and no numbers.
 _MAX_CLASSES = 20
 
 
 def draw(
-    model: TableModel, rows: Rows, movers: Movers, importance: Importance, folder: Path
+    model: TableModel, rows: Rows, effects: HyperplaneEffects, importance: Importance, folder: Path
 ) -> list[Picture]:
     """Draw all figures of a report into a folder."""
-    with import_module("matplotlib").rc_context({"text.parse_math": False}):  # names may have a $
-        return _drawn(model, rows, movers, importance, folder)
+    # Column names may contain a $.
+    with imported("matplotlib", "figures").rc_context({"text.parse_math": False}):
+        return _drawn(model, rows, effects, importance, folder)
 
 
 def _drawn(
-    model: TableModel, rows: Rows, movers: Movers, importance: Importance, folder: Path
+    model: TableModel, rows: Rows, effects: HyperplaneEffects, importance: Importance, folder: Path
 ) -> list[Picture]:
     clf = model.classifier
     pictures = [
-        _saved(network_figure(clf.network_, movers), folder, "The network",
-               "Of many hyperplanes, the ones that move the decision most; of other layers with many "
-               "neurons, the first ones.", DESIGN),
-        _saved(importance_figure(importance), folder, "Importance of the columns",
-               "Points of accuracy that are lost when a column is shuffled, mean and deviation.",
+        _saved(network_figure(clf.network_, effects), folder, "Network",
+               "Of a large network, only the hyperplanes that contribute most to the decisions and the "
+               "first neurons of the other layers are drawn.", DESIGN),
+        _saved(importance_figure(importance), folder, "Permutation importance",
+               "Accuracy lost when a column is shuffled: mean and standard deviation.",
                IMPORTANCE),
     ]  # fmt: skip
     if rows.labelled.any():
         labels = clf.classes_.tolist()
         pictures += [
             _saved(confusion_figure(confusion(rows), list(map(str, labels))), folder,
-                   "Confusion matrix", "Rows by their true and their predicted class.", ACCURACY),
-            _saved(reliability_figure(Reliability.of(rows)), folder, "Reliability",
-                   "On the line, the model is as often right as it says; below it, it is too sure.",
+                   "Confusion matrix", "Number of rows by true and predicted class.", ACCURACY),
+            _saved(reliability_figure(Reliability.of(rows)), folder, "Reliability diagram",
+                   "On the diagonal, the model is calibrated; below it, it is overconfident.",
                    CALIBRATION),
         ]  # fmt: skip
     pair = [name for name in importance.columns if name in model.numbers][:2]
     if len(pair) == 2 and len(_complete(rows, pair)):
         pictures.append(
-            _saved(decision_figure(model, rows, pair), folder, "Decision view",
-                   f"What the model predicts by {pair[0]} and {pair[1]} while every other column has "
-                   "its median or most frequent value. The rows have values of their own there, so that "
-                   "some lie on a foreign colour.", IMPORTANCE)
+            _saved(decision_figure(model, rows, pair), folder, "Decision regions",
+                   f"Predictions for {pair[0]} and {pair[1]}, with every other column at its median or "
+                   "most frequent value. The rows shown have their own values there, so some lie on the "
+                   "colour of another class.", IMPORTANCE)
         )  # fmt: skip
     return pictures
 
 
 def _figure(width: float, height: float) -> Figure:
-    figure: Figure = matplotlib("figure").Figure(figsize=(width, height), layout="constrained")
-    return figure
+    module = imported("matplotlib.figure", "figures")
+    return module.Figure(figsize=(width, height), layout="constrained")
 
 
 def _saved(figure: Figure, folder: Path, title: str, caption: str, beside: str) -> Picture:
@@ -83,38 +83,29 @@ def _saved(figure: Figure, folder: Path, title: str, caption: str, beside: str) 
     return Picture(path, title, caption, beside)
 
 
-def network_figure(network: Network, movers: Movers) -> Figure:
-    """The network with the neurons of each of the hyperplanes that move the decision most."""
-    layers = [np.arange(min(size, _MAX_NEURONS)) for size in network.layer_sizes]
-    if network.hyperplanes.one_sided:
-        layers[1] = movers.order[:_MAX_NEURONS]
-    else:
-        planes = movers.order[: _MAX_NEURONS // 2]
-        layers[1] = np.column_stack([planes, planes + len(network.hyperplanes)]).ravel()
-    weights = tuple(
-        weight[np.ix_(layers[stage + 1], layers[stage])] for stage, weight in enumerate(network.weights)
-    )
-    figure = _figure(9.0, 2.2 + 0.36 * max(map(len, layers)))
-    title = "Network of {} → {} → {} → {} neurons".format(*network.layer_sizes)
-    NetworkDisplay(network, tuple(layers), weights, title).plot(figure.subplots())
+def network_figure(network: Network, effects: HyperplaneEffects) -> Figure:
+    """The network, with the hyperplanes that contribute most to the decisions."""
+    figure = _figure(9.0, 2.2 + 0.36 * min(max(network.layer_sizes), _MAX_NEURONS))
+    options: Any = {"hyperplanes": effects.order, "max_neurons": _MAX_NEURONS}
+    NetworkDisplay.from_network(network, **options, ax=figure.subplots())
     return figure
 
 
 def importance_figure(importance: Importance) -> Figure:
-    """A bar for each column, the most important on top."""
+    """A bar for each column, the most important one on top."""
     names = importance.columns[:_MAX_BARS]
     figure = _figure(7.0, 1.2 + 0.32 * len(names))
     ax, places = figure.subplots(), np.arange(len(names))[::-1]
     losses, deviations = 100 * importance.losses[: len(names)], 100 * importance.deviations[: len(names)]
     ax.barh(places, losses, xerr=deviations, color=_BLUE, ecolor="0.35", height=0.7)
     ax.set_yticks(places, names)
-    ax.set_xlabel("points of accuracy lost")
+    ax.set_xlabel("accuracy lost, in percentage points")
     ax.spines[["top", "right"]].set_visible(False)
     return figure
 
 
 def confusion_figure(counts: NDArray[np.int64], labels: list[str]) -> Figure:
-    """Shares of each true class as shades, rows as numbers."""
+    """Shares of each true class as shades, counts as numbers."""
     side = min(9.0, 2.4 + 0.55 * len(labels))
     figure = _figure(side + 2.0, side)
     ax = figure.subplots()
@@ -133,10 +124,10 @@ def confusion_figure(counts: NDArray[np.int64], labels: list[str]) -> Figure:
 
 
 def reliability_figure(found: Reliability) -> Figure:
-    """How often the model is right against how sure it is; large dots stand for many rows."""
+    """Accuracy against the probability of the predicted class; large dots are many rows."""
     figure = _figure(5.6, 4.8)
     ax = figure.subplots()
-    ax.plot([0, 1], [0, 1], color="0.6", linestyle="--", label="as sure as right")
+    ax.plot([0, 1], [0, 1], color="0.6", linestyle="--", label="calibrated")
     sizes = 30 + 270 * found.counts / found.counts.max()
     ax.plot(found.confidence, found.accuracy, color=_BLUE, linewidth=1)
     ax.scatter(
@@ -144,46 +135,45 @@ def reliability_figure(found: Reliability) -> Figure:
     )
     ax.set(xlim=(0, 1.03), ylim=(-0.03, 1.06))
     ax.set_xlabel("probability of the predicted class")
-    ax.set_ylabel("share that is right")
+    ax.set_ylabel("accuracy")
     ax.legend(loc="upper left", frameon=False, markerscale=0.5)
     return figure
 
 
 @dataclass(frozen=True, eq=False)
 class _Slice:
-    """A model of two columns: all others have a usual value."""
+    """A model of two columns: all others have a fixed value."""
 
     model: TableModel
-    usual: dict[str, Any]
+    fixed: dict[str, Any]
 
     @property
     def classes_(self) -> NDArray:
         return self.model.classifier.classes_
 
     def predict(self, X: Any) -> NDArray:
-        columns = {**self.usual, **{name: X[name] for name in X.columns}}
+        columns = {**self.fixed, **{name: X[name] for name in X.columns}}
         frame = pandas().DataFrame(columns, index=X.index)[self.model.features]
-        predicted: NDArray = self.model.estimator.predict(frame)
-        return predicted
+        return self.model.estimator.predict(frame)
 
 
 def _complete(rows: Rows, columns: list[str]) -> NDArray[np.intp]:
-    """The rows that have values in these columns and, if any has, a true class."""
+    """The rows with values in these columns and, if any row has one, a true class."""
     present = rows.X[columns].notna().all(axis=1)
     return np.flatnonzero(present & (rows.labelled | ~rows.labelled.any()))
 
 
 def decision_figure(model: TableModel, rows: Rows, pair: list[str]) -> Figure:
-    """What the model predicts by two columns, under some of the rows."""
+    """The predictions for two columns, with some of the rows on top."""
     X = rows.X
-    usual = {name: X[name].median() for name in model.numbers}
-    usual |= {name: next(iter(X[name].mode()), None) for name in model.categories}
+    fixed = {name: X[name].median() for name in model.numbers}
+    fixed |= {name: next(iter(X[name].mode()), None) for name in model.categories}
     shown = _complete(rows, pair)
     shown = shown[evenly(len(shown), _MAX_SAMPLES)]
     classes = rows.truth if rows.labelled.any() else rows.predicted
     y = model.classifier.classes_[classes[shown]]
     figure = _figure(7.6, 5.2)
     DecisionRegionsDisplay.from_estimator(
-        _Slice(model, usual), X[pair].iloc[shown], y, hyperplanes=False, ax=figure.subplots(), title=""
+        _Slice(model, fixed), X[pair].iloc[shown], y, hyperplanes=False, ax=figure.subplots(), title=""
     )
     return figure

@@ -1,4 +1,4 @@
-"""Tables and figures as a Markdown page and as an HTML page that needs nothing else."""
+"""Tables and figures as a Markdown page and as a self-contained HTML page."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
-# Of the pixels of a figure's file; the rest is for sharp screens and for slides.
+# Displayed size of a figure relative to its pixels; the rest is for sharp screens and slides.
 _SHOWN_SHARE = 0.65
-# Wider figures are not shrunk to the width of a phone, where nobody could read them: they scroll.
+# Wider figures scroll on a phone, where they would be too small to read.
 _WIDE = 700
 
 _STYLE = """
@@ -46,9 +46,9 @@ figcaption { max-width: 48rem; font-size: .95rem }
 
 @dataclass(frozen=True)
 class Table:
-    """A title, a sentence or two, a header, lines of text, and notes to stand below.
+    """A section of a page: title, text, the table itself, and notes below it.
 
-    ``details`` are titles and texts whose line breaks and spaces matter, to be opened one by one.
+    ``details`` are titles and preformatted texts, to be opened one by one.
     """
 
     title: str
@@ -61,7 +61,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Picture:
-    """A drawn figure: a PNG file, what is written below it, and the title of the table it belongs to."""
+    """A figure: a PNG file, its title and caption, and the title of the table that it belongs to."""
 
     path: Path
     title: str
@@ -72,7 +72,7 @@ class Picture:
 def to_markdown(
     title: str, text: Sequence[str], tables: Sequence[Table], pictures: Sequence[Picture]
 ) -> str:
-    """One Markdown page; figures are linked."""
+    """A Markdown page; figures are linked."""
     parts = [f"# {title}\n", *(f"{paragraph}\n" for paragraph in text)]
     for table in tables:
         lines = [table.header, ["---"] * len(table.header), *table.lines]
@@ -90,7 +90,7 @@ def to_markdown(
 def to_html(
     title: str, text: Sequence[str], tables: Sequence[Table], pictures: Sequence[Picture]
 ) -> str:
-    """One HTML page with the figures in it, for screens of any width."""
+    """An HTML page for screens of any width; figures are embedded."""
     title = escape(title, quote=False)
     paragraphs = "".join(f"<p>{escape(paragraph)}</p>" for paragraph in text)
     contents = "".join(
@@ -109,7 +109,7 @@ def to_html(
 
 
 def _in_grid(cell: str) -> str:
-    """A bar would end the cell."""
+    """Escape what would end the cell."""
     return cell.replace("|", "\\|")
 
 
@@ -137,7 +137,7 @@ def _section(number: int, table: Table, pictures: Sequence[Picture]) -> str:
 
 
 def _cell(text: str) -> str:
-    """A mean stays with its deviation where the line is broken."""
+    """Keep a mean and its deviation on one line."""
     return escape(text).replace(" ± ", "&nbsp;±&nbsp;").replace("/ ", "/&nbsp;")
 
 

@@ -1,6 +1,6 @@
-"""Frozen dataclasses as lines of a tidy CSV file, in a folder that belongs to one set of settings.
+"""Records of runs: frozen dataclasses as lines of a tidy CSV file, in a folder with one set of settings.
 
-Files are written whole or not at all, so that whatever is interrupted can go on where it stopped.
+Files are written whole or not at all, so that an interrupted run can be resumed.
 """
 
 from __future__ import annotations
@@ -8,21 +8,20 @@ from __future__ import annotations
 import csv
 import io
 import json
-import os
-import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any, TypeVar
+
+from ffmlp.storage.whole_files import write_whole
 
 Record = TypeVar("Record")
 
 
 def claim(folder: Path, settings: Any) -> None:
-    """Make the folder one of these settings (a dataclass), or refuse it."""
+    """Create the folder for these settings (a dataclass), or refuse one that has others."""
     if folder.exists() and not folder.is_dir():
-        raise ValueError(f"{folder} is a file: name a folder to write to.")
+        raise ValueError(f"{folder} is a file, not a folder. Choose another folder.")
     folder.mkdir(parents=True, exist_ok=True)
     path, wanted = folder / "settings.json", json.dumps(asdict(settings), indent=2) + "\n"
     if not path.exists():
@@ -31,36 +30,6 @@ def claim(folder: Path, settings: Any) -> None:
         raise ValueError(
             f"{folder} holds runs with other settings (see {path.name}). Choose another folder."
         )
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all."""
-    with whole_file(path) as temporary:
-        temporary.write_bytes(content)
-
-
-@contextmanager
-def whole_file(path: Path) -> Iterator[Path]:
-    """A file to write to, which becomes ``path`` if all goes well and vanishes if not."""
-    if path.exists() and not path.is_file():  # a device would be no device any more
-        raise ValueError(f"{path} is no ordinary file: name another one to write to.")
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    os.close(descriptor)
-    temporary = Path(name)
-    try:
-        yield temporary
-        temporary.chmod(0o666 & ~_umask())  # temporary files are for their owner only
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-
-
-def _umask() -> int:
-    """Which permissions new files do not get; it can be read by setting it only."""
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask
 
 
 def write_records(path: Path, records: Sequence[Any], kind: type[Any]) -> None:

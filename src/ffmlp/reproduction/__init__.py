@@ -1,1 +1,1 @@
-"""The paper's experiments: its tables and figures beside what this package measures."""
+"""The paper's experiments: its tables and figures next to those of this package."""

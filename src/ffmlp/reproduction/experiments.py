@@ -1,8 +1,8 @@
-"""The paper's experiments, run again.
+"""The paper's experiments, repeated.
 
 A *row* is one line of the paper's tables (`ffmlp.reproduction.paper`). Running a row gives `Run`
-records, one for each method and split; `reproduce` writes them to one CSV file per row, whole or not at
-all, so that an interrupted run goes on where it stopped.
+records, one for each method and split. `reproduce` writes one CSV file for each finished row, so that an
+interrupted run can be resumed.
 """
 
 from __future__ import annotations
@@ -16,14 +16,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
-from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
-from sklearn.neural_network import MLPClassifier
 from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC
 
 from ffmlp import datasets
 from ffmlp.backprop import BackpropClassifier
+from ffmlp.benchmark.peers import MODELS
 from ffmlp.classifier import FFMLPClassifier
 from ffmlp.datasets import Dataset
 from ffmlp.reports.records import claim, read_records, write_records
@@ -32,20 +29,12 @@ from ffmlp.reproduction.robust_accuracy import RADII, attacked_accuracy, proved_
 
 N_EPOCHS = 50
 FEW_EPOCHS = 15
-
-
-PEERS: dict[str, Callable[[int], ClassifierMixin]] = {
-    "lda": lambda seed: LinearDiscriminantAnalysis(),
-    "svm": lambda seed: SVC(),
-    "forest": lambda seed: RandomForestClassifier(random_state=seed),
-    "boosting": lambda seed: HistGradientBoostingClassifier(random_state=seed),
-    "mlp": lambda seed: MLPClassifier(max_iter=300, random_state=seed),
-}
+PEERS = {name: MODELS[name] for name in ("lda", "svm", "forest", "boosting", "mlp")}
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How much is run."""
+    """Seed, numbers of splits, limits and sweeps of the experiments."""
 
     seed: int = 0
     n_splits: int = 20
@@ -56,16 +45,16 @@ class Settings:
 
     @classmethod
     def quick(cls, seed: int = 0, pima_path: str | None = None) -> Settings:
-        """Enough to see every table and figure."""
+        """The least that fills every table and figure."""
         return cls(seed, 3, 1, 5.0, (2,), pima_path)
 
 
 @dataclass(frozen=True)
 class Run:
-    """One method on one split of one row; what does not apply is empty.
+    """One method on one split of one row. Fields that do not apply are empty.
 
-    ``setting`` tells the runs of a sweep apart. ``reached`` is the training time after which
-    backpropagation first had the designed network's test accuracy; empty if it never had.
+    ``setting`` identifies a run of a sweep. ``reached`` is the training time until backpropagation first
+    reaches the test accuracy of the designed network; it is empty if it never does.
     """
 
     row: str
@@ -88,7 +77,7 @@ class Run:
 
 
 def split_of(row: Row, settings: Settings, split: int) -> tuple[Dataset, Dataset]:
-    """Training and test samples with standardised features; drawn sets are drawn anew for each split."""
+    """Training and test set with standardised features; synthetic sets are sampled for each split."""
     seed = settings.seed + split
     dataset = datasets.load(row.dataset, random_state=seed, pima_path=settings.pima_path)
     train, test = dataset.split(seed)
@@ -100,14 +89,14 @@ def split_of(row: Row, settings: Settings, split: int) -> tuple[Dataset, Dataset
 
 
 def design(row: Row, train: Dataset, seed: int, **changes: Any) -> FFMLPClassifier:
-    """The row's network, with some parameters changed."""
+    """The designed network of a row; ``changes`` replace parameters of the paper."""
     parameters = {"n_components": row.n_components, "error_threshold": row.error_threshold, **changes}
     clf = FFMLPClassifier(**parameters, design="region", random_state=seed)
     return clf.fit(train.X, train.y, blobs=None if "n_components" in changes else train.blobs)
 
 
 def run_row(row: Row, settings: Settings) -> Iterator[Run]:
-    """All runs of one row: the paper's methods, its peers, and its open questions."""
+    """All runs of one row: the paper's methods, other classifiers, and the open questions."""
     for split in range(settings.n_splits):
         train, test = split_of(row, settings, split)
         seed = settings.seed + split
@@ -166,9 +155,9 @@ def _peer_run(
 def _trained_runs(
     row: Row, settings: Settings, split: int, train: Dataset, test: Dataset
 ) -> Iterator[Run]:
-    """BP-MLP of the same architecture; its state after 15 epochs is taken from the run of 50.
+    """BP-MLP of the same architecture, and the robust accuracy of both networks.
 
-    And how well either stands up to attacks.
+    The results after 15 epochs come from the run of 50 epochs.
     """
     seed = settings.seed + split
     clf = design(row, train, seed)
@@ -179,8 +168,8 @@ def _trained_runs(
         bp = trained(clf, start, train, test, seed)
         yield from _robust_runs(row, f"robust_bp_{start}", split, attacked_accuracy(bp, test))
         history = bp.history_
-        good_enough = np.flatnonzero(history.test_accuracy >= target)
-        first = good_enough[0] if len(good_enough) else np.inf
+        reached = np.flatnonzero(history.test_accuracy >= target)
+        first = reached[0] if len(reached) else np.inf
         for n_epochs in (N_EPOCHS, FEW_EPOCHS):
             yield Run(
                 row.key,
@@ -194,7 +183,7 @@ def _trained_runs(
 
 
 def _robust_runs(row: Row, method: str, split: int, accuracies: NDArray) -> Iterator[Run]:
-    """A run for each radius."""
+    """One run for each radius."""
     for radius, accuracy in zip(RADII, accuracies, strict=True):
         yield Run(row.key, method, split, f"radius={radius:g}", test_accuracy=float(accuracy))
 
@@ -214,7 +203,7 @@ def trained(
 
 
 def _optimal_runs(row: Row, settings: Settings) -> Iterator[Run]:
-    """Is greedy pruning optimal? The certified minimum on the first split of the rows that prune."""
+    """Is greedy pruning optimal? The proved minimum on the first split of the rows with pruning."""
     if row.error_threshold is None:
         return
     train, test = split_of(row, settings, 0)
@@ -225,7 +214,7 @@ def _optimal_runs(row: Row, settings: Settings) -> Iterator[Run]:
 
 
 def _sweep_runs(row: Row, settings: Settings) -> Iterator[Run]:
-    """Does backpropagation help when the network is larger? Components and thresholds swept."""
+    """Does backpropagation help larger networks? A sweep of components and thresholds."""
     train, test = split_of(row, settings, 0)
     for n_components in settings.sweep_components:
         for threshold in (0.05, 0.01, None):
@@ -244,7 +233,7 @@ def _sweep_runs(row: Row, settings: Settings) -> Iterator[Run]:
 
 
 def n_runs(row: Row, settings: Settings) -> int:
-    """How many runs `run_row` makes, for a progress bar."""
+    """The number of runs that `run_row` makes, for a progress bar."""
     return (
         settings.n_splits * (2 + len(PEERS))
         + (4 + 4 * len(RADII)) * settings.n_trained_splits
@@ -256,12 +245,12 @@ def n_runs(row: Row, settings: Settings) -> int:
 def reproduce(
     rows: list[Row], settings: Settings, folder: Path, on_run: Callable[[Run], None]
 ) -> tuple[list[Run], dict[str, str]]:
-    """Run what is not there yet and write it; all runs, and why rows are missing if any are.
+    """Run the rows that the folder does not have yet; return all runs, and the reason for missing rows.
 
     Raises
     ------
     ValueError
-        If the folder holds runs with other settings.
+        If the folder has runs with other settings.
     """
     claim(folder, settings)
     (folder / "runs").mkdir(exist_ok=True)

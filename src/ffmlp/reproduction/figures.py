@@ -1,7 +1,6 @@
-"""The paper's figures, drawn again from the first split of its rows (extra ``plots``).
+"""The paper's figures, from the first split of its rows (extra ``plots``).
 
-Every figure is a function of the rows that it shows and of the settings. `ffmlp.reproduction.gallery`
-says which figure belongs to which rows.
+Every figure is a function of rows and settings; `ffmlp.reproduction.gallery` lists the rows of each.
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ import numpy as np
 
 from ffmlp.classifier import FFMLPClassifier
 from ffmlp.datasets import Dataset
-from ffmlp.design.discriminants import two_class_lda
 from ffmlp.model.regions import find_regions
 from ffmlp.plots import (
     AccuracyCurvesDisplay,
@@ -36,7 +34,7 @@ if TYPE_CHECKING:
 
     from ffmlp.plots.view import AnyFigure
 
-# More lines than this would hide the regions.
+# More lines would hide the regions.
 _MAX_LINES = 16
 
 
@@ -47,7 +45,7 @@ def _figure(width: float, height: float) -> Figure:
 
 
 def _panels(n_panels: int, n_columns: int, *, side: float = 4.0, **options: Any) -> Figure:
-    """A figure with a grid of panels, none of them left over."""
+    """A figure with a grid of panels."""
     n_columns = min(n_columns, n_panels)
     n_rows = -(-n_panels // n_columns)
     figure = _figure(max(1.2 + side * n_columns, 7.0), 0.9 + 0.9 * side * n_rows)
@@ -58,7 +56,7 @@ def _panels(n_panels: int, n_columns: int, *, side: float = 4.0, **options: Any)
 
 
 def _share_legend(figure: AnyFigure, title: str | None = "class") -> None:
-    """Panels use the same colours: one legend, that of the panel with most classes, serves all."""
+    """One legend for all panels, which share their colours: that of the panel with most classes."""
     handles, labels = max(
         (ax.get_legend_handles_labels() for ax in figure.axes), key=lambda p: len(p[1])
     )
@@ -73,7 +71,7 @@ def _designed(row: Row, settings: Settings) -> tuple[Dataset, Dataset, FFMLPClas
 
 
 def _draw_result(ax: Axes, estimator: Any, train: Dataset, test: Dataset, title: str) -> None:
-    """Training samples over decision regions, with both accuracies in the title."""
+    """Training samples over decision regions, with training and test accuracy in the title."""
     scores = (f"{100 * estimator.score(part.X, part.y):.2f} %" for part in (train, test))
     title = "{}\ntrain {}, test {}".format(title, *scores)
     few = len(getattr(estimator, "hyperplanes_", ())) <= _MAX_LINES
@@ -83,33 +81,33 @@ def _draw_result(ax: Axes, estimator: Any, train: Dataset, test: Dataset, title:
 
 
 def two_blobs(rows: list[Row], settings: Settings) -> Figure:
-    """Two Gaussian blobs, the line between them and the responses of its two neurons."""
+    """Two Gaussian blobs, the line between them and the responses of the two neurons."""
     rng = np.random.default_rng(settings.seed)
     y = np.repeat([0, 1], 300)
     X = rng.multivariate_normal([0.0, 0.0], [[1.0, 0.5], [0.5, 1.0]], 600) + np.outer(y, [4.0, 0.0])
     figure = _figure(13, 4.4)
-    TwoNeuronDisplay.from_plane(two_class_lda(X, y), X, y, figure=figure)
+    TwoNeuronDisplay.from_data(X, y, figure=figure)
     return figure
 
 
 def xor_stages(rows: list[Row], settings: Settings) -> Figure:
-    """Samples, hyperplanes, regions and result of XOR, and the network that does it."""
+    """Samples, hyperplanes, regions and classes of XOR, and the network."""
     train, test, clf = _designed(rows[0], settings)
     figure = _figure(13.5, 8.6)
     parts: Any = figure.subfigures(2, 1, height_ratios=[1, 1.1])
     stages, below = parts
     axes = stages.subplots(1, 4)
-    SamplesDisplay.from_data(train.X, train.y, ax=axes[0], title="Stage 0: samples")
-    HyperplanesDisplay.from_estimator(clf, train.X, train.y, ax=axes[1], title="Stage 1: hyperplanes")
+    SamplesDisplay.from_data(train.X, train.y, title="Stage 0: samples", ax=axes[0])
+    HyperplanesDisplay.from_estimator(clf, train.X, train.y, title="Stage 1: hyperplanes", ax=axes[1])
     _draw_regions(axes[2], clf, train, "Stage 2: regions")
     _draw_result(axes[3], clf, train, test, "Stage 3: classes")
     _share_legend(stages)
-    NetworkDisplay.from_network(clf.network_, ax=below.subplots())
+    NetworkDisplay.from_estimator(clf, ax=below.subplots())
     return figure
 
 
 def _draw_regions(ax: Axes, clf: FFMLPClassifier, train: Dataset, title: str) -> None:
-    """A colour that no class has for each region, and its number."""
+    """Each region with its number, in a colour that no class has."""
     view, resolution = View.of(train.X), 250
     first = len(clf.classes_)
     regions = clf.regions_
@@ -125,7 +123,7 @@ def _draw_regions(ax: Axes, clf: FFMLPClassifier, train: Dataset, title: str) ->
     for number in range(clf.network_.layer_sizes[2]):
         x, y = train.X[region == first + number].mean(axis=0)
         ax.text(x, y, f"region {number}", ha="center", va="center", bbox=box, zorder=4)
-    # Only classes belong in the legend that the panels share.
+    # The shared legend shows classes only.
     for scatter in ax.collections:
         scatter.set_label("_region")
 
@@ -136,7 +134,7 @@ def sets(rows: list[Row], settings: Settings) -> Figure:
     figure = _panels(len(shown), 3)
     for ax, row in zip(figure.axes, shown, strict=True):
         train, _ = split_of(row, settings, 0)
-        SamplesDisplay.from_data(train.X, train.y, ax=ax, title=row.title.partition(" (")[0])
+        SamplesDisplay.from_data(train.X, train.y, title=row.title.partition(" (")[0], ax=ax)
     _share_legend(figure)
     return figure
 
@@ -148,17 +146,17 @@ def responses(rows: list[Row], settings: Settings) -> Figure:
     figure = _figure(13, 1.6 + 2.1 * sum(n_rows))
     parts: Any = figure.subfigures(2, 1, height_ratios=n_rows)
     for layer, part in enumerate(parts, start=1):
-        ResponsesDisplay.from_network(clf.network_, train.X, layer=layer, figure=part)
+        ResponsesDisplay.from_estimator(clf, train.X, layer=layer, figure=part)
     return figure
 
 
 def partitioning_lines(rows: list[Row], settings: Settings) -> Figure:
-    """The hyperplanes that the design keeps."""
+    """The hyperplanes after pruning."""
     figure = _panels(len(rows), 2, side=5.0)
     for ax, row in zip(figure.axes, rows, strict=True):
         train, _, clf = _designed(row, settings)
         title = f"{row.title}: {len(clf.hyperplanes_)} lines, {clf.network_.layer_sizes[2]} regions"
-        HyperplanesDisplay.from_estimator(clf, train.X, train.y, ax=ax, title=title)
+        HyperplanesDisplay.from_estimator(clf, train.X, train.y, title=title, ax=ax)
     _share_legend(figure)
     return figure
 
@@ -177,22 +175,22 @@ def results(rows: list[Row], settings: Settings) -> Figure:
 
 
 def mixture_and_result(rows: list[Row], settings: Settings) -> Figure:
-    """The training samples, as many drawn from the fitted mixtures, and the result."""
+    """The training samples, a sample of the fitted mixtures, and the decision regions."""
     train, test, clf = _designed(rows[0], settings)
     rng, blobs = np.random.default_rng(settings.seed), clf.blobs_
     figure = _panels(3, 3, side=4.4)
-    SamplesDisplay.from_data(train.X, train.y, ax=figure.axes[0], title="Training samples")
+    SamplesDisplay.from_data(train.X, train.y, title="Training samples", ax=figure.axes[0])
     counts = rng.multinomial(len(train.y), blobs.weights)
     drawn = np.vstack(list(map(rng.multivariate_normal, blobs.means, blobs.covariances, counts)))
-    title = f"Samples drawn from the {len(blobs)} fitted blobs"
-    SamplesDisplay.from_data(drawn, np.repeat(blobs.classes, counts), ax=figure.axes[1], title=title)
+    title = f"Samples from the {len(blobs)} fitted blobs"
+    SamplesDisplay.from_data(drawn, np.repeat(blobs.classes, counts), title=title, ax=figure.axes[1])
     _draw_result(figure.axes[2], clf, train, test, "FF-MLP")
     _share_legend(figure)
     return figure
 
 
 def before_and_after(rows: list[Row], settings: Settings) -> Figure:
-    """Decision regions of the designed networks above those after backpropagation."""
+    """Decision regions of the designed networks, and below them those after backpropagation."""
     figure = _panels(2 * len(rows), len(rows), side=5.0)
     for column, row in enumerate(rows):
         train, test, clf = _designed(row, settings)
@@ -205,13 +203,12 @@ def before_and_after(rows: list[Row], settings: Settings) -> Figure:
 
 
 def accuracy_curves(rows: list[Row], settings: Settings) -> Figure:
-    """Accuracy during backpropagation that starts from the designed network."""
+    """Accuracy by epoch of backpropagation from the designed network."""
     figure = _panels(len(rows), 3, sharey=True)
     for ax, row in zip(figure.axes, rows, strict=True):
         train, test, clf = _designed(row, settings)
-        history = trained(clf, "ff", train, test, settings.seed).history_
-        curves = AccuracyCurvesDisplay(history.train_accuracy, history.test_accuracy, title=row.title)
-        curves.plot(ax)
+        bp = trained(clf, "ff", train, test, settings.seed)
+        AccuracyCurvesDisplay.from_estimator(bp, title=row.title, ax=ax)
     _share_legend(figure, title=None)
     return figure
 
@@ -228,7 +225,7 @@ def initialisations(rows: list[Row], settings: Settings) -> Figure:
 
 
 def robust_accuracies(rows: list[Row], settings: Settings) -> Figure:
-    """Accuracy on test samples that may move: exact for FF-MLP, attacked for BP-MLP."""
+    """Robust accuracy: exact for FF-MLP, under attack for BP-MLP."""
     figure = _panels(len(rows), 2, side=4.6, sharey=True)
     for ax, row in zip(figure.axes, rows, strict=True):
         train, test, clf = _designed(row, settings)

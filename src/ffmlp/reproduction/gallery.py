@@ -1,4 +1,4 @@
-"""Which figures of the paper belong to which rows, and the files they are drawn to."""
+"""The figures of the paper: the rows that each one shows, and its file."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ffmlp.reports.pages import Picture
-from ffmlp.reports.records import write_whole
 from ffmlp.reproduction import figures
 from ffmlp.reproduction.experiments import Settings
 from ffmlp.reproduction.paper import Row
 from ffmlp.reproduction.report import ORDERINGS, ROBUSTNESS, SIZES, TABLE_I
+from ffmlp.storage.whole_files import write_whole
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# Sharp on a projector; a figure of 12 inches is 1680 pixels wide.
-_DOTS_PER_INCH = 140
+# Sharp on a projector: a figure of 12 inches is 1680 pixels wide.
+DOTS_PER_INCH = 140
 
 
 @dataclass(frozen=True)
 class Plan:
-    """A figure of the paper: the rows it shows and how it is drawn.
+    """A figure of the paper: its rows, and the function that draws it.
 
-    ``beside`` is the title of the report's table that it belongs to.
+    ``beside`` is the title of the table in the report that the figure follows.
     """
 
     name: str
@@ -40,7 +40,7 @@ class Plan:
 def draw(
     rows: Sequence[Row], settings: Settings, folder: Path, on_figure: Callable[[Picture], None]
 ) -> list[Picture]:
-    """Draw the figures of these rows that are not in the folder yet; all of them."""
+    """Draw the figures of these rows that the folder does not have yet; return all of them."""
     folder.mkdir(parents=True, exist_ok=True)
     pictures = []
     for plan, shown in _plans(rows):
@@ -49,7 +49,7 @@ def draw(
             figure = plan.drawing(shown, settings)
             figure.suptitle(plan.title, fontsize="x-large", fontweight="bold")
             content = io.BytesIO()
-            figure.savefig(content, format="png", dpi=_DOTS_PER_INCH)
+            figure.savefig(content, format="png", dpi=DOTS_PER_INCH)
             write_whole(picture.path, content.getvalue())
             on_figure(picture)
         pictures.append(picture)
@@ -57,18 +57,18 @@ def draw(
 
 
 def n_undrawn(rows: Sequence[Row], folder: Path) -> int:
-    """How many figures `draw` would draw, for a progress bar."""
+    """The number of figures that `draw` would draw, for a progress bar."""
     return sum(not (folder / _file_name(plan, shown)).exists() for plan, shown in _plans(rows))
 
 
 def _plans(rows: Sequence[Row]) -> list[tuple[Plan, list[Row]]]:
-    """The figures that show some of these rows, and which."""
+    """The figures that show any of these rows, with the rows that they show."""
     plans = [(plan, [row for row in rows if row.key in plan.rows]) for plan in FIGURES]
     return [(plan, shown) for plan, shown in plans if shown]
 
 
 def _file_name(plan: Plan, shown: list[Row]) -> str:
-    """Figures that show some of their rows only do not get the name of the whole one."""
+    """The name of the figure, and its rows if they are not all of them."""
     keys = [row.key for row in shown]
     return "-".join([plan.name, *(keys if len(keys) < len(plan.rows) else ())]) + ".png"
 
@@ -81,66 +81,64 @@ _PLANAR = (
 FIGURES = (
     Plan(
         "two-blobs", "Two Gaussian blobs and their two neurons",
-        "Each of the two opposite neurons responds on one side of the LDA line only, the more the "
-        "farther from it.",
+        "Each of the two neurons responds on one side of the LDA line, in proportion to the distance.",
         SIZES, ("xor",), figures.two_blobs,
     ),
     Plan(
         "xor", "XOR, stage by stage",
-        "Two lines cut the plane into four regions, one for each blob, and each region votes for its "
-        "class: the network below does just this.",
+        "Two lines divide the plane into four regions, one for each blob, and each region votes for its "
+        "class; the network below computes this.",
         SIZES, ("xor",), figures.xor_stages,
     ),
     Plan(
         "sets", "The two-dimensional sets",
-        "Training samples of the first split, with standardised features: where classes overlap, no "
-        "classifier is perfect.",
+        "Training samples of the first split, with standardised features.",
         TABLE_I, _PLANAR, figures.sets,
     ),
     Plan(
-        "responses-three-blobs", "3-Gaussian-blobs: what each neuron responds to",
-        "A neuron of the first layer covers a half-plane with its opposite below it, a neuron of the "
-        "second a wedge, and two wedges hold one blob.",
+        "responses-three-blobs", "3-Gaussian-blobs: responses of the neurons",
+        "A neuron of the first layer covers a half-plane (the opposite one is below it), a neuron of "
+        "the second layer a wedge, and two wedges contain one blob.",
         SIZES, ("three_blobs",), figures.responses,
     ),
     Plan(
-        "responses-nine-blobs", "9-Gaussian-blobs: what each neuron responds to",
+        "responses-nine-blobs", "9-Gaussian-blobs: responses of the neurons",
         "Four pairs of half-planes separate rows and columns, and each neuron of the second layer "
         "covers one of the nine cells.",
         SIZES, ("nine_blobs_0.3",), figures.responses,
     ),
     Plan(
         "lines", "Partitioning lines",
-        "Lines run between blobs of different classes, and as they meet in nearly one point or are "
-        "nearly parallel, few regions are occupied.",
+        "The lines separate blobs of different classes; many are nearly parallel or meet in nearly one "
+        "point, so few regions are occupied.",
         SIZES, ("three_blobs", "nine_blobs_0.3"), figures.partitioning_lines,
     ),
     Plan(
         "thresholds", "9-Gaussian-blobs by error threshold",
-        "The higher the threshold (in brackets), the fewer hyperplanes are kept, for nearly the same "
-        "boundaries.",
+        "A higher threshold (in brackets) keeps fewer hyperplanes and nearly the same boundaries.",
         TABLE_I, ("nine_blobs_0.1", "nine_blobs_0.3"), figures.results,
     ),
     Plan(
         "two-new-moons", "2-new-moons: samples, mixture and result",
-        "Two blobs for each moon resemble the samples, and the lines between them bend around them.",
+        "Samples from two blobs for each moon resemble the training samples, and the decision boundary "
+        "follows the moons.",
         TABLE_I, ("two_moons",), figures.mixture_and_result,
     ),
     Plan(
         "four-new-moons", "4-new-moons: result of FF-MLP",
-        "Three blobs for each moon are enough for boundaries that follow all four.",
+        "Three blobs for each moon are enough for boundaries that follow all four moons.",
         TABLE_I, ("four_moons",), figures.results,
     ),
     Plan(
         "circle-and-ring", "Circle-and-ring by number of blobs for the ring",
-        "More blobs (in brackets) make a rounder boundary; the lower panels show what backpropagation "
-        "makes of it.",
+        "More blobs (in brackets) give a rounder boundary; the lower panels show the network after "
+        "backpropagation.",
         TABLE_I, ("circle_and_ring_4", "circle_and_ring_16"), figures.before_and_after,
     ),
     Plan(
         "curves", "Accuracy during backpropagation from the designed network",
-        "A flat curve means that backpropagation adds nothing to the design, a falling one that it "
-        "undoes it.",
+        "A flat curve means that backpropagation does not improve the design, a falling one that it "
+        "makes it worse.",
         ORDERINGS,
         ("three_blobs", "nine_blobs_0.1", "nine_blobs_0.3", "four_moons", "circle_and_ring_16"),
         figures.accuracy_curves,
@@ -148,18 +146,19 @@ FIGURES = (
     Plan(
         "initialisation-nine-blobs", "9-Gaussian-blobs: designed and random initialisation",
         "Backpropagation from the design keeps the grid of nine cells; from random weights, with the "
-        "same neurons, it cuts across it.",
+        "same number of neurons, it does not find the grid.",
         ORDERINGS, ("nine_blobs_0.3",), figures.initialisations,
     ),
     Plan(
         "initialisation-four-new-moons", "4-new-moons: designed and random initialisation",
-        "From random weights the boundaries are too straight for the moons; from the design they bend.",
+        "The boundaries follow the moons with the designed initialisation; with random weights they are "
+        "too straight.",
         ORDERINGS, ("four_moons",), figures.initialisations,
     ),
     Plan(
-        "robustness", "Accuracy on test samples that may move",
-        "The designed network's curve is exact, the others are upper bounds, so that a curve below the "
-        "first is certainly less robust.",
+        "robustness", "Robust accuracy by radius",
+        "The curve of FF-MLP is exact and the others are upper bounds, so a network with a curve below "
+        "that of FF-MLP is less robust.",
         ROBUSTNESS, ("nine_blobs_0.3", "circle_and_ring_16", "two_moons", "four_moons"),
         figures.robust_accuracies,
     ),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Row:
-    """One setting of the paper: what it ran, and the accuracies (train, test) in % it reports."""
+    """One setting of the paper, and the accuracies in % (train, test) that it reports."""
 
     key: str
     title: str

@@ -1,4 +1,4 @@
-"""Runs of the paper's experiments become tables that set its numbers beside ours."""
+"""Tables of the paper's numbers next to ours."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ffmlp.reproduction.verdicts import (
 )
 
 STEPS = ("gmm", "boundaries", "regions", "classes")
-TITLE = "FF-MLP: the paper's experiments, run again"
+TITLE = "FF-MLP: the paper's experiments, repeated"
 MARK = "†"
 
 TABLE_I = "Table I: accuracy on two-dimensional sets"
@@ -31,9 +31,9 @@ SIZES = "Sizes of the networks"
 ROBUSTNESS = "Is FF-MLP vulnerable to adversarial attacks?"
 
 _NOISE = (
-    " The paper does not give the noise of these sets: it is our choice, and that of circle-and-ring "
-    "and 2-new-moons was adjusted on splits that are shown here, so that agreement on them is no "
-    "finding."
+    " The paper does not report the noise of these sets, so it is our choice. For circle-and-ring and "
+    "2-new-moons it was adjusted on the splits shown here: agreement on these two sets is not "
+    "independent evidence."
 )
 
 
@@ -43,25 +43,25 @@ def _rows_of(runs: list[Run]) -> list[Row]:
 
 
 def introduction(runs: list[Run]) -> list[str]:
-    """What this is and what came out, in a few paragraphs."""
+    """What the report is, and its main results, in a few paragraphs."""
     rows = _rows_of(runs)
     verdicts = Counter(made.verdict for row in rows if (made := ordering(row, runs)) is not None)
     below = [row.title for row in below_the_paper(rows, runs)]
     return [
-        "FF-MLP designs a multilayer perceptron in one feedforward pass, without backpropagation. Here "
-        "the experiments of the paper that proposed it are run again, on several random splits instead "
-        f"of one, and its numbers stand beside ours; {MARK} marks those of the paper that are outside "
-        "the range of our splits, and a note below the table says why that may be.",
+        "FF-MLP designs a multilayer perceptron in one feedforward pass, without backpropagation. This "
+        "report repeats the experiments of the paper that proposed it, on several random splits instead "
+        f"of one, and shows the paper's numbers next to ours. {MARK} marks numbers of the paper outside "
+        "the range of our splits; a note below the table gives a plausible reason.",
         f"Of the paper's orderings in test accuracy, {verdicts['confirmed']} are confirmed, "
         f"{verdicts['contradicted']} contradicted and {verdicts['undecided']} undecided.",
-        "Rows on which FF-MLP's mean test accuracy is below the paper's by more than one of our "
-        f"standard deviations: {', '.join(below) or 'none'} (of {len(rows)}). The noise of two drawn "
-        "sets, circle-and-ring and 2-new-moons, was chosen with this in view.",
+        "Rows with a mean test accuracy of FF-MLP below the paper's by more than one of our standard "
+        f"deviations: {', '.join(below) or 'none'} (of {len(rows)}). The noise of two synthetic sets, "
+        "circle-and-ring and 2-new-moons, was chosen with this criterion.",
     ]
 
 
 def tables(runs: list[Run], missing: dict[str, str]) -> list[Table]:
-    """All tables of the rows that were run."""
+    """All tables, for the rows that were run."""
     rows = _rows_of(runs)
     two_dimensional = [row for row in rows if "bp_ff_50" in row.reported]
     real = [row for row in rows if "bp_ff_50" not in row.reported]
@@ -81,12 +81,12 @@ def tables(runs: list[Run], missing: dict[str, str]) -> list[Table]:
     ]
     if missing:
         lines = [[key, reason] for key, reason in missing.items()]
-        made.append(Table("Missing rows", "These could not be run.", ["row", "reason"], lines))
+        made.append(Table("Missing rows", "Rows that could not be run.", ["row", "reason"], lines))
     return [table for table in made if table.lines]
 
 
-def _beside(ours: np.ndarray, reported: float, shown: Callable[[float], str]) -> str:
-    """Mean ± standard deviation beside the paper's value, marked if that is outside our range."""
+def _compared(ours: np.ndarray, reported: float, shown: Callable[[float], str]) -> str:
+    """Mean ± standard deviation / the paper's value, marked if it is outside our range."""
     if not len(ours):
         return f"– / {shown(reported)}"
     mark = MARK if outside(ours, reported) else ""
@@ -104,12 +104,11 @@ def _accuracies(
         for method in methods:
             for part, reported in zip(parts, row.reported[method], strict=True):
                 ours = 100 * values(runs, row, method, f"{part}_accuracy")
-                line.append(_beside(ours, reported, lambda value: f"{value:.2f}"))
+                line.append(_compared(ours, reported, lambda value: f"{value:.2f}"))
         lines.append(line)
     text = (
-        "Ours in % as mean ± standard deviation over splits / the paper's. "
-        f"{MARK}: the paper's value is outside the range of our splits. The paper reports single splits."
-        f"{remark}"
+        "Accuracy in %: ours, mean ± standard deviation over splits / the paper's, on one split. "
+        f"{MARK}: the paper's value is outside the range of our splits.{remark}"
     )
     header = ["set", *(f"{METHODS[method]}, {part}" for method in methods for part in parts)]
     return Table(
@@ -129,9 +128,9 @@ def _orderings(rows: list[Row], runs: list[Run]) -> Table:
             )
     header = ["set", "paper's best", "our best", "lead of the paper's best", "splits", "verdict"]
     text = (
-        "Who has the best test accuracy? The lead is how far the paper's best method is ahead of the "
-        "best of the others in our runs, in points, split by split with its standard deviation; "
-        "undecided if it is within that, or if there is only one split."
+        "Which method has the best test accuracy? The lead is the difference in points between the "
+        "paper's best method and the best other one, mean ± standard deviation over our splits. The "
+        "verdict is undecided if the lead is within one standard deviation, or on a single split."
     )
     return Table(ORDERINGS, text, header, lines)
 
@@ -144,7 +143,7 @@ def _sizes(rows: list[Row], runs: list[Run]) -> Table:
         means = [f"{size.mean():.1f}".removesuffix(".0") for size in sizes]
         lines.append([row.title, *means, *map(str, reported)])
     header = ["set", "D_in", "D_1", "D_2", "D_out", "paper's D_1", "paper's D_2"]
-    return Table(SIZES, "Neurons of each layer, mean over splits.", header, lines)
+    return Table(SIZES, "Neurons in each layer, mean over splits.", header, lines)
 
 
 def _times(rows: list[Row], runs: list[Run]) -> Table:
@@ -157,14 +156,17 @@ def _times(rows: list[Row], runs: list[Run]) -> Table:
         line = [row.title]
         for method, field, name in columns.values():
             ours, reported = values(runs, row, method, field), row.reported_seconds[name]
-            line.append(_beside(ours, reported, lambda value: f"{value:.4f}"))
+            line.append(_compared(ours, reported, lambda value: f"{value:.4f}"))
         reached = values(runs, row, "bp_random_50", "reached")
         trained = len(values(runs, row, "bp_random_50", "seconds"))
         often = f"{len(reached)} of {trained}"
         line.append(f"{reached.mean():.3f} ({often})" if len(reached) else f"never ({often})")
         lines.append(line)
     header = ["set", *columns, "BP reaches FF-MLP's test accuracy"]
-    text = "Seconds, ours / the paper's, on different machines. Last: after how long, in how many runs."
+    text = (
+        "Seconds: ours, mean ± standard deviation over splits / the paper's, on another machine. Last "
+        "column: mean training time until BP reaches it, and in how many runs it does."
+    )
     return Table("Table III: time", text, header, lines, time_notes(rows, runs, columns))
 
 
@@ -174,8 +176,11 @@ def _peers(rows: list[Row], runs: list[Run]) -> Table:
         [row.title, *(f"{100 * values(runs, row, m, 'test_accuracy').mean():.2f}" for m in methods)]
         for row in rows
     ]
-    text = "Mean test accuracy in % on the same splits, scikit-learn's defaults (MLP: 300 iterations)."
-    return Table("Beside other classifiers", text, ["set", *methods], lines)
+    text = (
+        "Mean test accuracy in % on the same splits. The other classifiers have the default parameters "
+        "of scikit-learn, except for 200 trees (forest) and at most 300 epochs (mlp)."
+    )
+    return Table("Other classifiers", text, ["set", *methods], lines)
 
 
 def _optimal(rows: list[Row], runs: list[Run]) -> Table:
@@ -191,9 +196,9 @@ def _optimal(rows: list[Row], runs: list[Run]) -> Table:
                 lines.append([row.title, *kept, *found])
     header = ["set", "greedy keeps", "fewest found", "lower bound", "optimality", "seconds"]
     text = (
-        "Hyperplanes on the first split, at the row's threshold. Where the minimum was not proved in "
-        "time, the gap is the number of hyperplanes found less the lower bound; no deletion is allowed "
-        "where even all hyperplanes err more than the threshold."
+        "Number of hyperplanes on the first split, with the threshold of the row. The gap is the number "
+        "found minus the lower bound, where the minimum was not proved in time. No deletion is allowed "
+        "if the error rate of all hyperplanes is not below the threshold."
     )
     return Table("Is greedy pruning optimal?", text, header, lines)
 
@@ -215,7 +220,7 @@ def _heteroscedastic(rows: list[Row], runs: list[Run]) -> Table:
         change = f"{difference.mean():+z.2f} ± {difference.std():.2f}"
         lines.append([row.title, f"{lda.mean():.2f}", f"{ours.mean():.2f}", change])
     header = ["set", "LDA", "heteroscedastic", "difference"]
-    text = "Mean test accuracy in %; the difference split by split with its standard deviation."
+    text = "Mean test accuracy in %; mean ± standard deviation over splits of the difference."
     return Table("Does heteroscedastic LDA help?", text, header, lines)
 
 
@@ -230,7 +235,9 @@ def _sweep(rows: list[Row], runs: list[Run]) -> Table:
                 [row.title, ff.setting, str(ff.d_1), str(ff.d_2), before, after, f"{change:+z.2f}"]
             )
     header = ["set", "setting", "D_1", "D_2", "FF-MLP", "after BP (50)", "change"]
-    text = "Test accuracy in % on the first split, before and after 50 epochs from the designed network."
+    text = (
+        "Test accuracy in % on the first split: the designed network, and after 50 epochs of BP from it."
+    )
     return Table("Does backpropagation help larger networks?", text, header, lines)
 
 
@@ -248,16 +255,16 @@ def _robustness(rows: list[Row], runs: list[Run]) -> Table:
             spreads = [f" ± {ours.std():.2f}" if len(ours) > 1 else "" for ours in accuracies]
             cells = [f"{mean:.2f}{spread}" for mean, spread in zip(means, spreads, strict=True)]
             lines.append([row.title, f"{radius:g}", *cells])
-    won = ", ".join(f"{best[radius]} at {radius:g}" for radius in RADII if radius in best)
+    won = ", ".join(f"{best[radius]} at radius {radius:g}" for radius in RADII if radius in best)
     n_rows = len({line[0] for line in lines})
     text = (
-        "The paper's second open question. Robust accuracy in %: test samples (at most "
-        f"{MAX_SAMPLES}) that are right and stay so when they may move by the radius, in standard "
-        "deviations, Euclidean; mean ± standard deviation over splits. Exact for FF-MLP, regions "
-        "without training samples included. For networks from backpropagation it is what PGD and a "
-        "random search leave over, so their true robust accuracy is at most that; FF-MLP under the same "
-        "attacks shows how much they miss. FF-MLP's exact accuracy is not below either of theirs, "
-        f"although these are upper bounds, on so many of {n_rows} rows: {won or 'none'}."
+        "The paper's second open question. Robust accuracy is the share of test samples (at most "
+        f"{MAX_SAMPLES}) that are right at every point within a Euclidean radius, in standard "
+        "deviations of the features; in %, mean ± standard deviation over splits. For FF-MLP it is "
+        "exact, also in regions without training samples. For networks from backpropagation it is the "
+        "accuracy under PGD and random search, an upper bound; FF-MLP under the same attacks shows how "
+        f"loose the bound is. Number of rows, of {n_rows}, on which the exact value of FF-MLP is at "
+        f"least both upper bounds: {won}."
     )
     names = ("FF-MLP, exact", "FF-MLP, attacked", "BP from FF-MLP, attacked", "BP, attacked")
     header = ["set", "radius", *names]

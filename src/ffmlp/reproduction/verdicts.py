@@ -1,4 +1,4 @@
-"""What the runs say about the paper's claims: orderings kept or not, values out of our range and why."""
+"""Verdicts on the paper's orderings, and reasons for values of the paper outside our range."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ffmlp import datasets
+from ffmlp.arrays import Floats
 from ffmlp.reproduction.experiments import Run
 from ffmlp.reproduction.paper import Row
-
-Floats = NDArray[np.float64]
+from ffmlp.words import counted
 
 METHODS = {
     "ff": "FF-MLP",
@@ -20,29 +19,29 @@ METHODS = {
     "bp_random_50": "BP from random (50)",
     "bp_random_15": "BP from random (15)",
 }
-# The paper's orderings are between these.
+# The methods that the paper orders.
 COMPARED = ("ff", "bp_ff_50", "bp_random_50")
-# A value this few samples from our range may well be another split's.
+# A value within this many samples of our range may come from another split.
 _FEW_SAMPLES = 2
 
 
 def values(runs: Sequence[Run], row: Row, method: str, name: str) -> Floats:
-    """A field of the runs of one method, split by split, where it is not empty."""
+    """The values of a field for the runs of one method, without empty ones."""
     found = [getattr(run, name) for run in runs if (run.row, run.method) == (row.key, method)]
     return np.array([value for value in found if value is not None], np.float64)
 
 
 def outside(ours: Floats, reported: float) -> bool:
-    """Whether the paper's value is outside the range of ours; one run is no range."""
+    """Whether the paper's value is outside the range of ours; a single run has no range."""
     return len(ours) > 1 and not ours.min() <= reported <= ours.max()
 
 
 @dataclass(frozen=True)
 class Ordering:
-    """Who is best in test accuracy, by the paper and by us.
+    """The methods of best test accuracy, in the paper and in our runs.
 
-    ``lead`` and ``spread`` are the mean and the standard deviation, over ``n_splits`` splits, of how far
-    the paper's best method is ahead of the best of the others, in points.
+    ``lead`` and ``spread`` are the mean and the standard deviation, over ``n_splits`` splits, of the
+    lead of the paper's best method over the best of the others, in points.
     """
 
     papers_best: tuple[str, ...]
@@ -53,14 +52,14 @@ class Ordering:
 
     @property
     def verdict(self) -> str:
-        """Undecided within the spread, and on a single split."""
+        """Undecided if the lead is within one standard deviation, or if there is a single split."""
         if self.n_splits < 2 or abs(self.lead) <= self.spread:
             return "undecided"
         return "confirmed" if self.lead > 0 else "contradicted"
 
 
 def ordering(row: Row, runs: Sequence[Run]) -> Ordering | None:
-    """The row's ordering on the splits that all compared methods share, if there are any."""
+    """The ordering of a row on the splits that all its methods share; None if there are none."""
     reported = {method: row.reported[method][1] for method in COMPARED if method in row.reported}
     tested: dict[str, dict[int, float]] = {method: {} for method in reported}
     for run in runs:
@@ -81,7 +80,7 @@ def ordering(row: Row, runs: Sequence[Run]) -> Ordering | None:
 
 
 def below_the_paper(rows: Sequence[Row], runs: Sequence[Run]) -> list[Row]:
-    """Rows on which FF-MLP's mean test accuracy is below the paper's by more than our deviation."""
+    """Rows with a mean test accuracy of FF-MLP below the paper's by more than a standard deviation."""
     tested = {row.key: 100 * values(runs, row, "ff", "test_accuracy") for row in rows}
     return [
         row for row in rows if tested[row.key].mean() < row.reported["ff"][1] - tested[row.key].std()
@@ -89,7 +88,7 @@ def below_the_paper(rows: Sequence[Row], runs: Sequence[Run]) -> list[Row]:
 
 
 def accuracy_notes(row: Row, runs: Sequence[Run]) -> list[str]:
-    """A sentence, with a plausible reason, for each accuracy of the paper out of our range."""
+    """A note, with a plausible reason, on each accuracy of the paper outside our range."""
     notes = []
     n_samples = datasets.N_SAMPLES[row.dataset]
     n_test = int(np.ceil(datasets.TEST_SHARE * n_samples))
@@ -106,44 +105,44 @@ def accuracy_notes(row: Row, runs: Sequence[Run]) -> list[str]:
             reason = _reason(row, method, part, above, n_missing, ours)
             notes.append(
                 f"{row.title}, {METHODS[method]}, {part}: the paper's {reported:.2f} is {gap:.2f} "
-                f"points ({samples}) {'above' if above else 'below'} our {ours.min():.2f} to "
-                f"{ours.max():.2f}, from {len(ours)} splits. {reason}"
+                f"points ({samples}) {'above' if above else 'below'} our range, {ours.min():.2f} to "
+                f"{ours.max():.2f} over {len(ours)} splits. {reason}"
             )
     return notes
 
 
 def _reason(row: Row, method: str, part: str, above: bool, n_missing: int, ours: Floats) -> str:
-    """The most plausible of the things in which the paper's run differs from ours."""
+    """The most plausible difference between the paper's run and ours."""
     if n_missing <= _FEW_SAMPLES:
-        return "So few samples may well be the split: the paper has one."
-    drawn = row.dataset in datasets.DRAWN
+        return "So few samples can be an effect of the split: the paper has only one."
+    synthetic = row.dataset in datasets.SYNTHETIC
     if method.startswith("bp_random"):
-        pace = "further" if above else "less far"
+        pace = "faster" if above else "slower"
         return (
-            "The paper does not give batch size and scaling of features: its steps seem to lead "
-            f"{pace} in as many epochs; and our own random starts lie {np.ptp(ours):.1f} points apart."
+            "The paper does not report batch size and feature scaling: its training seems to progress "
+            f"{pace} than ours. Our random initialisations differ by up to {np.ptp(ours):.1f} points."
         )
     if method == "bp_ff_50":
         return (
-            "Weights of size P make accuracy jump from epoch to epoch, so that the last epoch is a draw"
-            + (", and the paper does not give the set's noise." if drawn else ".")
+            "Weights of size P make the accuracy jump from epoch to epoch, so the last epoch is partly "
+            "chance." + (" The paper does not report the noise of the set." if synthetic else "")
         )
-    if drawn:
+    if synthetic:
         easier = "easier" if above else "harder"
-        return f"The paper does not give the set's noise: its set seems {easier} than ours."
-    fit = "closer" if above and part == "train" else "differently"
+        return f"The paper does not report the noise of the set: its set seems {easier} than ours."
+    fit = "more closely" if above and part == "train" else "differently"
     return (
-        "The paper fits LDA to samples drawn from the mixtures where we use the mixtures themselves, "
-        f"and starts them differently: its design of one split may fit {fit}."
+        "The paper fits LDA to samples from the mixtures, we use the mixtures themselves, and the "
+        f"initialisation differs: its design may fit the training set {fit}."
     )
 
 
 def time_notes(
     rows: Sequence[Row], runs: Sequence[Run], columns: dict[str, tuple[str, str, str]]
 ) -> list[str]:
-    """A sentence for each column of times in which the paper's are out of our range.
+    """A note on each column with times of the paper outside our range.
 
-    ``columns`` are the method and field of our runs and the paper's name of each column.
+    ``columns`` has the method and field of our runs, and the paper's name, of each column.
     """
     notes = []
     for title, (method, field, name) in columns.items():
@@ -158,8 +157,8 @@ def time_notes(
             notes.append(f"{title}: {_range(ratios, len(rows))} {_TIME_REASONS[name]}")
         if n_untimed:
             notes.append(
-                f"{title}: the paper counts no time on {n_untimed} rows whose blobs are known; ours "
-                "goes into their means and covariances."
+                f"{title}: the paper reports 0 for {counted(n_untimed, 'row')} with known blobs; our "
+                "time is that of their means and covariances."
             )
     return notes
 
@@ -168,17 +167,17 @@ def _range(ratios: list[float], n_rows: int) -> str:
     low, high = (
         f"{ratio:.1f}" if ratio < 10 else f"{ratio:.0f}" for ratio in (min(ratios), max(ratios))
     )
-    share = f"out of our range on {len(ratios)} of {n_rows} rows"
-    return f"the paper's time is {share}, {low} to {high} times ours."
+    share = f"outside our range on {len(ratios)} of {n_rows} rows"
+    return f"the paper's time is {share} ({low} to {high} times ours)."
 
 
-_TRAINING = "Theirs was measured on a GPU, which such small batches do not keep busy, ours on a CPU."
+_TRAINING = "The paper used a GPU, which is slow for small batches; we use a CPU."
 _TIME_REASONS = {
     "gmm": "Another machine and another implementation of expectation maximisation.",
-    "boundaries": "Another machine; and we price deletions on the table of regions, not on the samples.",
-    "regions": "Another machine; and pruning has made the table of regions already.",
-    "classes": "Another machine; and the classes are the majorities in that table.",
-    "total": "The sum of the steps before.",
+    "boundaries": "Another machine, and we count errors in the region table, not over the samples.",
+    "regions": "Another machine, and pruning has already made the region table.",
+    "classes": "Another machine, and the classes are the majorities in the region table.",
+    "total": "The sum of the steps.",
     "bp_random_15": _TRAINING,
     "bp_random_50": _TRAINING,
 }

@@ -1,30 +1,31 @@
 """Attacks: searches for a small change of a sample that changes its class.
 
-FGSM and PGD follow gradients (extra ``torch``), a random search and HopSkipJump (extra ``attacks``)
-ask for predictions only. What an attack finds is an upper bound of the distance to another class; that
-it finds nothing proves nothing. `ffmlp.robustness` has proofs for designed networks.
+FGSM and PGD follow gradients; a random search and HopSkipJump (extra ``attacks``) ask for predictions
+only. What an attack finds is an upper bound of the distance to another class. That it finds nothing
+proves nothing: `FFMLPClassifier.robustness` has proofs for designed networks.
 
-Gradients are taken of the margin between the own class and the best other one. Cross-entropy would be
-flat where a network is very sure. Of the region design, the margin is that of the scores which
-``predict`` compares (`ffmlp.explanations.evidence`): the output of the literal network is zero wherever
-no training sample was, and no gradient would lead out of there.
+Gradients are those of the margin between the own class and the best other one. Cross-entropy would be
+flat where a network is very sure. For designed networks the margin is that of the scores that predict
+the class (`ffmlp.model.stages`). The output of the literal region network is zero wherever no training
+sample was, and no gradient would lead out of there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import cdist
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ffmlp.backprop import BackpropClassifier
-from ffmlp.classifier import FFMLPClassifier
-from ffmlp.design.blobs import Floats
-from ffmlp.model.stages import BlobStages, RegionStages
+from ffmlp.arrays import Floats
+from ffmlp.extras import imported
+
+if TYPE_CHECKING:
+    from ffmlp.backprop import BackpropClassifier
+    from ffmlp.classifier import FFMLPClassifier
 
 # Points around each sample that a random search predicts at once.
 _POINTS_AT_ONCE = 32
@@ -63,7 +64,7 @@ def fgsm(
     Parameters
     ----------
     model : FFMLPClassifier or BackpropClassifier
-        Fitted; features must not be gaussianised.
+        Fitted.
     X : array-like of shape (n_samples, n_features)
     radius : float or array-like of shape (n_samples,)
     norm : {2, "inf"}, default="inf"
@@ -91,7 +92,7 @@ def pgd(
     Parameters
     ----------
     model : FFMLPClassifier or BackpropClassifier
-        Fitted; features must not be gaussianised.
+        Fitted.
     X : array-like of shape (n_samples, n_features)
     radius : float or array-like of shape (n_samples,)
         How far the attack may go.
@@ -106,58 +107,60 @@ def pgd(
     -------
     Attack
     """
-    samples = _checked(model, X)
-    reach = _checked_radius(radius, norm, len(samples))
-    torch = _imported_torch()
-    scores, rng = _scores(torch, model), np.random.default_rng(random_state)
+    check_is_fitted(model)
+    samples: Floats = validate_data(model, X, reset=False, dtype=np.float64)
+    reach = _checked_radius(radius, norm, len(samples))[:, None]
+    rng, order = np.random.default_rng(random_state), _NORMS[norm]
     own = model.predict(samples)
-    numbers = torch.as_tensor(np.searchsorted(model.classes_, own))
-    centre, limit = torch.as_tensor(samples), torch.as_tensor(reach.copy())[:, None]
+    numbers = np.searchsorted(model.classes_, own)
     best, distance = np.full(samples.shape, np.nan), np.full(len(samples), np.inf)
-
-    def record(points: Any) -> None:
-        candidates = points.numpy()
-        found = model.predict(candidates) != own
-        length = np.linalg.norm(candidates - samples, ord=_NORMS[norm], axis=1)
-        nearer = found & (length < distance)
-        best[nearer], distance[nearer] = candidates[nearer], length[nearer]
-
     for restart in range(n_restarts):
-        points = centre.clone()
+        points = samples.copy()
         if restart:
             start = rng.normal(size=samples.shape)
-            start /= np.linalg.norm(start, ord=_NORMS[norm], axis=1, keepdims=True)
-            points += limit * torch.as_tensor(start * rng.uniform(size=(len(samples), 1)))
+            start /= np.linalg.norm(start, ord=order, axis=1, keepdims=True)
+            points += reach * start * rng.uniform(size=(len(samples), 1))
         for _ in range(n_steps):
-            points = _stepped(torch, scores, points, numbers, centre, limit, step, _NORMS[norm])
-            record(points)
+            descent = _direction(_margin_gradient(model, points, numbers), order)
+            points = samples + _within(points - step * reach * descent - samples, reach, order)
+            length = np.linalg.norm(points - samples, ord=order, axis=1)
+            nearer = (model.predict(points) != own) & (length < distance)
+            best[nearer], distance[nearer] = points[nearer], length[nearer]
     return Attack(best, distance)
 
 
-def _stepped(
-    torch: Any,
-    scores: Callable[[Any], Any],
-    points: Any,
-    own: Any,
-    centre: Any,
-    limit: Any,
-    step: float,
-    norm: float,
-) -> Any:
-    """A step against the margin, then back into the ball."""
-    points = points.detach().requires_grad_()
-    score = scores(points)
-    mine = score.gather(1, own[:, None])[:, 0]
-    others = score.scatter(1, own[:, None], -torch.inf).amax(dim=1)
-    (gradient,) = torch.autograd.grad((mine - others).sum(), points)
-    with torch.no_grad():
-        if norm == 2:
-            size = gradient.norm(dim=1, keepdim=True)
-            change = points - step * limit * gradient / torch.where(size > 0, size, 1.0) - centre
-            length = change.norm(dim=1, keepdim=True)
-            return centre + change * torch.clamp(limit / torch.where(length > 0, length, 1.0), max=1.0)
-        change = points - step * limit * gradient.sign() - centre
-        return centre + torch.maximum(torch.minimum(change, limit), -limit)
+def _direction(gradient: Floats, norm: float) -> Floats:
+    """The step of length one that goes up fastest; none where the gradient is zero."""
+    if norm != 2:
+        return np.sign(gradient)
+    size = np.linalg.norm(gradient, axis=1, keepdims=True)
+    return gradient / np.where(size > 0, size, 1.0)
+
+
+def _within(change: Floats, reach: Floats, norm: float) -> Floats:
+    """Changes drawn in to the ball of radius ``reach`` (n, 1)."""
+    if norm != 2:
+        return np.clip(change, -reach, reach)
+    length = np.linalg.norm(change, axis=1, keepdims=True)
+    return change * np.minimum(reach / np.where(length > 0, length, 1.0), 1.0)
+
+
+def _margin_gradient(model: Any, points: Floats, own: NDArray[np.intp]) -> Floats:
+    """The gradient (n, N) of the margin between class ``own`` and the best other class."""
+    rows = np.arange(len(points))
+    if hasattr(model, "network_"):
+        lead, gradient = model.network_.leads(points, own)
+        gradient = model.network_.hyperplanes.by_features(gradient, points)
+        return gradient[rows, lead.argmin(axis=1)]
+    responses = [points]
+    for weight, bias in zip(model.weights_[:-1], model.biases_[:-1], strict=True):
+        responses.append(np.maximum(responses[-1] @ weight.T + bias, 0.0))
+    out = responses[-1] @ model.weights_[-1].T + model.biases_[-1]
+    out[rows, own] = -np.inf
+    gradient = model.weights_[-1][own] - model.weights_[-1][out.argmax(axis=1)]
+    for weight, response in zip(model.weights_[-2::-1], responses[:0:-1], strict=True):
+        gradient = (gradient * (response > 0)) @ weight
+    return gradient
 
 
 def random_search(
@@ -227,11 +230,8 @@ def hop_skip_jump(
     """
     if norm not in _NORMS:
         raise ValueError(f'norm must be 2 or "inf", got {norm!r}.')
-    try:
-        from art.attacks.evasion import HopSkipJump
-        from art.estimators.classification import BlackBoxClassifier
-    except ImportError as error:
-        raise ImportError("hop_skip_jump needs ART: pip install 'ffmlp[attacks]'") from error
+    evasion = imported("art.attacks.evasion", "hop_skip_jump")
+    estimators = imported("art.estimators.classification", "hop_skip_jump")
     samples = np.asarray(X, np.float64)
     own = model.predict(samples)
     if (own == own[0]).all():
@@ -246,12 +246,12 @@ def hop_skip_jump(
         numbers = np.searchsorted(model.classes_, model.predict(np.asarray(points, np.float64)))
         return np.eye(len(model.classes_))[numbers]
 
-    black_box = BlackBoxClassifier(predict, (samples.shape[1],), len(model.classes_))
+    black_box = estimators.BlackBoxClassifier(predict, (samples.shape[1],), len(model.classes_))
     options = {"max_iter": n_iterations, "max_eval": 1000, "init_eval": 20, "verbose": False}
     before = np.random.get_state()  # noqa: NPY002 - ART draws from the global generator
     try:
         np.random.seed(random_state)  # noqa: NPY002
-        attack = HopSkipJump(black_box, norm=_NORMS[norm], **options)
+        attack = evasion.HopSkipJump(black_box, norm=_NORMS[norm], **options)
         low = samples.astype(np.float32), starts.astype(np.float32)
         found = attack.generate(low[0], x_adv_init=low[1]).astype(np.float64)
     finally:
@@ -268,68 +268,3 @@ def _checked_radius(radius: float | ArrayLike, norm: float | str, n_samples: int
     if not (reach >= 0).all():
         raise ValueError(f"radius must not be negative, got {reach.min():g}.")
     return reach
-
-
-def _checked(model: FFMLPClassifier | BackpropClassifier, X: ArrayLike) -> Floats:
-    check_is_fitted(model)
-    if isinstance(model, FFMLPClassifier) and model.hyperplanes_.gaussianisation is not None:
-        raise ValueError(
-            "the features are gaussianised, and gradients of that map are not followed here: use "
-            "hop_skip_jump, or robustness, or fit with gaussianise=False."
-        )
-    samples: Floats = validate_data(model, X, reset=False, dtype=np.float64)
-    return samples
-
-
-def _scores(torch: Any, model: FFMLPClassifier | BackpropClassifier) -> Callable[[Any], Any]:
-    """What ``predict`` takes the largest of, as a function of a tensor of samples (n, N)."""
-    if isinstance(model, FFMLPClassifier):
-        return _designed_scores(torch, model)
-    layers = [
-        (torch.as_tensor(weight).T, torch.as_tensor(bias))
-        for weight, bias in zip(model.weights_, model.biases_, strict=True)
-    ]
-
-    def scores(x: Any) -> Any:
-        for weight, bias in layers[:-1]:
-            x = torch.relu(x @ weight + bias)
-        return x @ layers[-1][0] + layers[-1][1]
-
-    return scores
-
-
-def _designed_scores(torch: Any, model: FFMLPClassifier) -> Callable[[Any], Any]:
-    """The class scores of `ffmlp.explanations.evidence`."""
-    planes, stages = model.hyperplanes_, model.network_.stages
-    normals, offsets = torch.as_tensor(planes.weights.T.copy()), torch.as_tensor(planes.biases)
-    owners = torch.as_tensor(stages.neuron_classes)
-    classes = range(len(model.classes_))
-
-    def merged(neurons: Any, merge: Callable[[Any], Any]) -> Any:
-        """The score of each class from those of its neurons; a class without any has none."""
-        nothing = torch.full_like(neurons[:, 0], -torch.inf)
-        mine = [neurons[:, owners == label] for label in classes]
-        return torch.stack([merge(own) if own.shape[1] else nothing for own in mine], dim=1)
-
-    if isinstance(stages, RegionStages):
-        codes = torch.as_tensor(stages.codes.T.astype(np.float64))
-        return lambda x: merged((x @ normals + offsets) @ codes, lambda own: own.amax(dim=1))
-    weight, bias = (torch.as_tensor(np.array(part[0])) for part in (stages.weights, stages.biases))
-    activation = torch.nn.functional.softplus if isinstance(stages, BlobStages) else torch.relu
-
-    def neurons(x: Any) -> Any:
-        h = x @ normals + offsets
-        return activation(torch.cat([h, -h], dim=1)) @ weight.T + bias
-
-    if isinstance(stages, BlobStages):
-        return lambda x: merged(neurons(x), lambda own: own.logsumexp(dim=1))
-    out = torch.as_tensor(stages.weights[1])
-    return lambda x: neurons(x) @ out.T
-
-
-def _imported_torch() -> Any:
-    try:
-        import torch
-    except ImportError as error:
-        raise ImportError("gradient attacks need PyTorch: pip install 'ffmlp[torch]'") from error
-    return torch

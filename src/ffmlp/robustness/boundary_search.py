@@ -6,14 +6,12 @@ to points of other classes are cut in halves; what is found is then drawn in alo
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ffmlp.design.blobs import Floats
-from ffmlp.explanations.evidence import blocks, class_scores, score_slopes
+from ffmlp.arrays import Floats
 from ffmlp.model.network import Network
 from ffmlp.robustness.polyhedra import dual_norm, length
 
@@ -25,14 +23,13 @@ _OVERSHOOT = 1.02
 
 
 @dataclass(frozen=True, eq=False)
-class Grounds:
+class SearchProblem:
     """Where to search: samples (n, N) of classes ``own``, which move between ``low`` and ``high``.
 
-    ``classify`` gives the classes of points; lengths are in units of ``scale`` (N,).
+    Lengths are in units of ``scale`` (N,).
     """
 
     network: Network
-    classify: Callable[[Floats], NDArray[np.intp]]
     samples: Floats
     own: NDArray[np.intp]
     low: Floats
@@ -40,10 +37,10 @@ class Grounds:
     scale: Floats
     norm: float
 
-    def rows(self, rows: NDArray) -> Grounds:
+    def rows(self, rows: NDArray) -> SearchProblem:
         """Some of the samples."""
         parts = self.samples[rows], self.own[rows], self.low[rows], self.high[rows]
-        return Grounds(self.network, self.classify, *parts, self.scale, self.norm)
+        return SearchProblem(self.network, *parts, self.scale, self.norm)
 
     def distance(self, points: Floats) -> Floats:
         """How far points (n, N) are from their samples."""
@@ -51,23 +48,23 @@ class Grounds:
 
     def changed(self, points: Floats) -> NDArray[np.bool_]:
         """Whether points have another class than their samples."""
-        return self.classify(points) != self.own
+        return self.network.classes(points) != self.own
 
 
-def found_points(grounds: Grounds, starts: Floats) -> Floats:
+def found_points(problem: SearchProblem, starts: Floats) -> Floats:
     """A point of another class near each sample (n, N); NaN where none was found.
 
     ``starts`` (n, k, N) are points that the search may try first, NaN where there is none.
     """
-    best = np.full(grounds.samples.shape, np.nan)
-    candidates = [_walk(grounds), *np.moveaxis(starts, 1, 0)]
+    best = np.full(problem.samples.shape, np.nan)
+    candidates = [_walk(problem), *np.moveaxis(starts, 1, 0)]
     for points in candidates:
-        best = _nearer(grounds, best, _drawn_in(grounds, np.clip(points, grounds.low, grounds.high)))
+        best = _nearer(problem, best, _drawn_in(problem, np.clip(points, problem.low, problem.high)))
     for _ in range(_REFINEMENTS):
         known = np.flatnonzero(np.isfinite(best).all(axis=1))
         if not len(known):
             return best
-        part = grounds.rows(known)
+        part = problem.rows(known)
         flat = _on_tangent(part, best[known])
         halfway = 0.5 * (flat + best[known])
         better = _nearer(part, best[known], _drawn_in(part, flat))
@@ -79,20 +76,20 @@ def found_points(grounds: Grounds, starts: Floats) -> Floats:
     return best
 
 
-def _nearer(grounds: Grounds, one: Floats, other: Floats) -> Floats:
+def _nearer(problem: SearchProblem, one: Floats, other: Floats) -> Floats:
     """Of two points, the one nearer to the sample; NaN is infinitely far."""
-    near = [np.nan_to_num(grounds.distance(points), nan=np.inf) for points in (one, other)]
+    near = [np.nan_to_num(problem.distance(points), nan=np.inf) for points in (one, other)]
     return np.where((near[1] < near[0])[:, None], other, one)
 
 
-def _drawn_in(grounds: Grounds, points: Floats) -> Floats:
+def _drawn_in(problem: SearchProblem, points: Floats) -> Floats:
     """The point just beyond where the class changes on the way from the sample; NaN if it does not."""
     result = np.full_like(points, np.nan)
     there = np.flatnonzero(np.isfinite(points).all(axis=1))
-    there = there[grounds.rows(there).changed(points[there])] if len(there) else there
+    there = there[problem.rows(there).changed(points[there])] if len(there) else there
     if not len(there):
         return result
-    part, far = grounds.rows(there), points[there]
+    part, far = problem.rows(there), points[there]
     near = part.samples.copy()
     for _ in range(_BISECTIONS):
         middle = 0.5 * (near + far)
@@ -102,12 +99,12 @@ def _drawn_in(grounds: Grounds, points: Floats) -> Floats:
     return result
 
 
-def _walk(grounds: Grounds) -> Floats:
+def _walk(problem: SearchProblem) -> Floats:
     """Steps to where the nearest boundary would be if it were flat, until the class changes."""
-    points = grounds.samples.copy()
+    points = problem.samples.copy()
     going = np.arange(len(points))
     for _ in range(_WALK_STEPS):
-        part = grounds.rows(going)
+        part = problem.rows(going)
         lead, gradient = _nearest_lead(part, points[going])
         points[going] = _stepped(part, points[going], lead + 1e-9, gradient)
         going = going[~part.changed(points[going])]
@@ -117,21 +114,21 @@ def _walk(grounds: Grounds) -> Floats:
     return points
 
 
-def _on_tangent(grounds: Grounds, points: Floats) -> Floats:
+def _on_tangent(problem: SearchProblem, points: Floats) -> Floats:
     """The point nearest to the sample on the boundary's tangent at ``points``, and a little beyond."""
-    lead, gradient = _nearest_lead(grounds, points)
-    at_sample = lead + np.sum(gradient * (grounds.samples - points), axis=1)
-    return _stepped(grounds, grounds.samples, np.maximum(at_sample, 0.0), gradient)
+    lead, gradient = _nearest_lead(problem, points)
+    at_sample = lead + np.sum(gradient * (problem.samples - points), axis=1)
+    return _stepped(problem, problem.samples, np.maximum(at_sample, 0.0), gradient)
 
 
-def _stepped(grounds: Grounds, points: Floats, lead: Floats, gradient: Floats) -> Floats:
+def _stepped(problem: SearchProblem, points: Floats, lead: Floats, gradient: Floats) -> Floats:
     """The shortest step that brings a linear lead to zero, a little longer, within the limits."""
-    stuck = (points <= grounds.low) & (gradient > 0) | (points >= grounds.high) & (gradient < 0)
-    slope = np.where(stuck, 0.0, gradient) * grounds.scale
-    steepness = dual_norm(slope, grounds.norm)[:, None]
-    if grounds.norm == 2:
+    stuck = (points <= problem.low) & (gradient > 0) | (points >= problem.high) & (gradient < 0)
+    slope = np.where(stuck, 0.0, gradient) * problem.scale
+    steepness = dual_norm(slope, problem.norm)[:, None]
+    if problem.norm == 2:
         direction = slope / np.where(steepness > 0, steepness, 1.0)
-    elif grounds.norm == 1:
+    elif problem.norm == 1:
         steepest = np.abs(slope) == np.abs(slope).max(axis=1, keepdims=True)
         direction = np.sign(slope) * steepest / steepest.sum(axis=1, keepdims=True)
     else:
@@ -139,36 +136,15 @@ def _stepped(grounds: Grounds, points: Floats, lead: Floats, gradient: Floats) -
     size = _OVERSHOOT * np.maximum(lead, 0.0)[:, None]
     # Where the lead is flat, no step is long enough.
     size = np.divide(size, steepness, out=np.zeros_like(size), where=steepness > 1e-9 * size)
-    return np.clip(points - size * direction * grounds.scale, grounds.low, grounds.high)
+    return np.clip(points - size * direction * problem.scale, problem.low, problem.high)
 
 
-def _nearest_lead(grounds: Grounds, points: Floats) -> tuple[Floats, Floats]:
+def _nearest_lead(problem: SearchProblem, points: Floats) -> tuple[Floats, Floats]:
     """The lead of the own class over the class whose boundary seems nearest, and its gradient (n, N)."""
-    lead, gradient = leads(grounds.network, points, grounds.own)
-    scores = grounds.network.hyperplanes.gaussianisation
-    if scores is not None:
-        gradient *= scores.slopes(points)[:, None]
-    steepness = dual_norm(gradient * grounds.scale, grounds.norm)
+    lead, gradient = problem.network.leads(points, problem.own)
+    gradient = problem.network.hyperplanes.by_features(gradient, points)
+    steepness = dual_norm(gradient * problem.scale, problem.norm)
     away = np.divide(lead, steepness, out=np.full_like(lead, np.inf), where=steepness > 0)
     rival = np.argmin(away, axis=1)
     rows = np.arange(len(points))
     return lead[rows, rival], gradient[rows, rival]
-
-
-def leads(network: Network, X: Floats, own: NDArray[np.intp]) -> tuple[Floats, Floats]:
-    """The lead (n, C) of class ``own`` over each class, infinite over itself; gradients (n, C, N).
-
-    Gradients are those in the space of the hyperplanes: that of the scores of gaussianised features.
-    """
-    planes, stages = network.hyperplanes, network.stages
-    n_classes, n_features = len(network.labels), X.shape[1]
-    lead = np.empty((len(X), n_classes))
-    gradient = np.empty((len(X), n_classes, n_features))
-    for rows in blocks(len(X), n_classes * len(planes)):
-        h = planes.log_odds(X[rows])
-        each = np.arange(len(h))
-        scores, slopes = class_scores(stages, h), score_slopes(stages, h)
-        lead[rows] = scores[each, own[rows]][:, None] - scores
-        gradient[rows] = (slopes[each, own[rows]][:, None] - slopes) @ planes.weights
-        lead[rows][each, own[rows]] = np.inf
-    return lead, gradient

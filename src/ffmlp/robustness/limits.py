@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ffmlp.design.blobs import Floats
+from ffmlp.arrays import Floats
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,7 +1,7 @@
 """The nearest point of another class, exactly, where the prediction is an argmax of linear functions.
 
 Region r has the score ``normals[r]·x + offsets[r]`` and the region of the largest score decides (see
-`ffmlp.explanations.evidence`). So another class is predicted exactly where one of its regions has at
+`ffmlp.model.region_stages`). So another class is predicted exactly where one of its regions has at
 least the score of every region of the sample's own class: a union of convex polyhedra, one for each
 region of another class. Each is projected onto, nearest first, as long as it can hold something nearer
 than what was found. A polyhedron has a face for each region of the own class, of which few matter:
@@ -18,9 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
-from ffmlp.design.blobs import Floats
-from ffmlp.model.network import Network
-from ffmlp.model.stages import RegionStages
+from ffmlp.arrays import Floats
+from ffmlp.extras import imported
+from ffmlp.model.hyperplanes import Hyperplanes
+from ffmlp.model.stages import LinearPieces
 
 # How far a face may be violated by a solution, in units of the distance.
 _TOLERANCE = 1e-9
@@ -51,16 +52,13 @@ class LinearScores:
     classes: NDArray[np.intp]
 
     @classmethod
-    def of(cls, network: Network) -> LinearScores:
-        """The scores of the regions of a network of the region design."""
-        stages, planes = network.stages, network.hyperplanes
-        assert isinstance(stages, RegionStages)
-        codes = stages.codes.astype(np.float64)
-        return cls(codes @ planes.weights, codes @ planes.biases, stages.neuron_classes)
+    def of(cls, pieces: LinearPieces, planes: Hyperplanes) -> LinearScores:
+        """The scores of a network's linear pieces."""
+        return cls(pieces.weights @ planes.weights, pieces.weights @ planes.biases, pieces.classes)
 
 
 @dataclass(frozen=True, eq=False)
-class Room:
+class FeasibleBox:
     """Where a sample may go: steps u (N,) from it, in units of ``scale``, with ``low <= u <= high``."""
 
     scale: Floats
@@ -86,24 +84,26 @@ class Nearest:
     beyond: Callable[[float], Floats | None]
 
 
-def nearest_of_another_class(scores: LinearScores, x: Floats, own: int, room: Room) -> Nearest | None:
+def nearest_of_another_class(
+    scores: LinearScores, x: Floats, own: int, box: FeasibleBox
+) -> Nearest | None:
     """The nearest point at which another class has at least the score of class ``own``.
 
-    None if there is none in the room.
+    None if there is none in the box.
     """
     mine, others = np.flatnonzero(scores.classes == own), np.flatnonzero(scores.classes != own)
     values = scores.normals @ x + scores.offsets
     best = mine[np.argmax(values[mine])]
-    bound = _distances(scores, values, others, np.array([best]), room)[:, 0]
+    bound = _distances(scores, values, others, np.array([best]), box)[:, 0]
     found: Nearest | None = None
     for place in np.argsort(bound, kind="stable"):
         limit = np.inf if found is None else found.distance
         if not bound[place] < limit:
             break
         region = others[place]
-        faces = _distances(scores, values, np.array([region]), mine, room)[0]
+        faces = _distances(scores, values, np.array([region]), mine, box)[0]
         if faces.max() < limit:
-            found = _Programme(scores, values, region, mine, room, faces).nearest(limit) or found
+            found = _Programme(scores, values, region, mine, box, faces).nearest(limit) or found
     return found
 
 
@@ -112,11 +112,11 @@ def _distances(
     values: Floats,
     regions: NDArray[np.intp],
     mine: NDArray[np.intp],
-    room: Room,
+    box: FeasibleBox,
 ) -> Floats:
-    """How far it is, without regard to the room's walls, to where each region has a score of mine."""
-    movable = room.scale * (room.low < room.high)
-    steepness = dual_norm((scores.normals[regions, None] - scores.normals[mine]) * movable, room.norm)
+    """How far it is, without regard to the box's walls, to where each region has a score of mine."""
+    movable = box.scale * (box.low < box.high)
+    steepness = dual_norm((scores.normals[regions, None] - scores.normals[mine]) * movable, box.norm)
     behind = values[mine] - values[regions, None]
     distances = np.where(behind > 0, np.inf, 0.0)
     return np.divide(np.maximum(behind, 0.0), steepness, out=distances, where=steepness > 0)
@@ -134,12 +134,12 @@ class _Programme:
         values: Floats,
         region: int,
         mine: NDArray[np.intp],
-        room: Room,
+        box: FeasibleBox,
         distances: Floats,
     ) -> None:
-        self.room = room
-        self.movable = room.low < room.high
-        slopes = (scores.normals[region] - scores.normals[mine]) * room.scale
+        self.box = box
+        self.movable = box.low < box.high
+        slopes = (scores.normals[region] - scores.normals[mine]) * box.scale
         slopes = slopes[:, self.movable]
         steepness = np.sqrt(np.sum(slopes**2, axis=1))
         self.crossable = steepness > 0
@@ -147,7 +147,7 @@ class _Programme:
         self.size = max(distances.max(), 1e-9)
         self.slopes = slopes / steepness[:, None]
         self.behind = (values[mine] - values[region]) / steepness / self.size
-        self.low, self.high = (wall[self.movable] / self.size for wall in (room.low, room.high))
+        self.low, self.high = (wall[self.movable] / self.size for wall in (box.low, box.high))
         self.active = [int(np.argmax(distances))]
 
     def nearest(self, limit: float) -> Nearest | None:
@@ -155,7 +155,7 @@ class _Programme:
         step = self._projection(0.0, limit / self.size)
         if step is None or self._projection(_TOLERANCE, np.inf) is None:
             return None
-        return Nearest(self._whole(step), float(length(step, self.room.norm) * self.size), self._beyond)
+        return Nearest(self._whole(step), float(length(step, self.box.norm) * self.size), self._beyond)
 
     def _beyond(self, depth: float) -> Floats | None:
         step = self._projection(depth / self.size, np.inf)
@@ -172,10 +172,10 @@ class _Programme:
         if (wanted[~self.crossable] > 0).any():
             return None
         while True:
-            step = SOLVERS[self.room.norm](
+            step = SOLVERS[self.box.norm](
                 self.slopes[self.active], wanted[self.active], self.low, self.high
             )
-            if step is None or not length(step, self.room.norm) < limit:
+            if step is None or not length(step, self.box.norm) < limit:
                 return None
             violation = wanted - self.slopes @ step
             violation[self.active] = -np.inf
@@ -186,6 +186,10 @@ class _Programme:
             self.active += worst.tolist()
 
 
+def _quadprog() -> Any:
+    return imported("quadprog", "Euclidean distances (norms 1 and inf need no extra)")
+
+
 def _shortest_euclidean(slopes: Floats, wanted: Floats, low: Floats, high: Floats) -> Floats | None:
     """Minimise ‖u‖₂ subject to ``slopes @ u >= wanted`` and ``low <= u <= high``."""
     below, above = np.flatnonzero(np.isfinite(low)), np.flatnonzero(np.isfinite(high))
@@ -193,7 +197,7 @@ def _shortest_euclidean(slopes: Floats, wanted: Floats, low: Floats, high: Float
     faces = np.vstack([slopes, identity[below], -identity[above]])
     least = np.concatenate([wanted, low[below], -high[above]])
     try:
-        step: Floats = imported_quadprog().solve_qp(identity, np.zeros(len(low)), faces.T, least)[0]
+        step: Floats = _quadprog().solve_qp(identity, np.zeros(len(low)), faces.T, least)[0]
     except ValueError as error:
         if "inconsistent" not in str(error):
             raise
@@ -246,14 +250,3 @@ SOLVERS: dict[float, Callable[[Floats, Floats, Floats, Floats], Floats | None]] 
     2: _shortest_euclidean,
     np.inf: _shortest_largest,
 }
-
-
-def imported_quadprog() -> Any:
-    """The solver of quadratic programmes, or an error that says how to install it."""
-    try:
-        import quadprog
-    except ImportError as error:
-        raise ImportError(
-            "Euclidean distances need quadprog: pip install 'ffmlp[robustness]'. Norms 1 and inf do not."
-        ) from error
-    return quadprog

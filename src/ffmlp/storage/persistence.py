@@ -30,23 +30,15 @@ from sklearn.preprocessing import (
 from sklearn.utils.validation import check_is_fitted
 
 from ffmlp.classifier import FFMLPClassifier
-from ffmlp.design.blobs import Blobs
-from ffmlp.design.designs import Plan
+from ffmlp.design.problem import Plan
 from ffmlp.design.pruning import PruningPath
 from ffmlp.design.selection import Selection
-from ffmlp.model.hyperplanes import Hyperplanes
+from ffmlp.extras import imported
+from ffmlp.model.blobs import Blobs
 from ffmlp.model.network import Network
-from ffmlp.model.regions import Regions
-from ffmlp.storage.model_files import (
-    NETWORK_PARTS,
-    Node,
-    check_network,
-    check_part,
-    checked_payload,
-    damaged,
-    name_of,
-    write_model,
-)
+from ffmlp.storage.checks import check_network, check_part
+from ffmlp.storage.model_files import FORMAT_VERSION, Content, damaged, read_content, write_model
+from ffmlp.storage.schema import NETWORK_TAGS, Node, sklearn_tag
 from ffmlp.validation import check_parameters
 
 # What a fitted classifier is made of.
@@ -54,14 +46,19 @@ _FITTED = {
     "classes_": np.ndarray,
     "n_features_in_": int,
     "blobs_": Blobs,
-    "hyperplanes_": Hyperplanes,
     "pruning_path_": PruningPath,
-    "regions_": Regions | None,
     "selection_": Selection,
     "network_": Network,
     "timings_": dict,
 }
-_PARTS = (*NETWORK_PARTS, Blobs, Plan, PruningPath, Selection)
+_PARTS: dict[str, type] = {
+    **NETWORK_TAGS,
+    "blobs": Blobs,
+    "plan": Plan,
+    "pruning-path": PruningPath,
+    "selection": Selection,
+    "classifier": FFMLPClassifier,
+}
 _SCALARS = (np.float64, np.float32, np.int64, np.int32, np.bool_, np.str_)
 
 
@@ -105,14 +102,16 @@ def save(
     >>> bool((again.predict(X) == clf.predict(X)).all())
     True
     """
-    skops = _imported_skops()
-    check_is_fitted(_classifier(estimator, "the estimator"))
+    skops = imported("skops.io", "saving models")
+    check_is_fitted(_classifier(estimator, "The estimator"))
     target = Path(path)
     if target.is_dir():
-        raise ValueError(f"{target} is a folder: name the file to write the model to.")
+        raise ValueError(f"{target} is a folder. Name the file to write the model to.")
     whole = {"estimator": estimator, "metadata": _plain_json(metadata)}
-    payload = skops.dumps(whole, compression=zipfile.ZIP_DEFLATED)
-    _check_types(payload, "the estimator")
+    tags = {_name_of(kind): tag for tag, kind in _tags().items()}
+    dumped = Content(FORMAT_VERSION, skops.dumps(whole, compression=zipfile.ZIP_STORED))
+    payload = Node.root(dumped).renamed(lambda kind: tags.get(kind, kind), zipfile.ZIP_DEFLATED)
+    _check_types(Node.root(Content(FORMAT_VERSION, payload)), "The estimator")
     write_model(target, payload)
 
 
@@ -140,12 +139,18 @@ def load(path: str | PathLike[str]) -> Any:
 
 def load_with_metadata(path: str | PathLike[str]) -> SavedModel:
     """Read a model as `load` does, with the metadata that were saved beside it."""
-    skops = _imported_skops()
+    skops = imported("skops.io", "loading models")
     source = Path(path)
-    payload = checked_payload(source)
-    _check_types(payload, str(source))
-    trusted = sorted(name for names in _trusted().values() for name in names)
+    content = read_content(source)
+    names = {tag: _name_of(kind) for tag, kind in _tags().items()}
+    trusted = sorted({names.get(kind, kind) for kinds in _trusted().values() for kind in kinds})
     try:
+        root = Node.root(content)
+    except Exception as error:
+        raise damaged(source, error) from error
+    _check_types(root, str(source))
+    try:
+        payload = root.renamed(lambda kind: names.get(kind, kind), zipfile.ZIP_STORED)
         whole = skops.loads(payload, trusted=trusted)
         saved = SavedModel(whole["estimator"], json.loads(whole["metadata"]))
     except Exception as error:
@@ -154,19 +159,14 @@ def load_with_metadata(path: str | PathLike[str]) -> SavedModel:
     return saved
 
 
-def _imported_skops() -> Any:
-    try:
-        import skops.io
-    except ImportError as error:
-        raise ImportError(
-            "saving and loading models needs skops: pip install 'ffmlp[persistence]'"
-        ) from error
-    return skops.io
+def _name_of(kind: type) -> str:
+    """What skops calls a type."""
+    return f"{kind.__module__}.{kind.__name__}"
 
 
 @cache
-def _trusted() -> dict[str, frozenset[str]]:
-    """The types that each kind of node in a file may have, by the names that skops gives them."""
+def _tags() -> dict[str, type]:
+    """All types that have a tag."""
     # Imported here because a program that only fits and predicts should not wait for them.
     from sklearn.compose import ColumnTransformer
     from sklearn.decomposition import PCA
@@ -179,8 +179,13 @@ def _trusted() -> dict[str, frozenset[str]]:
         *(PowerTransformer, QuantileTransformer, VarianceThreshold, PCA),
         FunctionTransformer,  # passes columns through; one with a function needs a FunctionNode
     )
-    kinds: dict[str, tuple[type, ...]] = {
-        "ObjectNode": (FFMLPClassifier, *_PARTS, *preprocessing),
+    return _PARTS | {sklearn_tag(kind.__name__): kind for kind in preprocessing}
+
+
+@cache
+def _trusted() -> dict[str, frozenset[str]]:
+    """The kinds that each sort of node in a file may have: tags, and names of basic types."""
+    basic: dict[str, tuple[type, ...]] = {
         "NdArrayNode": (np.ndarray, *_SCALARS),
         "DTypeNode": (np.dtype,),
         "RandomStateNode": (np.random.RandomState,),
@@ -191,7 +196,8 @@ def _trusted() -> dict[str, frozenset[str]]:
         "SliceNode": (slice,),
         "JsonNode": (str,),
     }
-    return {loader: frozenset(map(name_of, types)) for loader, types in kinds.items()}
+    named = {loader: frozenset(map(_name_of, types)) for loader, types in basic.items()}
+    return named | {"ObjectNode": frozenset(_tags())}
 
 
 def _classifier(estimator: Any, where: str) -> FFMLPClassifier:
@@ -221,26 +227,26 @@ def _plain_json(metadata: dict[str, Any] | None) -> str:
     return text
 
 
-def _check_types(payload: bytes, where: str) -> None:
+def _check_types(root: Node, where: str) -> None:
     """Compare every type that the content names with those that are trusted; nothing is made of it."""
     try:
-        nodes = list(Node.root(payload).nodes())
+        nodes = list(root.nodes())
         types = [(node.loader, node.kind) for node in nodes]
         arrays = [node for node in nodes if node.loader == "NdArrayNode"]
-        scalars = [(node.kind, node.array()) for node in arrays if node.kind != name_of(np.ndarray)]
+        scalars = [(node.kind, node.array()) for node in arrays if node.kind != _name_of(np.ndarray)]
     # Whatever damaged content makes the readers raise, the content is to blame.
     except Exception as error:
         raise damaged(where, error) from error
     for loader, name in types:
         if name not in _trusted().get(loader, ()):
             raise ValueError(
-                f"{where} holds the type {name} ({loader}), which is not trusted: a model file has the "
-                "parts of an FFMLPClassifier and scikit-learn's common preprocessing. joblib can keep "
-                "other estimators, but runs the code of what it reads."
+                f"{where} has a part of type {name} ({loader}), which is not trusted. A model file "
+                "holds an FFMLPClassifier and scikit-learn's common preprocessing. joblib stores other "
+                "estimators, but runs the code of what it loads."
             )
     for name, value in scalars:  # skops would convert a whole array to what it is said to be
-        if value.shape or name != name_of(value.dtype.type):
-            raise ValueError(f"{where} says {name} of {value.dtype} of shape {value.shape}.")
+        if value.shape or name != _name_of(value.dtype.type):
+            raise ValueError(f"{where} calls {value.dtype} of shape {value.shape} a {name}.")
 
 
 def _check_whole(clf: FFMLPClassifier, source: Path) -> None:
@@ -252,6 +258,6 @@ def _check_whole(clf: FFMLPClassifier, source: Path) -> None:
         for name, kind in _FITTED.items():
             check_part(getattr(clf, name), kind, name)
         clf.network_.responses(np.zeros((1, clf.n_features_in_)))
-        check_network(clf.network_, clf.regions_, clf.n_features_in_, clf.classes_)
+        check_network(clf.network_, clf.n_features_in_, clf.classes_)
     except Exception as error:
         raise damaged(source, error) from error

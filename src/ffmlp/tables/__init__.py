@@ -1,1 +1,1 @@
-"""Data files: tables of named columns go in, models, predictions and reports come out."""
+"""Reading CSV and Parquet files, and writing predictions."""

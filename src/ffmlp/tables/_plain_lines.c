@@ -1,8 +1,8 @@
-/* Lines of plain cells, such as 1,-2.5,,red,"dark, red",3e-7 as columns of doubles and of texts.
+/* Lines of plain cells, such as 1,-2.5,,red,"dark, red",3e-7, as columns of doubles and of texts.
 
-   Every number is the double nearest to what is written. Whatever is not as plain as that (texts among
-   numbers, spaces before a cell, quotes within quotes, signs of missing values, lines that are too short or
-   too long) ends the parsing: pandas has to look at it. */
+   Every number is the double nearest to what is written. Anything that is not plain (text among numbers,
+   spaces before a cell, quotes within quotes, tokens for missing values, lines that are too short or too long)
+   ends the parsing and is left to pandas. */
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -13,32 +13,32 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* No integer of more digits is sure to fit into 64 bits. */
+/* Integers of more digits may not fit into 64 bits. */
 #define MOST_DIGITS 19
-/* Exponents of more are left to pandas. */
+/* Longer exponents are left to pandas. */
 #define MOST_EXPONENT_DIGITS 4
-/* More texts than this are no categories. */
+/* A column with more distinct texts is left to pandas. */
 #define MOST_DISTINCT 4096
 #define N_SLOTS (2 * MOST_DISTINCT)
 
 #if FLT_EVAL_METHOD == 0
-/* The powers of ten that are doubles without rounding. */
+/* The powers of ten that are exact doubles. */
 static const double TENS[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
                               1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
 #define MOST_TENS 22
 #endif
 
-/* The first 64 bits of an extended double are its digits. */
+/* The first 64 bits of an extended double are its significand. */
 #if LDBL_MANT_DIG == 64 && (defined(__x86_64__) || defined(__i386__))
 #define HAS_EXTENDED
-/* And those that are extended doubles. */
+/* And those that are exact extended doubles. */
 static const long double LONG_TENS[] = {1e0L,  1e1L,  1e2L,  1e3L,  1e4L,  1e5L,  1e6L,  1e7L,  1e8L,  1e9L,
                                         1e10L, 1e11L, 1e12L, 1e13L, 1e14L, 1e15L, 1e16L, 1e17L, 1e18L, 1e19L,
                                         1e20L, 1e21L, 1e22L, 1e23L, 1e24L, 1e25L, 1e26L, 1e27L};
 #define MOST_LONG_TENS 27
 #endif
 
-/* Digits behind those that were read before: returns where they end. */
+/* Append digits to those read before; returns where they end. */
 static const char *read_digits(const char *at, uint64_t *number)
 {
     uint64_t all = *number;
@@ -48,7 +48,7 @@ static const char *read_digits(const char *at, uint64_t *number)
     return at;
 }
 
-/* digits * 10^exponent, if one rounding gives the nearest double; returns whether it does. */
+/* digits * 10^exponent, if a single rounding gives the nearest double; returns whether it does. */
 static int rounded_once(uint64_t digits, int exponent, double *number)
 {
 #if FLT_EVAL_METHOD == 0
@@ -63,7 +63,7 @@ static int rounded_once(uint64_t digits, int exponent, double *number)
                                                : (long double)digits * LONG_TENS[exponent];
         uint64_t bits;
         memcpy(&bits, &close, sizeof bits);
-        /* The second rounding drops 11 bits. It goes wrong only where the first one has made them a half. */
+        /* The second rounding drops 11 bits. It errs only where the first one has made them exactly a half. */
         if ((bits & 0x7ff) != 0x400) {
             *number = (double)close;
             return 1;
@@ -73,7 +73,7 @@ static int rounded_once(uint64_t digits, int exponent, double *number)
     return 0;
 }
 
-/* The number that is written somewhere: returns where it ends, or NULL if it is not plain. */
+/* Read a number; returns where it ends, or NULL if it is not plain. */
 static const char *read_number(const char *start, char decimal, double *number)
 {
     const int negative = *start == '-';
@@ -109,7 +109,7 @@ static const char *read_number(const char *start, char decimal, double *number)
     if (!fits || !rounded_once(digits, (int)exponent, &size)) {
         char *end;
         size = fabs(strtod(start, &end));
-        /* In some places of the world, strtod ends at the decimal mark. */
+        /* In some locales, strtod stops at the decimal point. */
         if (end != at || size > DBL_MAX)
             return NULL;
     }
@@ -122,7 +122,7 @@ static int ends_cell(char letter, char delimiter)
     return letter == delimiter || letter == '\r' || letter == '\n';
 }
 
-/* The text that a cell holds: returns where the cell ends, or NULL if it is not plain. */
+/* Find the text of a cell; returns where the cell ends, or NULL if it is not plain. */
 static const char *read_text(const char *at, char delimiter, const char **start, const char **end)
 {
     const int is_quoted = *at == '"';
@@ -139,7 +139,7 @@ static const char *read_text(const char *at, char delimiter, const char **start,
     return at + is_quoted;
 }
 
-/* The number that a cell holds, NaN if that is empty. */
+/* Read the number of a cell, NaN if it is empty. */
 static const char *read_cell(const char *at, char delimiter, char decimal, double *number)
 {
     if (ends_cell(*at, delimiter)) {
@@ -152,23 +152,23 @@ static const char *read_cell(const char *at, char delimiter, char decimal, doubl
     return at != NULL && *at == '"' ? at + 1 : NULL;
 }
 
-/* What becomes of the columns of a file. A place from 0 on is that of a column of numbers, -1 is that of
-   nothing, -2 that of the first column of texts, -3 of the second. */
+/* Where the columns of a file go. Places from 0 on are numeric columns, -1 is a column that is not read, -2 the
+   first text column, -3 the second. */
 typedef struct {
     const int32_t *places;
     Py_ssize_t n_columns, n_rows;
     double *numbers;
-    /* For each column of texts, where they begin, then where they end. */
+    /* For each text column, where the texts begin, then where they end. */
     int64_t *bounds;
 } Columns;
 
-/* Whether all lines are plain. The last letter must be a newline: nothing reads past it. */
+/* Read all lines; returns whether they are plain. They must end with a newline: nothing reads past it. */
 static int read_lines(const char *start, const char *end, char delimiter, char decimal, const Columns columns)
 {
     const Py_ssize_t n_rows = columns.n_rows;
     const char *at = start;
     for (Py_ssize_t row = 0; row < n_rows; row++) {
-        /* A line of nothing but spaces and tabs is no row, also where a row has one cell only. */
+        /* A blank line is not a row, even where rows have a single cell. */
         if (at == end || (columns.n_columns == 1 && (ends_cell(*at, delimiter) || *at == '\t')))
             return 0;
         for (Py_ssize_t column = 0; column < columns.n_columns; column++) {
@@ -195,7 +195,7 @@ static int read_lines(const char *start, const char *end, char delimiter, char d
     return at == end;
 }
 
-/* Whether the places are those of so many columns of numbers and of texts. */
+/* Whether all places are within the arrays of numbers and of texts. */
 static int places_fit(const Columns *columns, Py_ssize_t n_numbers, Py_ssize_t n_texts)
 {
     for (Py_ssize_t column = 0; column < columns->n_columns; column++)
@@ -250,7 +250,7 @@ static PyObject *count_lines(PyObject *Py_UNUSED(module), PyObject *arguments)
     return PyLong_FromSsize_t(n_lines);
 }
 
-/* How many delimiters there are outside of quotes; -1 if not all quotes open a cell and close it in its line. */
+/* The number of delimiters outside of quotes; -1 if a quote does not open a cell, or is not closed on its line. */
 static Py_ssize_t count_outside(const char *at, const char *end, char delimiter)
 {
     Py_ssize_t n_delimiters = 0;
@@ -265,7 +265,7 @@ static Py_ssize_t count_outside(const char *at, const char *end, char delimiter)
                 if (at == end || *at != '"')
                     return -1;
                 at++;
-            } while (at < end && *at == '"'); /* two of them are one within quotes */
+            } while (at < end && *at == '"'); /* a doubled quote is one within quotes */
             if (at == end || !ends_cell(*at, delimiter))
                 return -1;
         }
@@ -289,7 +289,7 @@ static PyObject *count_delimiters(PyObject *Py_UNUSED(module), PyObject *argumen
     return PyLong_FromSsize_t(n_delimiters);
 }
 
-/* Texts by the places where they begin and end. */
+/* Texts, by where they begin and end. */
 typedef struct {
     const char *lines;
     const int64_t *starts, *ends;
@@ -313,7 +313,7 @@ static int are_within(const Texts *texts, Py_ssize_t length)
     return 1;
 }
 
-/* A list of strings: those of the given rows, or of all. */
+/* A list of strings, of the given rows or of all. */
 static PyObject *strings(const Texts *texts, const int32_t *rows, Py_ssize_t n_rows)
 {
     PyObject *list = PyList_New(n_rows);
@@ -349,11 +349,11 @@ static uint64_t hash_of(const char *text, int64_t length)
     return hash ^ hash >> 32;
 }
 
-/* The place of each text among the distinct ones, and the first row of each of these. Returns how many there
-   are, or -1 if too many. */
+/* The index of each text among the distinct ones, and the first row of each of these. Returns their number, or
+   -1 if there are too many. */
 static Py_ssize_t find_distinct(const Texts *texts, int32_t *places, int32_t *rows)
 {
-    /* Places of distinct texts, found by their hash; 0 is none. */
+    /* Indices of distinct texts, from 1 on, by their hash; 0 is an empty slot. */
     uint16_t slots[N_SLOTS] = {0};
     uint16_t n_distinct = 0;
     for (Py_ssize_t row = 0; row < texts->n_texts; row++) {

@@ -1,4 +1,4 @@
-"""Rows of a data file on their way to a model: numbers, texts and ids."""
+"""Blocks of rows as a model takes them: numbers, texts and ids."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from ffmlp.arrays import Floats
 from ffmlp.tables.tables import NUMBER, TEXT, pandas
 
 if TYPE_CHECKING:
@@ -17,43 +18,43 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Texts:
-    """A column of texts, by the place of each among the distinct ones; -1 is that of missing ones.
+    """A text column: the index of each cell among the distinct texts, -1 for missing cells.
 
-    The distinct texts are in the order in which they come.
+    Distinct texts are in order of appearance.
     """
 
-    places: NDArray[np.integer]
+    indices: NDArray[np.integer]
     distinct: Sequence[str]
 
     @classmethod
     def of(cls, cells: pd.Series) -> Texts:
-        """Texts, with NaN for missing ones."""
-        places, distinct = pandas().factorize(cells)
-        return cls(places, distinct.tolist())
+        """From texts, with NaN for missing ones."""
+        indices, distinct = pandas().factorize(cells)
+        return cls(indices, distinct.tolist())
 
     def cells(self) -> NDArray[np.object_]:
-        """What `of` was given."""
-        return np.array([*self.distinct, np.nan], object)[self.places]
+        """The texts that `of` was given."""
+        return np.array([*self.distinct, np.nan], object)[self.indices]
 
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Some rows: their columns of numbers (n, k) and of texts, and what they are called, if known."""
+    """Some rows: numbers (n, k), a `Texts` for each text column, and the ids if there are any."""
 
-    numbers: NDArray[np.float64]
+    numbers: Floats
     texts: tuple[Texts, ...]
     ids: NDArray[np.object_] | None = None
 
     @classmethod
     def of(cls, frame: pd.DataFrame, kinds: Mapping[str, str], id_column: str | None = None) -> Block:
-        """The columns of a frame that are of the given kinds."""
+        """From the columns of a frame that are of the given kinds."""
         numbers = [name for name, kind in kinds.items() if kind == NUMBER]
         texts = [Texts.of(frame[name]) for name, kind in kinds.items() if kind == TEXT]
         ids = None if id_column is None else frame[id_column].to_numpy(object)
         return cls(frame[numbers].to_numpy(float), tuple(texts), ids)
 
     def frame(self, numbers: Sequence[str], texts: Sequence[str]) -> pd.DataFrame:
-        """A frame whose columns of numbers and of texts have these names."""
+        """A frame with these names for the numeric and the text columns."""
         columns = dict(zip(numbers, self.numbers.T, strict=True))
         for name, column in zip(texts, self.texts, strict=True):
             columns[name] = pandas().Series(column.cells(), dtype=object)

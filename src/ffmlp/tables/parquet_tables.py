@@ -1,6 +1,6 @@
 """Parquet files as tables (needs pyarrow).
 
-A cell means what it would mean in a CSV file that pandas had written, whatever else is in its block.
+A cell means what it would mean in a CSV file written by pandas, whatever else is in its block.
 """
 
 from __future__ import annotations
@@ -9,20 +9,21 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ffmlp.arrays import Floats
+from ffmlp.extras import imported
 from ffmlp.tables.blocks import Block
 from ffmlp.tables.tables import NAME, NUMBER, Dialect, check_names, pandas, with_ids
 
 if TYPE_CHECKING:
     import pandas as pd
 
-# What pandas calls the index of a frame that has no name: labels of rows, no data.
+# What pandas calls an index without a name: it labels rows and is not data.
 _INDEX_WITHOUT_NAME = re.compile(r"__index_level_\d+__")
 
 
@@ -35,14 +36,14 @@ class ParquetTable:
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
-        """The names of the columns; an index of pandas is one of them if it has a name."""
+        """The column names, among them that of a pandas index if it has one."""
         stored = self._file().schema_arrow.names
         names = tuple(name for name in stored if not _INDEX_WITHOUT_NAME.fullmatch(name))
         check_names(self.path, names, "")
         return names
 
     def inferred(self, n_rows: int, texts: Sequence[str]) -> Iterator[pd.DataFrame]:
-        """Blocks of rows whose columns have the type that their cells suggest, or text if told so."""
+        """Blocks of rows; the type of a column is inferred unless it is one of ``texts``."""
         for _, batch in self._batches(n_rows, self.columns):
             yield _frame(
                 {
@@ -61,7 +62,7 @@ class ParquetTable:
     def parts(
         self, n_rows: int, kinds: Mapping[str, str], id_column: str | None = None
     ) -> Iterator[Callable[[], Block]]:
-        """Functions that give the blocks, and may be called in any thread."""
+        """Functions that return the blocks; any thread may call them."""
         for start, batch in self._batches(n_rows, list(with_ids(kinds, id_column))):
             yield partial(self._block, batch, start, kinds, id_column)
 
@@ -70,10 +71,7 @@ class ParquetTable:
         return f"{self.path}, row {row + 1}, column {self.columns.index(column) + 1} ({column!r})"
 
     def _file(self) -> Any:
-        try:
-            parquet = import_module("pyarrow.parquet")
-        except ImportError as error:
-            raise ImportError(f"{self.path}: Parquet files need pyarrow: pip install pyarrow") from error
+        parquet = imported("pyarrow.parquet", "Parquet files")
         try:
             return parquet.ParquetFile(self.path)
         except (OSError, ValueError) as error:  # pyarrow's own errors are ValueErrors
@@ -102,8 +100,8 @@ class ParquetTable:
                 cells[name] = _written(column) if kind == NAME else _texts(column, self.dialect)
         return _frame(cells)
 
-    def _numbers(self, name: str, column: Any, start: int) -> NDArray[np.float64]:
-        """The numbers of a column, or an error that says which one is none, or not finite."""
+    def _numbers(self, name: str, column: Any, start: int) -> Floats:
+        """The numbers of a column, or an error with the first cell that is not a finite number."""
         try:
             numbers = _numbers(column, self.dialect)
         except ValueError:
@@ -112,8 +110,7 @@ class ParquetTable:
                 (row, text) for row, text in texts if text == text and not self.dialect.is_number(text)
             )
             raise ValueError(
-                f"{self.place(row, name)}: a number is needed, got {text!r}. If that stands for a "
-                f"missing value, add --missing {text!r}."
+                f"{self.place(row, name)}: expected a number, got {text!r}. {self.dialect.remedy(text)}"
             ) from None
         infinite = np.flatnonzero(np.isinf(numbers))
         if len(infinite):
@@ -123,7 +120,7 @@ class ParquetTable:
 
 
 def _frame(cells: Mapping[str, Any]) -> pd.DataFrame:
-    """A frame of arrays; left to itself, pandas would make columns of another type from texts."""
+    """A frame of arrays; by itself, pandas would change the type of text columns."""
     series = pandas().Series
     return pandas().DataFrame(
         {name: series(values, dtype=values.dtype) for name, values in cells.items()}
@@ -131,12 +128,12 @@ def _frame(cells: Mapping[str, Any]) -> pd.DataFrame:
 
 
 def _plain(column: Any) -> Any:
-    """The values themselves where a column has numbers for them, as the categories of pandas."""
+    """The values themselves of a dictionary-encoded column, such as a pandas categorical."""
     return column.dictionary_decode() if _types().is_dictionary(column.type) else column
 
 
 def _inferred(column: Any, dialect: Dialect) -> Any:
-    """Dates as such, numbers as numbers, also if they are stored as text, and all else as text."""
+    """Dates, numbers (also those stored as text), or else text."""
     if _types().is_timestamp(column.type):
         return column.to_pandas().array
     if _types().is_boolean(column.type):
@@ -149,13 +146,13 @@ def _inferred(column: Any, dialect: Dialect) -> Any:
     return column.to_numpy(zero_copy_only=False) if whole else numbers
 
 
-def _numbers(column: Any, dialect: Dialect) -> NDArray[np.float64]:
+def _numbers(column: Any, dialect: Dialect) -> Floats:
     """Numbers, NaN for missing ones.
 
     Raises
     ------
     ValueError
-        If a text is neither.
+        If a cell is neither.
     """
     if _is_numeric(column.type) or _types().is_boolean(column.type):
         numbers = column.to_numpy(zero_copy_only=False).astype(float)
@@ -168,7 +165,7 @@ def _numbers(column: Any, dialect: Dialect) -> NDArray[np.float64]:
 
 
 def _texts(column: Any, dialect: Dialect) -> NDArray[np.object_]:
-    """Texts without the spaces around them, NaN for missing ones."""
+    """Texts without surrounding spaces, NaN for missing ones."""
     written = _written(column)
     whole = [int(number) for number in _missing_numbers(dialect) if number.is_integer()]
     tokens = {*dialect.tokens, *map(str, whole), *(f"{number}.0" for number in whole)}  # as pandas does
@@ -185,7 +182,7 @@ def _texts(column: Any, dialect: Dialect) -> NDArray[np.object_]:
 
 
 def _written(column: Any) -> NDArray[np.object_]:
-    """What pandas would write to a CSV file, NaN for nulls."""
+    """What pandas would write to a CSV file, with NaN for nulls."""
     if _types().is_floating(column.type):
         numbers = column.to_numpy(zero_copy_only=False)
         return np.where(np.isnan(numbers), np.nan, numbers.astype(str).astype(object))
@@ -199,9 +196,9 @@ def _written(column: Any) -> NDArray[np.object_]:
 
 
 def _text(value: Any) -> str:
-    if isinstance(value, bytes):  # how some programs store text
+    if isinstance(value, bytes):  # some programs store text so
         return value.decode("utf-8", "backslashreplace")
-    # A day is written without a time, as in a column of days: what else is there is not known here.
+    # Without a time, as in a column of days: the rest of the column is not known here.
     if isinstance(value, pandas().Timestamp) and value.tzinfo is None and value == value.normalize():
         return str(value.date())
     return str(value)
@@ -212,12 +209,11 @@ def _objects(values: Sequence[Any]) -> NDArray[np.object_]:
 
 
 def _distinct(texts: NDArray[np.object_]) -> list[str]:
-    distinct: list[str] = pandas().Series(texts, dtype=object).dropna().unique().tolist()
-    return distinct
+    return pandas().Series(texts, dtype=object).dropna().unique().tolist()
 
 
 def _missing_numbers(dialect: Dialect) -> list[float]:
-    """The numbers that stand for a missing value."""
+    """The numbers that stand for missing values."""
     others = replace(dialect, missing=())
     return [others.number(token) for token in dialect.missing if others.is_number(token)]
 
@@ -228,4 +224,4 @@ def _is_numeric(kind: Any) -> bool:
 
 
 def _types() -> Any:
-    return import_module("pyarrow").types
+    return imported("pyarrow", "Parquet files").types

@@ -1,8 +1,7 @@
 """Lines of plain cells, parsed by compiled code.
 
-It takes a third or half of the time of pandas, which need not even be imported. What is not plain (a
-text among numbers, a space before a cell, a line of another length) is left to pandas, which reads it or
-stumbles over what is wrong.
+It takes a third to a half of the time of pandas, which need not even be imported. What is not plain
+(text among numbers, a space before a cell, a line of another length) is left to pandas.
 """
 
 from __future__ import annotations
@@ -17,17 +16,17 @@ from ffmlp.tables.tables import NUMBER, TEXT, Dialect
 
 try:
     from ffmlp.tables import _plain_lines as compiled
-except ImportError:  # there was no compiler where this was installed
+except ImportError:  # installed without a compiler
     compiled = None  # type: ignore[assignment]
 
-# The place of a column that nobody wants. Those of numbers count up from 0, those of texts down from -2.
+# The place of a column that is not read. Places of numbers count up from 0, those of texts down from -2.
 _NOWHERE, _FIRST_TEXT = -1, -2
 
 
 def n_delimiters(lines: bytes, delimiter: str) -> int | None:
-    """How many there are outside of quotes.
+    """The number of delimiters outside of quotes.
 
-    None if it is not known: if a quote does not open a cell, or is not closed in its line.
+    None if it is unknown: a quote does not open a cell, or is not closed on its line.
     """
     if b'"' not in lines:
         return int(np.count_nonzero(np.frombuffer(lines, np.uint8) == ord(delimiter)))
@@ -43,10 +42,11 @@ def plain_block(
     kinds: Mapping[str, str],
     id_column: str | None,
 ) -> Block | None:
-    """The columns of the given kinds in lines that are rows; None if pandas has to read them."""
+    """The columns of the given kinds, from lines that are rows; None if pandas has to read them."""
     if compiled is None or delimiter == dialect.decimal or not _is_utf8(lines):
         return None
-    if any(map(_is_float, dialect.missing)):  # pandas compares them with all numbers
+    # pandas compares the values of such tokens, 1_000 included, with all numbers.
+    if any(Dialect().is_number(token.replace("_", "")) for token in dialect.missing):
         return None
     numbers = [name for name, kind in kinds.items() if kind == NUMBER]
     texts = [name for name, kind in kinds.items() if kind == TEXT]
@@ -68,15 +68,15 @@ def plain_block(
 
 
 def _texts(lines: bytes, bounds: NDArray[np.int64], missing: Collection[str]) -> Texts | None:
-    """Texts without the spaces behind them; None if there are too many different ones."""
-    written_places = np.empty(bounds.shape[1], np.int32)
-    written = compiled.distinct(lines, bounds, written_places)
+    """Texts without trailing spaces; None if there are too many distinct ones."""
+    indices = np.empty(bounds.shape[1], np.int32)
+    written = compiled.distinct(lines, bounds, indices)
     if written is None:
         return None
     distinct: dict[str, int] = {}
     trimmed = [text.rstrip(" ") for text in written]
-    place = [-1 if text in missing else distinct.setdefault(text, len(distinct)) for text in trimmed]
-    return Texts(np.array(place, np.int32)[written_places], list(distinct))
+    index = [-1 if text in missing else distinct.setdefault(text, len(distinct)) for text in trimmed]
+    return Texts(np.array(index, np.int32)[indices], list(distinct))
 
 
 def _is_utf8(lines: bytes) -> bool:
@@ -84,11 +84,3 @@ def _is_utf8(lines: bytes) -> bool:
         return lines.isascii() or bool(lines.decode())
     except UnicodeDecodeError:
         return False
-
-
-def _is_float(token: str) -> bool:
-    try:
-        float(token)
-    except ValueError:
-        return False
-    return True

@@ -1,4 +1,4 @@
-"""Quotes in text files: which cells they open and close, and whether any are broken."""
+"""Quotes in text files: where quoted cells begin and end, and whether quotes are unbalanced."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ _QUOTED = re.compile(r'[^"]*(?:""[^"]*)*')
 
 
 class QuoteError(ValueError):
-    """A text follows on a quoted cell; the line that the quote was opened in."""
+    """Text follows a quoted cell; ``opened`` is the line of the opening quote."""
 
     def __init__(self, opened: int, text: str) -> None:
-        super().__init__(f"{text!r} follows on a quoted cell")
+        super().__init__(f"{text!r} follows a quoted cell")
         self.opened = opened
         self.text = text
 
 
 def opened_in(line: str, delimiter: str, number: int, opened: int | None) -> int | None:
-    """Where the quote was opened that is open after a line, if one is; as ``opened`` is before it."""
+    """The line of the quote that is still open after this line, if any; ``opened`` is that before it."""
     opening, closing = _around_quoted(delimiter)
     end = 0
     while True:
@@ -45,7 +45,7 @@ def opened_in(line: str, delimiter: str, number: int, opened: int | None) -> int
 
 @cache
 def _around_quoted(delimiter: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """What is before a quoted cell, and what ends it."""
+    """The beginning and the end of a quoted cell."""
     mark = re.escape(delimiter)
     return re.compile(rf'(?:^|{mark}) *"'), re.compile(rf'" *(?=[{mark}\r\n]|$)')
 
@@ -53,18 +53,18 @@ def _around_quoted(delimiter: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
 def is_open_after(
     lines: str, delimiter: str, is_open: bool, letters: NDArray[np.uint8], borders: NDArray[np.bool_]
 ) -> bool:
-    """Whether a quote is open after some lines; the letters have a newline more at both ends.
+    """Whether a quote is open after some lines; ``letters`` adds a newline at both ends.
 
     Raises
     ------
     ValueError
-        If a text follows on a quoted cell.
+        If text follows a quoted cell.
     """
     is_quote = letters == _QUOTE
     quotes = np.flatnonzero(is_quote)
-    # Every other quote opens a cell, unless there are some in cells that are not quoted.
+    # Every other quote opens a cell, unless an unquoted cell contains one.
     opening, closing = quotes[int(is_open) :: 2], quotes[int(not is_open) :: 2]
-    fine = borders | is_quote  # beside a quote; a quote is the other one of two
+    fine = borders | is_quote  # what may stand next to a quote: a doubled one has another
     if all(
         _all_lead_to(borders, letters, beside[~fine.take(beside)], step)
         for beside, step in ((opening - 1, -1), (closing + 1, 1))
@@ -79,7 +79,7 @@ def is_open_after(
 def _all_lead_to(
     borders: NDArray[np.bool_], letters: NDArray[np.uint8], places: NDArray[np.intp], step: int
 ) -> bool:
-    """Whether from each of the places, spaces lead to a border."""
+    """Whether there is nothing but spaces between each of the places and a border."""
     while (spaces := letters[places] == _SPACE).any():
         places = places + step * spaces
     return bool(borders[places].all())

@@ -1,4 +1,4 @@
-"""Text files, compressed or not: opened in their encoding, read in blocks of lines."""
+"""Text files, plain or compressed: opened in their encoding, read in blocks of lines."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from typing import IO
 from ffmlp.tables.decoding import undecodable
 from ffmlp.tables.tables import COMPRESSIONS, Dialect
 
-# In bytes: a block of more, or a line of more, is not read as one.
+# Bytes of the largest block and of the longest line that are read as one.
 _MOST_BYTES = 64 * 2**20
 _LONGEST_LINE = 2**20
 
 
 class LocatedError(ValueError):
-    """An error that says already where it is."""
+    """An error whose message already has the place in the file."""
 
 
 def opened_bytes(path: Path) -> IO[bytes]:
-    """A file of bytes, decompressed."""
+    """A binary file, decompressed."""
     opener = COMPRESSIONS.get(path.suffix.lower())
     return path.open("rb") if opener is None else opener(path, "rb")
 
 
 def opened(path: Path, dialect: Dialect) -> io.TextIOWrapper:
-    """A file of text, with the ends of its lines as they are."""
+    """A text file, with its line endings as they are."""
     return io.TextIOWrapper(opened_bytes(path), dialect.decoder, newline="")
 
 
 def end_of_header(file: IO[bytes]) -> int | None:
-    """Where the rows of a file begin, if the header is a line."""
+    """Where the rows of a file begin, if the header is one line."""
     line = b"\n"
     while line and not line.strip():
         line = file.readline(_LONGEST_LINE)
@@ -42,9 +42,9 @@ def end_of_header(file: IO[bytes]) -> int | None:
 
 
 def blocks_of_lines(file: IO[bytes], n_rows: int) -> Iterator[bytes]:
-    """Blocks of lines, about so many or fewer: of as many bytes as if all were like the first.
+    """Blocks of about ``n_rows`` lines or fewer: as many bytes as if all lines were like the first.
 
-    Only the last one, or one whose last line is very long, does not end with a newline.
+    Each ends with a newline, except the last one and those whose last line is very long.
     """
     start = file.tell()
     n_bytes = min(n_rows * len(file.readline(_LONGEST_LINE)), _MOST_BYTES)
@@ -56,17 +56,17 @@ def blocks_of_lines(file: IO[bytes], n_rows: int) -> Iterator[bytes]:
 
 
 def even_share(total: int, most: int) -> int:
-    """The size of a block, so that 1, 2, 4 or 8 threads get as many of them each and end together."""
+    """A block size at which 1, 2, 4 or 8 threads get equally many blocks and finish together."""
     n_blocks = -(-total // most)
     n_blocks = 1 << (n_blocks - 1).bit_length() if n_blocks <= 8 else -(-n_blocks // 8) * 8
     return -(-total // n_blocks)
 
 
 def _whole_lines(file: IO[bytes], n_bytes: int) -> bytes:
-    """The next bytes, to the end of the line that they end in."""
-    if not isinstance(file, io.BufferedReader):  # it is compressed: going back would begin anew
+    """The next bytes, up to the end of the line."""
+    if not isinstance(file, io.BufferedReader):  # seeking back in a compressed file starts over
         return file.read(n_bytes) + file.readline(_LONGEST_LINE)
-    # In one piece, because putting two together takes as long as reading them.
+    # In one read, because joining two takes as long as reading them.
     start = file.tell()
     end = file.seek(start + n_bytes) + len(file.readline(_LONGEST_LINE))
     file.seek(start)
@@ -75,7 +75,7 @@ def _whole_lines(file: IO[bytes], n_bytes: int) -> bytes:
 
 @contextmanager
 def readable(path: Path, encoding: str) -> Iterator[None]:
-    """Errors of decompressing and decoding as errors that say where they are."""
+    """Report errors of decompression and decoding with their place."""
     try:
         yield
     except UnicodeError as error:
@@ -83,7 +83,7 @@ def readable(path: Path, encoding: str) -> Iterator[None]:
             raise LocatedError(f"{path}, {undecodable(file, encoding)}") from error
     except (ValueError, ImportError):
         raise
-    except Exception as error:  # each of the formats has errors of its own
+    except Exception as error:  # each format has its own errors
         if path.suffix.lower() not in COMPRESSIONS:
             raise
         raise LocatedError(f"{path} cannot be decompressed: {error}") from error

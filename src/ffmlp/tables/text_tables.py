@@ -1,7 +1,7 @@
 """CSV and TSV files as tables.
 
-Several blocks are parsed at a time if asked, by pandas unless their lines are plain; where it stumbles,
-the file is read again slowly to tell which line and column is wrong.
+Blocks can be parsed in parallel, by compiled code where lines are plain and by pandas elsewhere. Where
+pandas fails, the file is read again, slowly, to find the line and column of the error.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -37,11 +37,11 @@ from ffmlp.tables.text_files import (
 if TYPE_CHECKING:
     import pandas as pd
 
-DELIMITERS = ",;\t|"
-# A delimiter must split the header and the rows in so many lines alike.
+_DELIMITERS = ",;\t|"
+# The lines that a delimiter must split into equally many cells.
 _FIRST_LINES = 20
 _SPACE, _LF, _CR = b" \n\r"
-# The csv module takes no more; by itself it would refuse cells that pandas reads.
+# The most that the csv module can be set to; its default refuses cells that pandas reads.
 _LONGEST_CELL = 2**31 - 1
 
 
@@ -56,7 +56,7 @@ class TextTable:
 
     @classmethod
     def of(cls, path: Path, dialect: Dialect, delimiter: str | None) -> TextTable:
-        """Read the header; a delimiter of None is the one that splits it and the first rows alike."""
+        """Read the header; a delimiter of None is detected from it and the first rows."""
         with readable(path, dialect.encoding), opened(path, dialect) as file:
             first = list(itertools.islice((line for line in file if line.strip()), _FIRST_LINES))
         if not first:
@@ -73,7 +73,7 @@ class TextTable:
         return cls(path, names, delimiter, dialect)
 
     def inferred(self, n_rows: int, texts: Sequence[str]) -> Iterator[pd.DataFrame]:
-        """Blocks of rows whose columns have the type that their cells suggest, or text if told so."""
+        """Blocks of rows; the type of a column is inferred unless it is one of ``texts``."""
         with self._text() as file:
             kinds = dict.fromkeys(texts, TEXT)
             yield from self._parsed(file, 0, n_rows, kinds, dict.fromkeys(texts, str))
@@ -86,10 +86,10 @@ class TextTable:
     def parts(
         self, n_rows: int, kinds: Mapping[str, str], id_column: str | None = None
     ) -> Iterator[Callable[[], Block]]:
-        """Functions that give the blocks, of about so many rows, and may be called in any thread.
+        """Functions that return the blocks, of about ``n_rows`` rows; any thread may call them.
 
-        They parse lines. Where the first quote is that its line does not close, that ends: a row may go
-        over several lines from there on, and only who has parsed all rows before it knows where it ends.
+        They parse lines, up to the first quote that is not closed on its line. From there on a row may
+        span several lines, and its end is known only once all rows before it are parsed.
         """
         with readable(self.path, self.dialect.encoding), opened_bytes(self.path) as file:
             start = end_of_header(file) if self.dialect.encoding == "utf-8" else None
@@ -108,7 +108,7 @@ class TextTable:
                     yield partial(Block.of, frame, kinds, id_column)
 
     def lines(self) -> Iterator[tuple[int, list[str]]]:
-        """The line and the cells of each row, as they are written (needs no pandas)."""
+        """The line number and the cells of each row, as written (without pandas)."""
         n_cells = None
         with self._text() as file:
             for line, cells in itertools.islice(_records(self.path, file, self.delimiter), 1, None):
@@ -124,7 +124,7 @@ class TextTable:
         return self.place_in_line(line, self.columns.index(column))
 
     def place_in_line(self, line: int, column: int) -> str:
-        """The same; columns count from 0."""
+        """The same for a line number; columns count from 0."""
         return f"{self.path}, line {line}, column {column + 1} ({self.columns[column]!r})"
 
     @contextmanager
@@ -134,7 +134,7 @@ class TextTable:
 
     @cached_property
     def _named(self) -> list[str]:
-        """A name for every column, also where the header has none."""
+        """A name for every column, even where the header has none."""
         return [name or f"\0{number}" for number, name in enumerate(self.columns)]
 
     def _rows(
@@ -160,7 +160,7 @@ class TextTable:
                 yield block
 
     def _are_rows(self, lines: bytes) -> bool:
-        """Whether each line is a row; a first line that is too long is no error to pandas."""
+        """Whether each line is a row; pandas does not mind a first line that is too long."""
         first = lines[: lines.find(b"\n") + 1]
         return (
             lines.endswith(b"\n")
@@ -178,16 +178,16 @@ class TextTable:
     def _frame_of_lines(self, lines: bytes, kinds: Mapping[str, str]) -> pd.DataFrame:
         with self._located(kinds):
             parsed = self._numbers_and_texts(lines, kinds)
-            # To pandas, the first line of what it reads at once may be too long.
+            # pandas accepts a first line that is too long, in each chunk that it reads.
             if n_delimiters(lines, self.delimiter) != len(parsed) * (len(self.columns) - 1):
                 self.check_lengths()
             self._check_last(parsed, kinds)
             return self._of_kinds(parsed, kinds)
 
     def _numbers_and_texts(self, lines: bytes, kinds: Mapping[str, str]) -> pd.DataFrame:
-        """Cells as numbers and texts; pandas is faster if it finds out by itself what are numbers."""
+        """Cells as numbers and texts; pandas is faster when it infers the numbers itself."""
         types = self._types(kinds)
-        # Looking for spaces before cells takes pandas a fifth of its time, and so does a large buffer.
+        # Skipping spaces costs pandas a fifth of its time, and so does a large buffer.
         options = {**self._options(kinds), "skipinitialspace": b" " in lines, "low_memory": True}
         read = partial(pandas().read_csv, header=None, **options)
         texts = {name: kind for name, kind in types.items() if kind is str}
@@ -199,11 +199,11 @@ class TextTable:
         return parsed.astype(integers) if integers else parsed
 
     def _types(self, kinds: Mapping[str, str]) -> dict[str, type]:
-        # Columns that nobody asked for are read as well: pandas would not see lines that are too long.
+        # All columns are read: otherwise, pandas would not see lines that are too long.
         return {name: float if kinds.get(name) == NUMBER else str for name in self._named}
 
     def _options(self, kinds: Mapping[str, str]) -> dict[str, Any]:
-        """What pandas has to know about a file."""
+        """The arguments of `pandas.read_csv`."""
         tokens: Any = list(self.dialect.tokens)
         if NAME in kinds.values():
             tokens = {name: tokens for name in self._named if kinds.get(name) != NAME}
@@ -215,7 +215,7 @@ class TextTable:
     def _of_kinds(self, parsed: pd.DataFrame, kinds: Mapping[str, str]) -> pd.DataFrame:
         for name, kind in kinds.items():
             if kind == NUMBER and np.isinf(parsed[name].to_numpy()).any():
-                self._complain(kinds)
+                self._raise_located(kinds)
         texts = dict.fromkeys((name for name, kind in kinds.items() if kind != NUMBER), object)
         chosen = parsed[list(kinds)]
         if texts:
@@ -226,7 +226,7 @@ class TextTable:
         return chosen
 
     def _trimmed(self, cells: pd.Series) -> pd.Series:
-        """Without the spaces behind a text; those before it are left out by pandas."""
+        """Without trailing spaces; pandas drops leading ones."""
         trimmed: dict[Any, Any] = {
             text: text.rstrip(" ") for text in cells.dropna().unique() if text.endswith(" ")
         }
@@ -236,42 +236,42 @@ class TextTable:
         return cells.map(lambda text: trimmed.get(text, text))
 
     def _check_last(self, block: pd.DataFrame, kinds: Mapping[str, str]) -> None:
-        """Lines that are too short end with missing cells, or with empty names."""
+        """Check the lengths if the last cell of a row is missing: the line may be too short."""
         last = block.iloc[:, -1]
         if (last == "" if kinds.get(self._named[-1]) == NAME else last.isna()).any():
             self.check_lengths()
 
     def check_lengths(self) -> None:
-        """Refuse rows that are not of one length; to find out takes time, the first time."""
+        """Refuse rows of different lengths; the file is read for it once."""
         _ = self._lengths
 
     @cached_property
     def _lengths(self) -> None:
-        self._complain({})
+        self._raise_located({})
 
     @contextmanager
     def _located(self, kinds: Mapping[str, str]) -> Iterator[None]:
-        """Errors of parsing as errors that say where they are."""
+        """Report parse errors with their line and column."""
         try:
             yield
         except (ValueError, Warning) as error:
             if isinstance(error, LocatedError):
                 raise
-            # What pandas makes of Ctrl-C while it reads; errors of reading itself come through.
+            # This is how pandas reports Ctrl-C while it reads; read errors are passed on as they are.
             if "Calling read(nbytes) on source failed" in str(error):
                 raise KeyboardInterrupt from error
-            self._complain(kinds)
+            self._raise_located(kinds)
             raise ValueError(f"{self.path} cannot be read: {error}") from error
 
-    def _complain(self, kinds: Mapping[str, str]) -> None:
-        """Raise an error about the first line that has a wrong length or number, if there is one."""
+    def _raise_located(self, kinds: Mapping[str, str]) -> None:
+        """Raise an error for the first line of a wrong length or with a wrong number, if any."""
         numbers = [column for column, name in enumerate(self.columns) if kinds.get(name) == NUMBER]
         for line, cells in self.lines():
             for column in numbers:
                 self._check_number(line, column, cells[column])
 
     def _check_length(self, line: int, cells: list[str], n_before: int | None) -> None:
-        """Refuse a row that is not as long as the header, but for a delimiter at the end of all rows."""
+        """Refuse a row of another length than the header; all rows may have a trailing delimiter."""
         n_columns = len(self.columns)
         if len(cells) != n_columns and not (len(cells) == n_columns + 1 and not cells[-1]):
             raise LocatedError(
@@ -280,28 +280,22 @@ class TextTable:
             )
         if n_before not in (None, len(cells)):
             raise LocatedError(
-                f"{self.path}, line {line}: this line has {len(cells)} cells, those before have "
-                f"{n_before}. A delimiter at the end must be there in all of them, or in none."
+                f"{self.path}, line {line}: this line has {len(cells)} cells, earlier lines have "
+                f"{n_before}. A trailing delimiter must be on every line or on none."
             )
 
     def _check_number(self, line: int, column: int, cell: str) -> None:
         if not self.dialect.is_number(cell):
-            advice = f"If that stands for a missing value, add --missing {cell!r}."
-            if self.dialect.has_thousands(cell):
-                advice = self.dialect.without_thousands
-            elif replace(self.dialect, decimal=",").is_number(cell):
-                advice = "Decimal commas need --decimal ','."
-            raise LocatedError(
-                f"{self.place_in_line(line, column)}: a number is needed, got {cell!r}. {advice}"
-            )
-        if np.isinf(self.dialect.number(cell)):
-            raise LocatedError(
-                f"{self.place_in_line(line, column)}: numbers must be finite, got {cell.strip()}."
-            )
+            problem = f"expected a number, got {cell!r}. {self.dialect.remedy(cell)}"
+        elif np.isinf(self.dialect.number(cell)):
+            problem = f"numbers must be finite, got {cell.strip()}."
+        else:
+            return
+        raise LocatedError(f"{self.place_in_line(line, column)}: {problem}")
 
 
 class _Watched:
-    """Text on its way to pandas, which by itself would make rows of broken quotes without a word."""
+    """Text on its way to pandas, checked for unbalanced quotes, which pandas reads without an error."""
 
     def __init__(self, file: IO[str], table: TextTable) -> None:
         self._file = file
@@ -309,11 +303,11 @@ class _Watched:
         self._rest: list[str] = []
         self._is_open = False
 
-    def __iter__(self) -> Iterator[str]:  # without it, this is no file to pandas
+    def __iter__(self) -> Iterator[str]:  # pandas takes an object with it for a file
         return iter(self._file)
 
     def read(self, size: int = -1) -> str:
-        """The next text. What is known after it is how lines end that are whole."""
+        """The next characters; the whole lines among them are checked."""
         text = self._file.read(size)
         end = max(text.rfind("\n"), text.rfind("\r")) + 1
         if end or not text:
@@ -329,7 +323,7 @@ class _Watched:
         marks = letters == ord(delimiter)
         if '"' in lines:
             self._is_open = is_open_after(lines, delimiter, self._is_open, letters, ends | marks)
-        # Looking for texts would take ten times as long, and only few lines end like that.
+        # The regular expression takes ten times as long, and few lines end so.
         some = (ends[1:] & (marks | (letters == _SPACE))[:-1]).any()
         if some and re.search(rf"{re.escape(delimiter)} *[\r\n]", lines):
             self._table.check_lengths()
@@ -337,7 +331,7 @@ class _Watched:
 
 @dataclass
 class _Lines:
-    """The lines of records, as the csv module wants them; ``start`` is where the last record begins."""
+    """Lines for the csv module; ``start`` is the line on which the last record begins."""
 
     path: Path
     lines: Iterable[str]
@@ -356,23 +350,23 @@ class _Lines:
                     since = opened_in(line, self.delimiter, number, since)
                 except QuoteError as error:
                     raise LocatedError(
-                        f"{self.path}, line {error.opened}: a quote is opened here; that which closes "
-                        f"it, in line {number}, must end the cell, but {error.text!r} follows. Quotes "
-                        "inside a quoted cell must be doubled."
+                        f"{self.path}, line {error.opened}: the quote opened here is closed on line "
+                        f"{number}, but {error.text!r} follows it. A closing quote must end the cell; "
+                        "double the quotes inside a quoted cell."
                     ) from None
             yield line
         if since is not None:
-            raise LocatedError(f"{self.path}, line {since}: a quote is opened and never closed.")
+            raise LocatedError(f"{self.path}, line {since}: a quote is opened but never closed.")
 
 
 def _delimiter(path: Path, lines: Sequence[str], dialect: Dialect) -> str:
-    """The delimiter that splits the first lines alike, or else the most frequent one in the header."""
+    """The delimiter that splits the first lines into equally many cells, or the most frequent one."""
     unquoted = "".join(lines[0].split('"')[::2])
-    # Of several, commas come last: they may be decimal marks.
-    alike = [mark for mark in reversed(DELIMITERS) if _splits_alike(path, lines, mark)]
+    # Commas come last: they may be decimal marks.
+    alike = [mark for mark in reversed(_DELIMITERS) if _splits_alike(path, lines, mark)]
     if len(alike) > 1 and dialect.decimal in alike:
         alike.remove(dialect.decimal)
-    return max(alike or DELIMITERS, key=unquoted.count)
+    return max(alike or _DELIMITERS, key=unquoted.count)
 
 
 def _splits_alike(path: Path, lines: Sequence[str], delimiter: str) -> bool:
@@ -380,13 +374,13 @@ def _splits_alike(path: Path, lines: Sequence[str], delimiter: str) -> bool:
         (_, header), *records = _records(path, lines, delimiter)
     except LocatedError:
         return False
-    # A delimiter may be at the end of all rows.
+    # All rows may have a trailing delimiter.
     lengths = {len(cells) - (not cells[-1] and len(cells) == len(header) + 1) for _, cells in records}
     return len(header) > 1 and lengths <= {len(header)}
 
 
 def _records(path: Path, lines: Iterable[str], delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """The line that each record begins in, and its cells; blank lines are none."""
+    """The first line and the cells of each record; blank lines are skipped."""
     csv.field_size_limit(_LONGEST_CELL)
     content = _Lines(path, lines, delimiter)
     for cells in csv.reader(content, delimiter=delimiter, skipinitialspace=True):

@@ -1,1 +1,1 @@
-"""Models of tables: columns by name go in, labels come out."""
+"""The columns of a table, and the model of a table."""

@@ -1,4 +1,4 @@
-"""What the columns of a data file are good for: numbers, categories, or nothing."""
+"""What the columns of a data file are: numeric features, categorical features, or not used."""
 
 from __future__ import annotations
 
@@ -7,18 +7,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ffmlp.tables.tables import NUMBER, TEXT, Dialect, Table, pandas
+from ffmlp.tables.tables import DECIMAL_COMMAS, NUMBER, TEXT, DataTable, Dialect, pandas
+from ffmlp.words import listed
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _ROWS_AT_ONCE = 100_000
-# A text column of more different values than this is no category if most rows have a value of their own.
+# A text column with more distinct values than this is free text if most cells have their own value.
 _FEW_TEXTS = 20
 _MAX_DISTINCT = 10_000
-# Columns that are named before the rest is counted.
-_MAX_LISTED = 20
-_DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?")
 # Year, month and day, or the other way round, with or without a time.
 _DATE = re.compile(
     r"(\d{4}([-/.])\d{1,2}\2\d{1,2}|\d{1,2}([-/.])\d{1,2}\3\d{4})"
@@ -28,7 +26,7 @@ _DATE = re.compile(
 
 @dataclass(frozen=True)
 class Features:
-    """The columns that a model takes in, by what they are."""
+    """The columns that a model takes, by kind."""
 
     numbers: tuple[str, ...]
     categories: tuple[str, ...]
@@ -46,35 +44,26 @@ class Features:
 
 @dataclass(frozen=True)
 class Columns(Features):
-    """The columns of a file: those that are features, and why others are left out."""
+    """The columns of a file: the features, and why others are not used."""
 
     unused: dict[str, str]
 
 
-def listed(names: Iterable[Any], mark: str = ", ") -> str:
-    """Names in a row; the rest of many is counted."""
-    texts = list(map(str, names))
-    more = [f"… {len(texts) - _MAX_LISTED} more"] if len(texts) > _MAX_LISTED else []
-    return mark.join(texts[:_MAX_LISTED] + more)
-
-
-def known(table: Table, names: Iterable[str], option: str) -> list[str]:
-    """The names, or an error if the file has no such column."""
-    wanted = list(names)
-    for name in wanted:
+def require_columns(table: DataTable, names: Iterable[str], option: str) -> None:
+    """Raise an error if the file lacks one of the columns that an option names."""
+    for name in names:
         if not name or name not in table.columns:
-            there = listed([column for column in table.columns if column])
-            raise ValueError(f"{table.path} has no column {name!r} ({option}). Columns: {there}.")
-    return wanted
+            columns = listed(column for column in table.columns if column)
+            raise ValueError(f"{table.path} has no column {name!r} ({option}). Columns: {columns}.")
 
 
-def infer(table: Table, categorical: Sequence[str], left_out: Sequence[str]) -> Columns:
-    """Look at every cell of a file and tell what its columns are.
+def infer(table: DataTable, categorical: Sequence[str], left_out: Sequence[str]) -> Columns:
+    """Infer from every cell of a file what its columns are.
 
     Raises
     ------
     ValueError
-        If a column has numbers mostly, but not only; or if there is no feature.
+        If a column has mostly numbers, but not only numbers; or if there is no feature.
     """
     tallies = {name: _Tally() for name in table.columns if name and name not in left_out}
     start = 0
@@ -83,7 +72,7 @@ def infer(table: Table, categorical: Sequence[str], left_out: Sequence[str]) -> 
             tally.add(block[name], start)
         start += len(block)
     if start == 0:
-        raise ValueError(f"{table.path} has a header, but no rows.")
+        raise ValueError(f"{table.path} has a header but no rows.")
     unused = {
         f"column {number}": "it has no name"
         for number, name in enumerate(table.columns, start=1)
@@ -100,14 +89,16 @@ def infer(table: Table, categorical: Sequence[str], left_out: Sequence[str]) -> 
             kinds[name] = _kind(table, name, tally)
     if not kinds:
         reasons = listed((f"{name}: {reason}" for name, reason in unused.items()), "; ")
-        raise ValueError(f"{table.path} has no feature to learn from ({reasons or 'one column only'}).")
-    chosen = [tuple(name for name in kinds if kinds[name] == kind) for kind in (NUMBER, TEXT)]
-    return Columns(chosen[0], chosen[1], unused)
+        raise ValueError(f"{table.path} has no usable feature ({reasons or 'no other columns'}).")
+    numbers, categories = (
+        tuple(name for name in kinds if kinds[name] == kind) for kind in (NUMBER, TEXT)
+    )
+    return Columns(numbers, categories, unused)
 
 
 @dataclass
 class _Tally:
-    """What has been seen of a column so far; ``first_text`` is where the first text is."""
+    """What is known of a column so far; ``first_text`` is the row and the content of the first text."""
 
     n_numbers: int = 0
     n_texts: int = 0
@@ -138,41 +129,39 @@ class _Tally:
             if len(texts) and self.first_text is None:
                 row = cells.index.get_loc(texts.index[0])
                 self.first_text = start + row, texts.iloc[0]
-            self.all_decimal_commas &= all(map(_DECIMAL_COMMA.fullmatch, texts.unique()))
+            self.all_decimal_commas &= all(map(Dialect().has_decimal_comma, texts.unique()))
             self.all_thousands &= all(map(Dialect().has_thousands, texts.unique()))
             self.all_like_dates &= all(map(_DATE.fullmatch, texts.unique()))
 
     def useless(self, *, forced: bool) -> str | None:
-        """Why the column tells nothing about a class, if so."""
+        """Why the column cannot be a feature, if so; ``forced`` if the user calls it categorical."""
         n_cells = self.n_numbers + self.n_texts
         if self.dates:
             return "it holds dates"
         if not self.distinct:
             return "it is empty"
         if len(self.distinct) == 1:
-            return f"all its values are {next(iter(self.distinct))}"
+            return f"all values are {next(iter(self.distinct))}"
         if self.first_text is not None and self.all_like_dates and not self.n_numbers and not forced:
             return f"it holds dates, such as {self.first_text[1]}"
         many = len(self.distinct) > max(_FEW_TEXTS, n_cells / 2)
         numbers = self.all_decimal_commas or self.all_thousands
         if many and self.n_texts > self.n_numbers and not numbers and not forced:
-            return f"{len(self.distinct)} different texts in {n_cells} cells are no categories"
+            return f"free text, {len(self.distinct)} distinct values in {n_cells} cells"
         return None
 
 
-def _kind(table: Table, name: str, tally: _Tally) -> str:
+def _kind(table: DataTable, name: str, tally: _Tally) -> str:
     if tally.first_text is None:
         return NUMBER
     row, text = tally.first_text
     if tally.all_decimal_commas or tally.all_thousands:
-        advice = "Decimal commas need --decimal ','."
-        if tally.all_thousands:
-            advice = Dialect().without_thousands
-        raise ValueError(f"{table.place(row, name)}: a number is needed, got {text!r}. {advice}")
+        remedy = Dialect().remedy(text) if tally.all_thousands else DECIMAL_COMMAS
+        raise ValueError(f"{table.place(row, name)}: expected a number, got {text!r}. {remedy}")
     if tally.n_numbers < tally.n_texts:
         return TEXT
     raise ValueError(
-        f"{table.place(row, name)}: {text!r} is no number, but {tally.n_numbers} of "
-        f"{tally.n_numbers + tally.n_texts} cells of this column are. If it stands for a missing value, "
-        f"add --missing {text!r}; if the column holds categories, --categorical {name!r}."
+        f"{table.place(row, name)}: {text!r} is not a number, but {tally.n_numbers} of "
+        f"{tally.n_numbers + tally.n_texts} cells in this column are. If it stands for a missing value, "
+        f"add --missing {text!r}; if the column is categorical, add --categorical {name!r}."
     )

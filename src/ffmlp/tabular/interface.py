@@ -1,17 +1,17 @@
-"""What a model of a data file takes in and gives: columns by name."""
+"""What a model of a table takes and predicts: columns by name."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
-from ffmlp.storage.model_files import check_part
+from ffmlp.storage.checks import check_part
 from ffmlp.tables.tables import Dialect
 from ffmlp.tabular.columns import Features
 from ffmlp.tabular.preparation import Preparation
 
 _KEYS = {"numbers", "categories", "target", "id", "missing", "decimal"}
-# Of the facts that ``ffmlp fit`` writes.
+# The facts that ``ffmlp fit`` stores, and their types.
 _FACTS = {
     "file": str,
     "rows": int,
@@ -25,10 +25,10 @@ _FACTS = {
 
 @dataclass(frozen=True, eq=False)
 class Interface(Features):
-    """The columns of a model, and how the file that it was made from is written.
+    """The columns of a model, and the dialect of the file that it was fitted to.
 
-    ``facts`` is what else is known about it, as plain JSON values: file, rows, evaluation, seconds.
-    ``preparation`` is what becomes of the columns before the classifier, if ``ffmlp fit`` made it.
+    ``facts`` are plain JSON values about the fit: file, rows, evaluation, seconds. ``preparation`` says
+    what happens to the columns before the classifier; it is known only for models of ``ffmlp fit``.
     """
 
     target: str
@@ -38,7 +38,7 @@ class Interface(Features):
     preparation: Preparation | None
 
     def to_metadata(self) -> dict[str, Any]:
-        """Plain JSON values to keep beside a model."""
+        """Plain JSON values to store with a model."""
         table: dict[str, Any] = {
             "numbers": list(self.numbers),
             "categories": list(self.categories),
@@ -53,7 +53,7 @@ class Interface(Features):
 
 
 def interface_of(metadata: dict[str, Any]) -> Interface | None:
-    """What `Interface.to_metadata` gave; None if these are other metadata.
+    """From what `Interface.to_metadata` returned; None for other metadata.
 
     Raises an error of any kind if they were changed.
     """

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ffmlp.model.network import Network
-from ffmlp.model.prediction import class_probabilities, most_probable_classes
-from ffmlp.model.regions import Regions
-from ffmlp.storage.model_files import Node, check_network, checked_payload
+from ffmlp.storage.checks import check_network
+from ffmlp.storage.model_files import Content, read_content
+from ffmlp.storage.schema import Node
 from ffmlp.tables.blocks import Block
 from ffmlp.tabular.interface import Interface, interface_of
 from ffmlp.tabular.preparation import Preparation
@@ -28,7 +28,6 @@ class Predictor(Interface):
     preparation: Preparation
     labels: NDArray
     network: Network
-    regions: Regions | None
 
     @property
     def n_inputs(self) -> int:
@@ -37,11 +36,11 @@ class Predictor(Interface):
 
     def probabilities(self, block: Block) -> NDArray[np.float64]:
         """The probability of each class, for rows of features."""
-        return class_probabilities(self.network, self.regions, self.preparation.inputs(block))
+        return self.network.probabilities(self.preparation.inputs(block))
 
     def classes(self, block: Block) -> NDArray[np.intp]:
         """The most probable class of each row of features, as an index into the labels."""
-        return most_probable_classes(self.network, self.regions, self.preparation.inputs(block))
+        return self.network.classes(self.preparation.inputs(block))
 
 
 def read_predictor(path: Path) -> Predictor | None:
@@ -54,15 +53,15 @@ def read_predictor(path: Path) -> Predictor | None:
     ValueError
         If it is no model file, was cut short or changed, or has a newer format.
     """
-    payload = checked_payload(path)
+    content = read_content(path)
     try:
-        return _predictor(payload)
+        return _predictor(content)
     except Exception:  # whatever damaged content makes the readers raise
         return None
 
 
-def _predictor(payload: bytes) -> Predictor | None:
-    root = Node.root(payload)
+def _predictor(content: Content) -> Predictor | None:
+    root = Node.root(content)
     if not root.is_known:
         return None
     interface = interface_of(json.loads(root["metadata"].value()))
@@ -73,7 +72,6 @@ def _predictor(payload: bytes) -> Predictor | None:
         **vars(interface),
         labels=classifier["classes_"].value(),
         network=classifier["network_"].value(),
-        regions=classifier["regions_"].value(),
     )
     _check(predictor)
     return predictor
@@ -85,4 +83,4 @@ def _check(predictor: Predictor) -> None:
     counts = len(preparation.medians), len(preparation.encodings)
     if counts != (len(predictor.numbers), len(predictor.categories)):
         raise ValueError(f"{counts} preparations of other columns")
-    check_network(predictor.network, predictor.regions, preparation.n_inputs, predictor.labels)
+    check_network(predictor.network, preparation.n_inputs, predictor.labels)

@@ -1,4 +1,4 @@
-"""Before the classifier of a data file: medians for missing numbers, inputs for categories."""
+"""What happens to a row before the classifier: medians for missing numbers, one-hot categories."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ffmlp.arrays import Floats
 from ffmlp.tables.blocks import Block, Texts
 
-# What a missing category is called.
+# The category of missing cells.
 MISSING_CATEGORY = "missing"
 
 
@@ -19,7 +20,7 @@ MISSING_CATEGORY = "missing"
 class Encoding:
     """The categories of a column. Each frequent one has an input; the rare ones, if any, share the last.
 
-    A category that is not known counts as a rare one, or has no input where there are none.
+    An unseen category is treated as a rare one, or has no input if there are no rare ones.
     """
 
     frequent: tuple[str, ...]
@@ -32,41 +33,41 @@ class Encoding:
 
     @property
     def n_inputs(self) -> int:
-        """How many inputs they have."""
+        """The number of their inputs."""
         return len(self.frequent) + (1 if self.rare else 0)
 
     @cached_property
-    def _places(self) -> dict[str, int]:
-        return {category: place for place, category in enumerate(self.known)}
+    def _index_of(self) -> dict[str, int]:
+        return {category: index for index, category in enumerate(self.known)}
 
-    def places(self, cells: Texts) -> NDArray[np.intp]:
-        """The place of each cell among the known categories, -1 if it is unknown."""
-        own = [self._places.get(text, -1) for text in (*cells.distinct, MISSING_CATEGORY)]
-        return np.array(own)[cells.places]  # the last one is that of missing cells
+    def indices(self, cells: Texts) -> NDArray[np.intp]:
+        """The index of each cell among the known categories, -1 if it is not one of them."""
+        own = [self._index_of.get(text, -1) for text in (*cells.distinct, MISSING_CATEGORY)]
+        return np.array(own)[cells.indices]  # -1, of missing cells, is the last one
 
-    def inputs(self, places: NDArray[np.intp]) -> NDArray[np.float64]:
-        """The inputs of categories that are given by their places."""
+    def inputs(self, indices: NDArray[np.intp]) -> Floats:
+        """The inputs of categories, given by their indices."""
         n_frequent = len(self.frequent)
-        own = np.where((places >= 0) & (places < n_frequent), places, n_frequent)
+        own = np.where((indices >= 0) & (indices < n_frequent), indices, n_frequent)
         return np.eye(n_frequent + 1)[: self.n_inputs].take(own, axis=1).T
 
 
 @dataclass(frozen=True, eq=False)
 class Preparation:
-    """The median of each column of numbers and the encoding of each one of categories."""
+    """The median of each numeric column and the encoding of each categorical one."""
 
-    medians: NDArray[np.float64]
+    medians: Floats
     encodings: tuple[Encoding, ...]
 
     @classmethod
     def of_json(cls, values: dict[str, Any]) -> Preparation:
-        """What `to_json` gave; an error of any kind if it was changed."""
+        """From what `to_json` returned; an error of any kind if it was changed."""
         encodings = [Encoding(*map(tuple, categories)) for categories in values["encodings"]]
         if any(len(set(encoding.known)) < len(encoding.known) for encoding in encodings):
-            raise ValueError("a category is there twice")
+            raise ValueError("a category occurs twice")
         medians = np.array(values["medians"], np.float64)
         if not np.isfinite(medians).all():
-            raise ValueError("a median is no number")
+            raise ValueError("a median is not a finite number")
         return cls(medians, tuple(encodings))
 
     def to_json(self) -> dict[str, Any]:
@@ -76,17 +77,17 @@ class Preparation:
 
     @property
     def n_inputs(self) -> int:
-        """How many features the classifier has."""
+        """The number of features of the classifier."""
         return len(self.medians) + sum(encoding.n_inputs for encoding in self.encodings)
 
-    def inputs(self, block: Block) -> NDArray[np.float64]:
-        """What the classifier takes in."""
+    def inputs(self, block: Block) -> Floats:
+        """The features of the classifier."""
         missing = np.isnan(block.numbers)
         numbers = np.where(missing, self.medians, block.numbers) if missing.any() else block.numbers
         if not self.encodings:
             return numbers
         encoded = [
-            encoding.inputs(encoding.places(texts))
+            encoding.inputs(encoding.indices(texts))
             for encoding, texts in zip(self.encodings, block.texts, strict=True)
         ]
         # Column by column, as the classifier maps them.

@@ -1,4 +1,4 @@
-"""Cells that a model does not see as they are: missing ones, and categories that it does not know."""
+"""Cells that a model replaces: missing ones, and categories that it has not seen."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 from ffmlp.tables.blocks import Texts
 from ffmlp.tables.tables import pandas
 from ffmlp.tabular.preparation import MISSING_CATEGORY, Preparation
+from ffmlp.words import counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,65 +23,69 @@ RARE = "rare"
 
 @dataclass(frozen=True)
 class Substitute:
-    """A cell, None if it was missing, and what was taken for it.
+    """A cell, None if it is missing, and what the model uses instead.
 
-    ``taken`` is a number, the category of missing cells or `RARE`; None if the column tells nothing.
+    ``used`` is a number, the category of missing cells or `RARE`; None if no category matches.
     """
 
     column: str
     cell: str | None
-    taken: float | str | None
+    used: float | str | None
 
     def __str__(self) -> str:
-        if isinstance(self.taken, float):
-            return f"{self.column} was missing; the median {self.taken:.6g} was taken."
-        if self.taken == MISSING_CATEGORY:
-            return f"{self.column} was missing, which counts as a category of its own."
-        what = "missing" if self.cell is None else f"{self.cell!r}, which the model does not know"
-        taken = "none of its categories" if self.taken is None else "a rare category"
-        return f"{self.column} was {what}; it counts as {taken}."
+        if isinstance(self.used, float):
+            return f"{self.column} is missing: the median {self.used:.6g} is used."
+        if self.used == MISSING_CATEGORY:
+            return f"{self.column} is missing, which is a category of its own."
+        what = "missing" if self.cell is None else f"{self.cell!r}, an unseen category"
+        used = (
+            "it matches none of the categories"
+            if self.used is None
+            else "it is treated as a rare category"
+        )
+        return f"{self.column} is {what}: {used}."
 
 
 @dataclass(frozen=True)
-class UnknownCategory:
-    """How many cells of a column hold a category that the model does not know, and one of these."""
+class UnseenCategories:
+    """The number of cells in a column with a category that the model has not seen, and an example."""
 
     column: str
     n_cells: int
     example: str
 
     def __str__(self) -> str:
-        cells = "1 cell has" if self.n_cells == 1 else f"{self.n_cells} cells have"
-        return f"{self.column}: {cells} a category unknown to the model, such as {self.example!r}."
+        cells = counted(self.n_cells, "cell")
+        return f"{self.column}: {cells} with an unseen category, for example {self.example!r}."
 
 
 def substitutes(model: Interface, row: pd.Series) -> tuple[Substitute, ...]:
-    """Those of a row of features, for a model that ``ffmlp fit`` made; none are known of others."""
+    """Those in a row of features; known only for models made by ``ffmlp fit``."""
     if model.preparation is None:
         return ()
     return (*_numbers(model, model.preparation, row), *_categories(model, model.preparation, row))
 
 
-def unknown_categories(model: Interface, columns: Sequence[Texts]) -> tuple[UnknownCategory, ...]:
-    """Those in columns of categories, for a model that ``ffmlp fit`` made; none are known of others."""
+def unseen_categories(model: Interface, columns: Sequence[Texts]) -> tuple[UnseenCategories, ...]:
+    """Those in the categorical columns; known only for models made by ``ffmlp fit``."""
     if model.preparation is None:
         return ()
-    unknown = []
+    unseen = []
     for name, encoding, texts in zip(
         model.categories, model.preparation.encodings, columns, strict=True
     ):
         each = Texts(np.arange(len(texts.distinct)), texts.distinct)
-        places = np.flatnonzero(encoding.places(each) < 0)
-        if len(places):
-            n_cells = int(np.isin(texts.places, places).sum())
-            unknown.append(UnknownCategory(name, n_cells, texts.distinct[places[0]]))
-    return tuple(unknown)
+        indices = np.flatnonzero(encoding.indices(each) < 0)
+        if len(indices):
+            n_cells = int(np.isin(texts.indices, indices).sum())
+            unseen.append(UnseenCategories(name, n_cells, texts.distinct[indices[0]]))
+    return tuple(unseen)
 
 
-def summed(unknown: Iterable[UnknownCategory]) -> list[UnknownCategory]:
-    """One of each column, from those of several blocks of rows."""
-    of_columns: dict[str, UnknownCategory] = {}
-    for part in unknown:
+def merged(unseen: Iterable[UnseenCategories]) -> list[UnseenCategories]:
+    """Those of several blocks of rows, merged by column."""
+    of_columns: dict[str, UnseenCategories] = {}
+    for part in unseen:
         before = of_columns.get(part.column, replace(part, n_cells=0))
         of_columns[part.column] = replace(before, n_cells=before.n_cells + part.n_cells)
     return list(of_columns.values())

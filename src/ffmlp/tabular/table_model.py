@@ -1,25 +1,19 @@
-"""Models of data files: columns by name go in, labels as they were written come out."""
+"""The model of a table: a fitted pipeline that takes columns by name and predicts labels."""
 
 from __future__ import annotations
 
-import math
-import warnings
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
-from sklearn.metrics import accuracy_score, balanced_accuracy_score, log_loss
-from sklearn.model_selection import StratifiedKFold, train_test_split
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder
 
+from ffmlp.arrays import Floats
 from ffmlp.classifier import FFMLPClassifier
 from ffmlp.storage.model_files import damaged
 from ffmlp.storage.persistence import load_with_metadata, save
@@ -32,21 +26,21 @@ from ffmlp.tabular.preparation import MISSING_CATEGORY, Encoding, Preparation
 if TYPE_CHECKING:
     import pandas as pd
 
-# Categories of one column that get an input of their own; rarer ones share one.
+# Categories of one column with an input of their own; rarer ones share one.
 _MAX_CATEGORIES = 32
-# More different numbers than this, if they are no integers, are quantities and not names of classes.
+# More distinct decimal numbers than this are quantities, not classes.
 _MAX_DECIMAL_CLASSES = 20
 
 
 @dataclass(frozen=True, eq=False)
 class TableModel(Interface):
-    """A fitted pipeline and the columns that it takes."""
+    """A fitted pipeline and its columns."""
 
     estimator: Any
 
     @classmethod
     def load(cls, path: Path) -> TableModel:
-        """Read a model that ``ffmlp fit`` or, with feature names, `ffmlp.save` wrote."""
+        """Read a model written by ``ffmlp fit``, or by `ffmlp.save` if it has feature names."""
         saved = load_with_metadata(path)
         try:
             interface = interface_of(saved.metadata)
@@ -56,7 +50,9 @@ class TableModel(Interface):
             return cls(**vars(interface), estimator=saved.estimator)
         names = getattr(saved.estimator, "feature_names_in_", None)
         if names is None:
-            raise ValueError(f"{path} does not know its columns by name. Make it with ffmlp fit.")
+            raise ValueError(
+                f"{path} has no feature names. Fit the model with ffmlp fit, or to a data frame."
+            )
         facts = {"metadata": saved.metadata} if saved.metadata else {}
         features = tuple(map(str, names)), ()
         return cls(*features, "class", None, Dialect(), facts, None, saved.estimator)
@@ -67,36 +63,34 @@ class TableModel(Interface):
 
     @property
     def labels(self) -> NDArray:
-        """The classes."""
-        labels: NDArray = self.estimator.classes_
-        return labels
+        """The classes, as they are written in the file."""
+        return self.estimator.classes_
 
     @property
     def n_inputs(self) -> int:
-        """How many features the classifier has."""
+        """The number of features of the classifier."""
         return int(self.classifier.n_features_in_)
 
     @property
     def classifier(self) -> FFMLPClassifier:
-        """The last step."""
+        """The last step of the pipeline."""
         last = self.estimator
         while isinstance(last, Pipeline):
             last = last.steps[-1][1]
         return last
 
-    def probabilities(self, features: pd.DataFrame | Block) -> NDArray[np.float64]:
-        """The probability of each class, for rows of features."""
+    def probabilities(self, features: pd.DataFrame | Block) -> Floats:
+        """The probability of each class for each row."""
         if isinstance(features, Block):
             features = features.frame(self.numbers, self.categories)
-        probability: NDArray[np.float64] = self.estimator.predict_proba(features)
-        return probability
+        return self.estimator.predict_proba(features)
 
     def classes(self, features: pd.DataFrame | Block) -> NDArray[np.intp]:
-        """The most probable class of each row of features, as an index into the labels."""
+        """The most probable class of each row, as an index into the labels."""
         return self.probabilities(features).argmax(axis=1)
 
     def inputs(self, features: pd.DataFrame) -> Any:
-        """What the classifier takes in: features as they are after the steps before it."""
+        """The features of the classifier: those of the table, transformed by the steps before it."""
         if isinstance(self.estimator, Pipeline):
             return self.estimator[:-1].transform(features)
         return features
@@ -105,7 +99,7 @@ class TableModel(Interface):
 def pipeline(columns: Columns, classifier: FFMLPClassifier) -> Pipeline:
     """Imputation of numbers, one-hot encoding of categories, then the classifier.
 
-    Nothing is standardised here, because the classifier does that itself.
+    Nothing is standardised: the classifier does that itself.
     """
     encoded = Pipeline(
         [
@@ -125,14 +119,14 @@ def pipeline(columns: Columns, classifier: FFMLPClassifier) -> Pipeline:
         ("categories", encoded, list(columns.categories)),
     ]
     prepared = ColumnTransformer(
-        [step for step in steps if step[2]], verbose_feature_names_out=not _tellable(columns)
+        [step for step in steps if step[2]], verbose_feature_names_out=not _are_unambiguous(columns)
     )
-    prepared.set_output(transform="pandas")  # so that the classifier knows the names
+    prepared.set_output(transform="pandas")  # for the feature names
     return Pipeline([("prepare", prepared), ("classify", classifier)])
 
 
 def preparation(fitted: Pipeline) -> Preparation | None:
-    """What the first step of a fitted `pipeline` does; None if a median is too large to be a number."""
+    """What the first step of a fitted `pipeline` does; None if a median overflows."""
     steps, medians, encodings = fitted[0].named_transformers_, np.empty(0), []
     if "numbers" in steps:
         medians = steps["numbers"].statistics_
@@ -145,126 +139,38 @@ def preparation(fitted: Pipeline) -> Preparation | None:
     return Preparation(medians, tuple(encodings)) if np.isfinite(medians).all() else None
 
 
-def _tellable(columns: Columns) -> bool:
-    """Whether no number can have the name of an encoded category, such as ``colour_red``."""
+def _are_unambiguous(columns: Columns) -> bool:
+    """Whether no column can be mistaken for an encoded category, such as ``colour_red``."""
     return not any(
         name.startswith(f"{other}_") for name in columns.features for other in columns.categories
     )
 
 
 def labels(cells: pd.Series) -> NDArray:
-    """Labels as integers if all of them are written as such, else as text.
+    """Labels as integers if all of them are written so, else as text.
 
     Raises
     ------
     ValueError
-        If there is one class only, or so many that these are no classes.
+        If there is only one class, or if there are too many.
     """
     texts = cells.to_numpy(dtype=str)
-    distinct = np.unique(texts)
+    distinct = np.unique(texts).tolist()
     if len(distinct) < 2:
-        raise ValueError(f"2 classes are needed, but all {len(texts)} rows have {str(distinct[0])!r}.")
-    n_decimals = sum(map(_is_decimal, distinct.tolist()))
-    if len(distinct) > len(texts) / 2 or n_decimals > _MAX_DECIMAL_CLASSES:
         raise ValueError(
-            f"{len(distinct)} different values in {len(texts)} rows are no classes, of which each needs "
-            "some rows, and ffmlp predicts no quantities."
+            f"at least 2 classes are needed, but all {len(texts)} rows have {distinct[0]!r}."
         )
-    if all(_is_integer(text) for text in distinct.tolist()):
-        return texts.astype(np.int64)
-    return texts
+    integers, numbers = (list(map(test, distinct)) for test in (_is_integer, Dialect().is_number))
+    n_decimals = sum(numbers) - sum(integers)
+    if len(distinct) > len(texts) / 2 or n_decimals > _MAX_DECIMAL_CLASSES:
+        remedy = "Each class needs several rows."
+        if sum(numbers) > len(distinct) / 2:
+            remedy = "ffmlp predicts classes, not numbers."
+        raise ValueError(
+            f"the target has {len(distinct)} distinct values in {len(texts)} rows. {remedy}"
+        )
+    return texts.astype(np.int64) if all(integers) else texts
 
 
 def _is_integer(text: str) -> bool:
     return text.removeprefix("-").isdecimal() and str(int(text)) == text and abs(int(text)) < 2**63
-
-
-def _is_decimal(text: str) -> bool:
-    try:
-        return math.isfinite(float(text)) and not _is_integer(text)
-    except ValueError:
-        return False
-
-
-@dataclass(frozen=True)
-class Evaluation:
-    """How well a model predicts rows that it was not made with; a mean and a deviation over folds.
-
-    ``majority`` is the accuracy of always saying the most frequent class.
-    """
-
-    method: str
-    n_rows: int
-    accuracy: float
-    accuracy_deviation: float
-    balanced_accuracy: float
-    log_loss: float
-    majority: float
-    seconds: float
-
-
-def evaluate(
-    model: Pipeline,
-    X: pd.DataFrame,
-    y: NDArray,
-    *,
-    test_size: float,
-    n_folds: int | None,
-    seed: int,
-    on_part: Callable[[], object],
-) -> Evaluation:
-    """Hold out a share of the rows, or each of ``n_folds`` parts in turn."""
-    start = perf_counter()
-    _check_parts(y, n_folds)
-    scores, n_rows = [], 0
-    for training, held in _parts(y, test_size, n_folds, seed):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # the whole fit warns of the same
-            fitted = clone(model).fit(X.iloc[training], y[training])
-            probability = fitted.predict_proba(X.iloc[held])
-        predicted = fitted.classes_[probability.argmax(axis=1)]
-        scores.append(
-            (
-                accuracy_score(y[held], predicted),
-                balanced_accuracy_score(y[held], predicted),
-                log_loss(y[held], probability, labels=fitted.classes_),
-            )
-        )
-        n_rows += len(held)
-        on_part()
-    accuracy, balanced, loss = np.mean(scores, axis=0).tolist()
-    folds = [score[0] for score in scores]
-    method = "held out" if n_folds is None else f"{n_folds}-fold cross-validation"
-    deviation = float(np.std(folds, ddof=1)) if len(folds) > 1 else 0.0
-    majority = float(np.unique(y, return_counts=True)[1].max() / len(y))
-    return Evaluation(
-        method, n_rows, accuracy, deviation, balanced, loss, majority, perf_counter() - start
-    )
-
-
-def _check_parts(y: NDArray, n_folds: int | None) -> None:
-    values, counts = np.unique(y, return_counts=True)
-    needed = 2 if n_folds is None else n_folds
-    if counts.min() < needed:
-        rare, n_rows = values.tolist()[counts.argmin()], counts.min()
-        raise ValueError(
-            f"class {rare!r} has {n_rows} row{'s' if n_rows > 1 else ''}, but an evaluation needs "
-            f"{needed} of each class. Remove the class, or skip the evaluation: --test-size 0."
-        )
-
-
-def _parts(
-    y: NDArray, test_size: float, n_folds: int | None, seed: int
-) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-    rows = np.arange(len(y))
-    if n_folds is None:
-        n_classes, n_held = len(np.unique(y)), int(np.ceil(test_size * len(y)))
-        if min(n_held, len(y) - n_held) < n_classes:
-            raise ValueError(
-                f"a test part of {n_held} of {len(y)} rows cannot have a row of each of the {n_classes} "
-                "classes on both sides. Choose another --test-size, or none: --test-size 0."
-            )
-        training, held = train_test_split(rows, test_size=test_size, stratify=y, random_state=seed)
-        yield training, held
-    else:
-        yield from StratifiedKFold(n_folds, shuffle=True, random_state=seed).split(rows, y)

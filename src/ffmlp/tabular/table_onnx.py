@@ -2,22 +2,11 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
-from numpy.typing import NDArray
-from onnx import ModelProto, TensorProto, checker, helper
+from onnx import ModelProto, TensorProto, helper
 from sklearn.pipeline import Pipeline
 
-from ffmlp.export.onnx_graph import (
-    IR_VERSION,
-    ML_DOMAIN,
-    ML_OPSET,
-    OPSET,
-    Graph,
-    add_classifier,
-    label_constants,
-)
+from ffmlp.export.onnx_graph import Graph, add_classifier, label_constants, output_infos
 from ffmlp.tabular.preparation import MISSING_CATEGORY, Encoding
 from ffmlp.tabular.table_model import TableModel
 
@@ -41,8 +30,13 @@ def to_onnx(model: TableModel) -> ModelProto:
     x = graph.apply("Concat", *parts, axis=1)
     label, probabilities = (_free(name, model.features) for name in ("label", "probabilities"))
     labels = label_constants(model.classifier.classes_)
-    add_classifier(graph, model.classifier, labels, x, label, probabilities, TensorProto.DOUBLE)
-    return _model(graph, model, labels, label, probabilities)
+    add_classifier(graph, model.classifier.network_, labels, x, label, probabilities, TensorProto.DOUBLE)
+    types = dict.fromkeys(model.numbers, TensorProto.DOUBLE)
+    types |= dict.fromkeys(model.categories, TensorProto.STRING)
+    inputs = [helper.make_tensor_value_info(name, kind, ["rows", 1]) for name, kind in types.items()]
+    outputs = output_infos(labels, label, probabilities, TensorProto.DOUBLE)
+    properties = {"target": model.target, "columns": model.features, "classes": labels.tolist()}
+    return graph.to_model(inputs, outputs, properties)
 
 
 def _free(name: str, taken: list[str]) -> str:
@@ -66,30 +60,3 @@ def _encoded(graph: Graph, encoding: Encoding, name: str) -> str:
     flat = graph.apply("Reshape", index, np.array([-1], np.int64))
     codes = encoding.inputs(np.append(np.arange(len(known)), -1))
     return graph.apply("Gather", codes, flat, axis=0)
-
-
-def _model(
-    graph: Graph, model: TableModel, labels: NDArray, label: str, probabilities: str
-) -> ModelProto:
-    types = dict.fromkeys(model.numbers, TensorProto.DOUBLE)
-    types |= dict.fromkeys(model.categories, TensorProto.STRING)
-    label_type = TensorProto.STRING if labels.dtype.kind == "O" else TensorProto.INT64
-    made = helper.make_model(
-        helper.make_graph(
-            graph.nodes,
-            "ffmlp",
-            [helper.make_tensor_value_info(name, kind, ["rows", 1]) for name, kind in types.items()],
-            [
-                helper.make_tensor_value_info(label, label_type, ["rows"]),
-                helper.make_tensor_value_info(probabilities, TensorProto.DOUBLE, ["rows", len(labels)]),
-            ],
-            graph.constants,
-        ),
-        producer_name="ffmlp",
-        ir_version=IR_VERSION,
-        opset_imports=[helper.make_opsetid("", OPSET), helper.make_opsetid(ML_DOMAIN, ML_OPSET)],
-    )
-    properties = {"target": model.target, "columns": model.features, "classes": labels.tolist()}
-    helper.set_model_props(made, {name: json.dumps(value) for name, value in properties.items()})
-    checker.check_model(made, full_check=True)
-    return made

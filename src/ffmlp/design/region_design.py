@@ -1,0 +1,47 @@
+"""Stages 2 and 3 of the region design: each occupied region votes for its majority class."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ffmlp.design.optimal_pruning import prune_optimally
+from ffmlp.design.problem import Plan, Samples, UpperLayers
+from ffmlp.design.progress import Progress
+from ffmlp.design.pruning import PruningPath, prune
+from ffmlp.model.blobs import Blobs
+from ffmlp.model.hyperplanes import Hyperplanes
+from ffmlp.model.region_stages import RegionStages
+from ffmlp.model.regions import Regions, sign_codes, tabulate
+
+
+def region_design(
+    samples: Samples, plan: Plan, blobs: Blobs, planes: Hyperplanes, progress: Progress
+) -> UpperLayers:
+    """The paper's: one l_2 neuron for each occupied region."""
+    with progress.step("boundaries"):
+        path, regions = pruned(samples, plan, planes, progress)
+    with progress.step("regions"):
+        regions = regions.select(path.kept)
+        progress.say(f"{len(regions)} regions after pruning")
+    with progress.step("classes"):
+        stages = RegionStages(regions, plan.penalty)
+    return UpperLayers(planes.select(path.kept), path, stages)
+
+
+def pruned(
+    samples: Samples, plan: Plan, planes: Hyperplanes, progress: Progress
+) -> tuple[PruningPath, Regions]:
+    """The hyperplanes that the threshold keeps, and the regions that all of them cut out."""
+    codes = sign_codes(planes, samples.X)
+    weight = None if (samples.weight == 1.0).all() else samples.weight
+    regions = tabulate(codes, len(planes), samples.y, len(samples.labels), weight)
+    if (samples.class_weight != 1.0).any():  # sums of weights are exact, those of products are not
+        regions = replace(regions, counts=regions.counts * samples.class_weight)
+    progress.say(f"{len(planes)} hyperplanes cut out {len(regions)} occupied regions")
+    # A threshold of 0 allows no deletion: no error rate is below it.
+    threshold = 0.0 if plan.error_threshold is None else plan.error_threshold
+    if plan.pruning == "greedy":
+        return prune(regions, threshold, progress.deletion), regions
+    path = prune_optimally(regions, threshold, plan.time_limit)
+    progress.say(f"{len(path.kept)} hyperplanes left, at least {path.proved_minimum} are needed")
+    return path, regions

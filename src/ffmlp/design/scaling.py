@@ -1,0 +1,64 @@
+"""Standardised features, and what was made in them for features as they were before."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ffmlp.arrays import Floats
+from ffmlp.model.blobs import Blobs
+from ffmlp.model.hyperplanes import Hyperplanes
+
+# A feature that varies less counts as constant: weights per unit of it would overflow.
+_SMALLEST_SPREAD = 1e-290
+
+
+@dataclass(frozen=True, eq=False)
+class Scaling:
+    """Standardisation of features: subtract ``mean``, divide by ``scale``."""
+
+    mean: Floats
+    scale: Floats
+
+    @classmethod
+    def of(cls, X: NDArray[np.floating], weight: Floats) -> Scaling:
+        """The weighted mean and standard deviation of each feature; constant features keep scale 1."""
+        share = weight / weight.sum()
+        largest = np.max(np.abs(X), axis=0).astype(np.float64)
+        # Features are brought to unit size first: squares of 1e200 would overflow.
+        size = np.where(largest > 0, largest, 1.0)
+        deviation = X / size
+        mean = share @ deviation
+        deviation -= mean
+        deviation *= deviation
+        scale = np.sqrt(share @ deviation)
+        # Rounding alone may leave a spread of a constant feature.
+        constant = (X.min(axis=0) == X.max(axis=0)) | (scale * size < _SMALLEST_SPREAD)
+        return cls(mean * size, np.where(constant, 1.0, scale * size))
+
+    def apply(self, X: NDArray[np.floating]) -> Floats:
+        """The standardised features, in float64."""
+        Z = X - self.mean
+        Z /= self.scale
+        return Z
+
+    def standardised_planes(self, planes: Hyperplanes) -> Hyperplanes:
+        """The same hyperplanes for standardised features."""
+        weights = planes.weights * self.scale
+        return replace(planes, weights=weights, biases=planes.biases + planes.weights @ self.mean)
+
+    def unscaled_planes(self, planes: Hyperplanes) -> Hyperplanes:
+        """Hyperplanes of standardised features for features as they were before."""
+        weights = planes.weights / self.scale
+        return replace(planes, weights=weights, biases=planes.biases - weights @ self.mean)
+
+    def unscaled_blobs(self, blobs: Blobs) -> Blobs:
+        """Blobs of standardised features for features as they were before."""
+        means = blobs.means * self.scale + self.mean
+        if blobs.axes is not None:
+            return replace(blobs, means=means, axes=blobs.axes * self.scale[:, None])
+        with np.errstate(over="ignore"):  # variances of features around 1e200 are infinite
+            covariances = blobs.covariances * np.multiply.outer(self.scale, self.scale)
+        return replace(blobs, means=means, covariances=covariances)

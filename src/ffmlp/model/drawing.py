@@ -1,0 +1,67 @@
+"""A network as a drawing for notebooks: SVG, with the meaning of each neuron as its tooltip."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from ffmlp.model.network import Network
+
+# Neurons of a layer that are drawn; the others are counted.
+_MAX_NEURONS = 10
+# Larger networks are drawn without links: their weight matrices would be made for the drawing alone.
+_MAX_WEIGHTS = 1_000_000
+_COLUMN, _ROW, _TOP, _RADIUS = 210, 26, 44, 8
+_LAYERS = ("#ffffff", "#0072B2", "#E69F00", "#009E73")
+_POSITIVE, _NEGATIVE = "#D55E00", "#999999"
+
+
+def drawn_network(network: Network) -> str:
+    """The layers as columns of circles, from left to right; links by the sign of their weight."""
+    sizes = network.layer_sizes
+    shown = [min(size, _MAX_NEURONS) for size in sizes]
+    height = _TOP + _ROW * (max(shown) + 2)
+    centres = [
+        [(_COLUMN * layer + 70.0, height / 2 + _ROW * (row - (count - 1) / 2)) for row in range(count)]
+        for layer, count in enumerate(shown)
+    ]
+    parts = _links(network, centres) if sum(np.multiply(sizes[:-1], sizes[1:])) < _MAX_WEIGHTS else []
+    for layer, column in enumerate(centres):
+        for neuron, (x, y) in enumerate(column):
+            parts.append(
+                f'<circle cx="{x}" cy="{y:g}" r="{_RADIUS}" fill="{_LAYERS[layer]}" stroke="#222">'
+                f"<title>{escape(network.meaning(layer, neuron))}</title></circle>"
+            )
+        x = _COLUMN * layer + 70
+        parts.append(_text(x, 20, f"{sizes[layer]} {network.kinds[layer]}"))
+        if shown[layer] < sizes[layer]:
+            parts.append(_text(x, column[-1][1] + _ROW, f"⋮ {sizes[layer] - shown[layer]} more"))
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{3 * _COLUMN + 140}" height="{height:g}" '
+        f'role="img" aria-label="{escape(repr(network))}" font-family="sans-serif" font-size="13" '
+        f'style="background:#fff">{"".join(parts)}</svg>'
+    )
+
+
+def _links(network: Network, centres: list[list[tuple[float, float]]]) -> list[str]:
+    """A line for each weight that is not zero, the darker the larger it is in its stage."""
+    lines = []
+    for stage, weights in enumerate(network.weights):
+        before, after = centres[stage], centres[stage + 1]
+        drawn = weights[: len(after), : len(before)]
+        share = np.abs(drawn) / max(np.abs(drawn).max(initial=0.0), np.finfo(float).tiny)
+        for to, source in np.argwhere(drawn):
+            (x1, y1), (x2, y2) = before[source], after[to]
+            colour = _POSITIVE if drawn[to, source] > 0 else _NEGATIVE
+            lines.append(
+                f'<line x1="{x1}" y1="{y1:g}" x2="{x2}" y2="{y2:g}" stroke="{colour}" '
+                f'stroke-opacity="{0.15 + 0.75 * share[to, source]:.2f}"/>'
+            )
+    return lines
+
+
+def _text(x: float, y: float, text: str) -> str:
+    return f'<text x="{x}" y="{y:g}" text-anchor="middle" fill="#222">{escape(text)}</text>'

@@ -1,0 +1,228 @@
+"""The readout design: a neuron of l_2 for the evidence of each class, a weighted sum of layer l_1.
+
+The lead of a class over another is their log-odds, a piecewise linear function of the features.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ffmlp.arrays import Floats, row_blocks
+from ffmlp.model.activations import softmax
+from ffmlp.model.hyperplanes import Hyperplanes, in_whole_tiles
+from ffmlp.model.single_precision import readout_classes
+from ffmlp.model.stages import LARGEST, OnnxGraph, require_shapes
+
+if TYPE_CHECKING:
+    from ffmlp.model.network import Network
+
+# Few enough for what comes between evidence and probabilities to stay in the cache.
+_ROWS_PER_SOFTMAX = 1 << 13
+# Half-spaces that are listed as evidence for a class.
+_MAX_LISTED = 5
+
+
+@dataclass(frozen=True, eq=False)
+class ReadoutStages:
+    """A neuron of l_2 for the evidence of each class, read out of l_1 by least squares.
+
+    Attributes
+    ----------
+    even, odd : ndarray of shape (L, C)
+        The evidence is ``|h| @ even + h @ odd + bias``: weights even + odd from the neurons of h and
+        even - odd from those of -h.
+    bias : ndarray of shape (C,)
+        Evidence for each class where every l_1 neuron is silent.
+    temperature : float
+        The weight of stage 3, from the evidence of a class to the class.
+    one_sided : bool
+        Whether l_1 has no neurons of -h. Then even and odd are equal.
+    """
+
+    even: Floats
+    odd: Floats
+    bias: Floats
+    temperature: float
+    one_sided: bool = False
+
+    design = "readout"
+    neurons = "evidence"
+    each_neuron = "the evidence of each class, by least squares"
+    link_names = ("positive weight", "negative weight")
+    activations = ("relu", "identity", "softmax")
+    linear_pieces = None
+
+    @property
+    def neuron_classes(self) -> NDArray[np.intp]:
+        """Each class has its own."""
+        return np.arange(len(self.bias))
+
+    @property
+    def weights(self) -> tuple[Floats, Floats]:
+        """The readout; the temperature on the diagonal."""
+        sides = (
+            [self.even + self.odd] if self.one_sided else [self.even + self.odd, self.even - self.odd]
+        )
+        return np.vstack(sides).T, self.temperature * np.eye(len(self.bias))
+
+    @property
+    def biases(self) -> tuple[Floats, Floats]:
+        """The bias of the readout; zero."""
+        return self.bias, np.zeros(len(self.bias))
+
+    def meaning(self, neuron: int, network: Network) -> str:
+        """The class."""
+        return f"evidence for class {network.labels[neuron]}"
+
+    def description(self, network: Network, spreads: Floats, max_items: int) -> list[str]:
+        """The strongest evidence for each class, by a standard deviation of each response."""
+        readout = self.weights[0]
+        weights = self.temperature * readout * np.resize(spreads, readout.shape[1])
+        lines = ["Evidence, in log-odds for one standard deviation beyond a hyperplane; the strongest:"]
+        for label, row in zip(network.labels, weights, strict=True):
+            order = np.argsort(-np.abs(row), kind="stable")[: min(max_items, _MAX_LISTED)]
+            strongest = ", ".join(f"{row[k]:+.2f} {network.half_space(int(k))}" for k in order)
+            lines.append(f"  {label}: {strongest}")
+        return lines
+
+    def outputs(self, planes: Hyperplanes, X: NDArray[np.floating]) -> Floats:
+        """The softmax of the evidence."""
+        out = self.evidence(planes, X)
+        for rows in row_blocks(len(out), 1, _ROWS_PER_SOFTMAX):
+            out[rows] = softmax(out[rows])
+        return out
+
+    def evidence(
+        self, planes: Hyperplanes, X: NDArray[np.floating], dtype: type[np.floating] = np.float64
+    ) -> NDArray:
+        """What l_out takes in (n, C), computed in the given type.
+
+        Opposite neurons take half the work: there are L bends ``|h|`` instead of 2L neurons.
+        """
+        if self.one_sided:
+            linear, even = np.zeros(0, np.intp), 2.0 * self.temperature * self.even
+        else:
+            linear, even = np.flatnonzero(self.odd.any(axis=1)), self.temperature * self.even
+        odd, bias = self.temperature * self.odd[linear], self.temperature * self.bias
+        # As many rows as h has columns.
+        even = in_whole_tiles(even.T).T
+        even, odd, bias = (in_whole_tiles(part.astype(dtype)) for part in (even, odd, bias[None]))
+        bounded = planes.reach(X).max(initial=0.0) <= LARGEST
+        out = np.empty((len(X), len(self.bias)), dtype)
+        for rows, h in planes.tiles(X, dtype):
+            lines = h[:, linear]
+            bends = np.maximum(h, 0.0, out=h) if self.one_sided else np.abs(h, out=h)
+            if not bounded:
+                np.nan_to_num(lines, copy=False, nan=0.0, posinf=LARGEST, neginf=-LARGEST)
+                np.fmin(bends, LARGEST, out=bends)
+            with np.errstate(over="ignore", invalid="ignore"):
+                evidence = lines @ odd
+                evidence += bends @ even
+                evidence += bias
+            out[rows] = evidence[: rows.stop - rows.start, : len(self.bias)]
+        return out
+
+    def probabilities(self, planes: Hyperplanes, X: NDArray[np.floating]) -> Floats:
+        """What l_out puts out."""
+        return np.minimum(self.outputs(planes, X), 1.0)
+
+    def classes(self, planes: Hyperplanes, X: NDArray[np.floating]) -> NDArray[np.intp]:
+        """The most probable class, in single precision where rounding cannot change it."""
+        return readout_classes(self, planes, X)
+
+    def confidences(self, planes: Hyperplanes, X: NDArray[np.floating]) -> Floats:
+        """The evidence, whose softmax are the probabilities."""
+        evidence: Floats = self.evidence(planes, X)
+        return evidence
+
+    def places(self, planes: Hyperplanes, X: NDArray[np.floating]) -> None:
+        """The design has none of its own."""
+        return
+
+    def scores(self, h: Floats) -> Floats:
+        """The evidence at responses h."""
+        evidence = np.abs(h) @ self.even + h @ self.odd + self.bias
+        scores: Floats = self.temperature * evidence
+        return scores
+
+    def slopes(self, h: Floats) -> Floats:
+        """Constant within a region."""
+        above, below = (
+            self.temperature * (self.even + self.odd),
+            self.temperature * (self.even - self.odd),
+        )
+        return np.where(h[:, None] > 0, above.T, -below.T)
+
+    def contributions(
+        self, h: Floats, winner: NDArray[np.intp], rival: NDArray[np.intp]
+    ) -> tuple[Floats, Floats]:
+        """The weighted responses of each hyperplane's neurons; the bias is the rest."""
+        even, odd = ((part[:, winner] - part[:, rival]).T for part in (self.even, self.odd))
+        rest = self.temperature * (self.bias[winner] - self.bias[rival])
+        return self.temperature * (np.abs(h) * even + h * odd), rest
+
+    def safe_distance(
+        self, h: Floats, winner: NDArray[np.intp], reach: Floats, steepness: Floats
+    ) -> Floats:
+        """Within it, the winner leads though every bend that it crosses lowers its lead.
+
+        Within a region the lead f of the winner over class c is linear, and beyond hyperplane l it bends
+        by ``k_l·max(0, −s_l h_l)``, where k_l is the sum of the two neurons' weights. Within distance r
+        no response moves by more than ``r·reach_l``, so the lead is at least
+        ``f − r·steepness − Σ max(0, −k_l)·max(0, r·reach_l − |h_l|)``, whose root is the distance.
+        """
+        bends = 2.0 * self.temperature * self.even.T  # (C, L)
+        safe = np.full(len(h), np.inf)
+        scores = self.scores(h)
+        for rows in row_blocks(len(h), 4 * h.shape[1]):
+            distance = np.abs(h[rows])
+            crossed = np.divide(
+                distance, reach[rows], out=np.full_like(distance, np.inf), where=reach[rows] > 0
+            )
+            order = np.argsort(crossed, axis=1)
+            crossed, distance, speed = (
+                np.take_along_axis(table, order, axis=1) for table in (crossed, distance, reach[rows])
+            )
+            for label in range(len(self.bias)):
+                lead = scores[rows][np.arange(len(distance)), winner[rows]] - scores[rows, label]
+                down = np.maximum(0.0, bends[label] - bends[winner[rows]])
+                down = np.take_along_axis(down, order, axis=1)
+                root = _root(lead, steepness[rows, label], down * speed, down * distance, crossed)
+                safe[rows] = np.where(winner[rows] == label, safe[rows], np.minimum(safe[rows], root))
+        return safe
+
+    def check(self, planes: Hyperplanes, n_classes: int) -> None:
+        """A weight for each hyperplane and class."""
+        shape = len(planes), n_classes
+        require_shapes(even=(self.even, shape), odd=(self.odd, shape), bias=(self.bias, (n_classes,)))
+
+    def to_onnx(self, graph: OnnxGraph, planes: Hyperplanes, z: str, h: str) -> tuple[str, str]:
+        """The evidence; that of opposite neurons in half the work, from ``|h|`` and z."""
+        (w_2, w_3), (b_2, b_3) = self.weights, self.biases
+        if self.one_sided:
+            l_2 = graph.apply("Gemm", graph.apply("Relu", h), w_2, b_2, transB=1)
+        else:
+            bias = b_2 + planes.biases @ self.odd
+            linear = graph.apply("Gemm", z, planes.weights.T @ self.odd, bias)
+            bends = graph.apply("MatMul", graph.apply("Abs", h), self.even)
+            l_2 = graph.apply("Add", bends, linear)
+        share = graph.apply("Softmax", graph.apply("Gemm", l_2, w_3, b_3, transB=1), axis=1)
+        return graph.apply("ArgMax", share, axis=1, keepdims=0), share
+
+
+def _root(lead: Floats, slope: Floats, added: Floats, held: Floats, crossed: Floats) -> Floats:
+    """Where ``lead − r·slope − Σ_{crossed_l < r} (r·added_l − held_l)`` is zero, row by row.
+
+    ``crossed`` ascends; the function is concave and falls, so the first piece that reaches zero has it.
+    """
+    zero = np.zeros((len(lead), 1))
+    slopes = slope[:, None] + np.hstack([zero, np.cumsum(added, axis=1)])
+    heights = np.maximum(lead, 0.0)[:, None] + np.hstack([zero, np.cumsum(held, axis=1)])
+    roots = np.divide(heights, slopes, out=np.full_like(slopes, np.inf), where=slopes > 0)
+    ends = np.hstack([crossed, np.full((len(lead), 1), np.inf)])
+    piece = np.argmax(roots <= ends, axis=1)
+    return roots[np.arange(len(lead)), piece]

@@ -1,0 +1,232 @@
+"""The region design, the paper's: a neuron of l_2 for each region that training samples occupy.
+
+The score of a class is the largest ``h·code`` of its regions. The conflict of a sample with region r is
+``Σ relu(h) − h·code_r``, so the least violated region has the largest ``h·code_r``, occupied or not: the
+prediction is an argmax of functions that are linear in the features.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ffmlp.arrays import Floats, row_blocks
+from ffmlp.model.hyperplanes import Hyperplanes
+from ffmlp.model.regions import Regions, find_regions, sign_codes
+from ffmlp.model.stages import (
+    LinearPieces,
+    OnnxGraph,
+    Places,
+    layered_outputs,
+    require_shapes,
+    votes,
+)
+from ffmlp.words import counted, itemised
+
+if TYPE_CHECKING:
+    from ffmlp.model.network import Network
+
+# Bits of a code that one float32 sum holds exactly.
+_BITS_PER_KEY = 24
+
+
+@dataclass(frozen=True, eq=False)
+class RegionStages:
+    """A neuron of l_2 for each occupied region, which votes for its majority class.
+
+    The weights follow from the regions: they are made when they are asked for.
+
+    Attributes
+    ----------
+    regions : Regions
+        The D_2 regions: codes, and training samples of each class.
+    penalty : float
+        P: the weight from a half-space to a region outside of it is -P.
+    """
+
+    regions: Regions
+    penalty: float
+
+    design = "region"
+    neurons = "regions"
+    each_neuron = "each region that the hyperplanes cut out"
+    activations = ("relu", "relu", "identity")
+    safe_distance = None
+
+    @property
+    def link_names(self) -> tuple[str, str]:
+        """The two weights that there are."""
+        return "weight 1", f"weight −P (P = {self.penalty:g})"
+
+    @property
+    def neuron_classes(self) -> NDArray[np.intp]:
+        """The class each region votes for."""
+        return self.regions.classes
+
+    @property
+    def weights(self) -> tuple[Floats, Floats]:
+        """1 from own half-spaces and -P from others; 1 to the own class and 0 to others."""
+        own = np.hstack([self.regions.codes, ~self.regions.codes])
+        return np.where(own, 1.0, -float(self.penalty)), votes(self.neuron_classes, self._n_classes)
+
+    @property
+    def biases(self) -> tuple[Floats, Floats]:
+        """All zero."""
+        return np.zeros(len(self.regions)), np.zeros(self._n_classes)
+
+    @property
+    def _n_classes(self) -> int:
+        return self.regions.counts.shape[1]
+
+    def meaning(self, neuron: int, network: Network) -> str:
+        """The class and the half-spaces of a region."""
+        code = self.regions.codes[neuron]
+        sides = np.where(code, 0, len(code)) + np.arange(len(code))
+        where = " and ".join(network.half_space(side) for side in sides)
+        return f"region of class {network.labels[self.neuron_classes[neuron]]}: {where}"
+
+    def description(self, network: Network, spreads: Floats, max_items: int) -> list[str]:
+        """The rule of each region, those of most training samples first."""
+        regions = self.regions
+        total = regions.counts.sum(axis=1)
+
+        def line(region: int) -> str:
+            code = regions.codes[region]
+            rule = ", ".join(f"h{l} {'>' if above else '<'} 0" for l, above in enumerate(code))
+            label, own = network.labels[regions.classes[region]], regions.counts[region].max()
+            return f"{rule}  →  {label} ({own:g} of {total[region]:g} training samples)"
+
+        order = np.argsort(-total, kind="stable")
+        return [
+            f"{counted(len(regions), 'region')}; a sample in none of them belongs to the one it "
+            "violates least",
+            *itemised(len(regions), max_items, line, order),
+        ]
+
+    def outputs(self, planes: Hyperplanes, X: NDArray[np.floating]) -> Floats:
+        """The summed responses of each class's regions; all zero where no neuron of l_2 responds."""
+        return layered_outputs(self, planes, X)
+
+    def probabilities(self, planes: Hyperplanes, X: NDArray[np.floating]) -> Floats:
+        """The class frequencies of each sample's region."""
+        return self.regions.frequencies[find_regions(planes, self.regions, X)]
+
+    def classes(self, planes: Hyperplanes, X: NDArray[np.floating]) -> NDArray[np.intp]:
+        """The majority class of each sample's region, in memory that C does not enter."""
+        return self.regions.classes[find_regions(planes, self.regions, X)]
+
+    def confidences(self, planes: Hyperplanes, X: NDArray[np.floating]) -> Floats:
+        """The probabilities: log-odds of regions of one class would be infinite."""
+        return self.probabilities(planes, X)
+
+    def places(self, planes: Hyperplanes, X: NDArray[np.floating]) -> Places:
+        """The regions."""
+        regions = self.regions
+        unseen = regions.index.find(sign_codes(planes, X)) < 0
+        numbers = find_regions(planes, regions, X)
+        shares = regions.counts.sum(axis=1) / regions.counts.sum()
+        return Places("region", numbers, unseen, regions.classes, shares, regions.counts)
+
+    def scores(self, h: Floats) -> Floats:
+        """The largest ``h·code`` of each class's regions."""
+        scores = np.full((len(h), self._n_classes), -np.inf)
+        codes = self.regions.codes.T.astype(np.float64)
+        for rows in row_blocks(len(h), len(self.regions)):
+            agreement = h[rows] @ codes
+            for label in np.unique(self.neuron_classes):
+                scores[rows, label] = agreement[:, self.neuron_classes == label].max(axis=1)
+        return scores
+
+    def slopes(self, h: Floats) -> Floats:
+        """The code of the least violated region of each class."""
+        slopes = np.zeros((len(h), self._n_classes, h.shape[1]))
+        for label in np.unique(self.neuron_classes):
+            slopes[:, label] = self.regions.codes[self._least_violated(h, label)]
+        return slopes
+
+    def _least_violated(self, h: Floats, label: int) -> NDArray[np.intp]:
+        """The least violated (n,) of the regions of a class."""
+        candidates = np.flatnonzero(self.neuron_classes == label)
+        codes = self.regions.codes[candidates].T.astype(np.float64)
+        best = np.empty(len(h), np.intp)
+        for rows in row_blocks(len(h), len(candidates)):
+            best[rows] = candidates[np.argmax(h[rows] @ codes, axis=1)]
+        return best
+
+    def contributions(
+        self, h: Floats, winner: NDArray[np.intp], rival: NDArray[np.intp]
+    ) -> tuple[Floats, Floats]:
+        """The responses on whose side the region of the winner and that of the rival differ."""
+        codes = []
+        for classes in (winner, rival):
+            region = np.empty(len(h), np.intp)
+            for label in np.unique(classes):
+                rows = classes == label
+                region[rows] = self._least_violated(h[rows], label)
+            codes.append(self.regions.codes[region].astype(np.float64))
+        return (codes[0] - codes[1]) * h, np.zeros(len(h))
+
+    @property
+    def linear_pieces(self) -> LinearPieces:
+        """The codes."""
+        return LinearPieces(self.regions.codes.astype(np.float64), self.neuron_classes)
+
+    def check(self, planes: Hyperplanes, n_classes: int) -> None:
+        """Codes and counts are of the same regions."""
+        codes, counts = self.regions.codes, self.regions.counts
+        require_shapes(
+            codes=(codes, (len(counts), len(planes))), counts=(counts, (len(codes), n_classes))
+        )
+
+    def to_onnx(self, graph: OnnxGraph, planes: Hyperplanes, z: str, h: str) -> tuple[str, str]:
+        """Look up the region, and what is known of it."""
+        region = self._onnx_region(graph, h)
+        chosen = graph.apply("Gather", self.regions.classes.astype(np.int64), region)
+        return chosen, graph.apply("Gather", self.regions.frequencies, region)
+
+    def _onnx_region(self, graph: OnnxGraph, h: str) -> str:
+        """The region of each sample; in an unseen region, the one it violates least."""
+        region = self._onnx_occupied_region(graph, h)
+        unseen = graph.apply("NonZero", graph.apply("Less", region, np.array(0)))
+        unseen = graph.apply("Reshape", unseen, np.array([-1]))
+        codes = self.regions.codes.astype(np.float64)
+        agreement = graph.apply("Gemm", graph.apply("Gather", h, unseen), codes, transB=1)
+        least_violated = graph.apply("ArgMax", agreement, axis=1, keepdims=0)
+        return graph.apply("ScatterElements", region, unseen, least_violated, axis=0)
+
+    def _onnx_occupied_region(self, graph: OnnxGraph, h: str) -> str:
+        """The region that has a sample's code, -1 where none has.
+
+        Some bits at a time become an integer. It and the number of the code up to there are looked up
+        for the number of the longer code.
+        """
+        codes = self.regions.codes
+        parts = range(0, codes.shape[1], _BITS_PER_KEY)
+        powers = np.zeros((codes.shape[1], len(parts)), np.float32)
+        for number, start in enumerate(parts):
+            stop = min(start + _BITS_PER_KEY, codes.shape[1])
+            powers[start:stop, number] = 2.0 ** np.arange(stop - start)
+        bits = graph.cast(graph.apply("Greater", h, np.array(0.0)), np.float32)
+        keys = graph.cast(graph.apply("MatMul", bits, powers), np.int64)
+        own_keys = (codes @ powers.astype(np.int64)).astype(np.int64)
+
+        found, own = "", np.zeros(len(codes), np.int64)
+        for number in range(len(parts)):
+            key = graph.apply("Gather", keys, np.array(number), axis=1)
+            if found:
+                shifted = graph.apply("Mul", found, np.array(1 << _BITS_PER_KEY))
+                key = graph.apply("Add", shifted, key)
+            longer = own * (1 << _BITS_PER_KEY) + own_keys[:, number]
+            distinct, own = np.unique(longer, return_inverse=True)
+            is_last = number == len(parts) - 1
+            found = graph.apply(
+                "LabelEncoder",
+                key,
+                keys_int64s=longer.tolist() if is_last else distinct.tolist(),
+                values_int64s=list(range(len(codes) if is_last else len(distinct))),
+                default_int64=-1,
+            )
+        return found

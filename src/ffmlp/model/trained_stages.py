@@ -1,0 +1,71 @@
+"""Stages 2 and 3 as backpropagation has left them: any weights, on the neurons of a design."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ffmlp.arrays import Floats
+from ffmlp.model.hyperplanes import Hyperplanes
+from ffmlp.model.stages import layered_outputs, require_shapes
+
+if TYPE_CHECKING:
+    from ffmlp.model.network import Network
+
+
+@dataclass(frozen=True, eq=False)
+class TrainedStages:
+    """Trained stages 2 and 3: they predict, but nothing is known about how they decide.
+
+    Attributes
+    ----------
+    weights, biases : tuples of two ndarrays
+        In the form of `Stages.weights` and `Stages.biases`.
+    activations : tuple of str
+        The design's.
+    neurons : str
+        What the neurons of l_2 were in the design.
+    neuron_classes : ndarray of shape (D_2,)
+        The class to which each of them has its largest weight.
+    """
+
+    weights: tuple[Floats, Floats]
+    biases: tuple[Floats, Floats]
+    activations: tuple[str, str, str]
+    neurons: str
+    neuron_classes: NDArray[np.intp]
+
+    design = "trained"
+    each_neuron = "what training has made of it"
+    link_names = ("positive weight", "negative weight")
+    linear_pieces = None
+
+    def meaning(self, neuron: int, network: Network) -> str:
+        """The class that it speaks for most; what training has made of it has no name."""
+        label = network.labels[self.neuron_classes[neuron]]
+        return f"trained neuron {neuron} of {self.neurons}, most for class {label}"
+
+    def outputs(self, planes: Hyperplanes, X: NDArray[np.floating]) -> Floats:
+        """What l_out puts out."""
+        return layered_outputs(self, planes, X)
+
+    probabilities = confidences = outputs
+
+    def classes(self, planes: Hyperplanes, X: NDArray[np.floating]) -> NDArray[np.intp]:
+        """The class of the largest output."""
+        return self.outputs(planes, X).argmax(axis=1)
+
+    def check(self, planes: Hyperplanes, n_classes: int) -> None:
+        """Weights and biases are of the same neurons."""
+        n_inputs, n_neurons = len(planes) * (1 if planes.one_sided else 2), len(self.neuron_classes)
+        (w_2, w_3), (b_2, b_3) = self.weights, self.biases
+        require_shapes(w_2=(w_2, (n_neurons, n_inputs)), b_2=(b_2, (n_neurons,)))
+        require_shapes(w_3=(w_3, (n_classes, n_neurons)), b_3=(b_3, (n_classes,)))
+
+    def _unknown(self, *arguments: Any) -> NoReturn:
+        raise TypeError("A trained network has no known decision rule. Explain the designed one.")
+
+    description = places = scores = slopes = contributions = safe_distance = to_onnx = _unknown

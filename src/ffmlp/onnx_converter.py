@@ -1,0 +1,51 @@
+"""FFMLPClassifier in pipelines that skl2onnx converts (extra ``onnx``)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ffmlp.classifier import FFMLPClassifier
+from ffmlp.extras import require
+
+
+def register_skl2onnx_converter() -> None:
+    """Let skl2onnx convert pipelines that have an FFMLPClassifier in them (extra ``onnx``).
+
+    Call it once; ``skl2onnx.to_onnx(pipeline, X)`` then works for float32 samples X, and for float64
+    with ``options={"zipmap": False}``. What comes before the classifier is computed in the type of the
+    input, the classifier in float64.
+    """
+    require("register_skl2onnx_converter", "onnx", "skl2onnx")
+    from onnx import TensorProto
+    from skl2onnx import update_registered_converter
+    from skl2onnx.common.shape_calculator import calculate_linear_classifier_output_shapes
+
+    from ffmlp.export.onnx_graph import ML_DOMAIN, OPSET, Graph, add_classifier, label_constants
+
+    def convert(scope: Any, operator: Any, container: Any) -> None:
+        label, probabilities = (output.full_name for output in operator.outputs)
+        double = "Double" in type(operator.inputs[0].type).__name__
+        clf, graph = operator.raw_operator, Graph(scope.get_unique_operator_name("ffmlp"))
+        numbered = container.get_options(clf, {"nocl": False})["nocl"]
+        add_classifier(
+            graph,
+            clf.network_,
+            np.arange(len(clf.classes_)) if numbered else label_constants(clf.classes_),
+            operator.inputs[0].full_name,
+            label,
+            probabilities,
+            TensorProto.DOUBLE if double else TensorProto.FLOAT,
+        )
+        container.initializers.extend(graph.constants)
+        container.nodes.extend(graph.nodes)
+        container.node_domain_version_pair_sets.update({("", OPSET), (ML_DOMAIN, 2)})
+
+    update_registered_converter(
+        FFMLPClassifier,
+        "FFMLPClassifier",
+        calculate_linear_classifier_output_shapes,
+        convert,
+        options={"zipmap": [True, False, "columns"], "nocl": [True, False]},
+    )

@@ -1,0 +1,69 @@
+"""Whether what was read from a file is what it should be: types, shapes, and parts that fit together."""
+
+from __future__ import annotations
+
+from dataclasses import MISSING, fields, is_dataclass
+from types import UnionType
+from typing import Any, get_args, get_origin, get_type_hints
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ffmlp.model.features import Gaussianisation
+from ffmlp.model.network import Network
+from ffmlp.model.stages import Stages
+from ffmlp.storage.schema import NETWORK_TAGS
+
+_STAGES = tuple(kind for tag, kind in NETWORK_TAGS.items() if tag.endswith("-stages"))
+
+
+def check_network(network: Network, n_features: int, labels: NDArray) -> None:
+    """Raise an error if the parts of a network do not fit together, or not with what is around it."""
+    if labels.shape != (len(network.labels),) or labels.dtype.kind in "cV":
+        raise ValueError(f"labels are {labels.dtype} of shape {labels.shape}")
+    network.stages.check(network.hyperplanes, len(labels))
+    if network.hyperplanes.gaussianisation is not None:
+        _check_maps(network.hyperplanes.gaussianisation)
+    probabilities = network.probabilities(np.zeros((1, n_features)))
+    if probabilities.shape != (1, len(labels)) or not np.isfinite(probabilities).all():
+        raise ValueError(f"{len(labels)} classes have the probabilities {probabilities}")
+
+
+def _check_maps(gaussianisation: Gaussianisation) -> None:
+    for knots, scores in zip(gaussianisation.knots, gaussianisation.scores, strict=True):
+        for part in (knots, scores):
+            if part.shape != knots.shape or part.dtype != np.float64 or not np.isfinite(part).all():
+                raise ValueError(f"knots or scores are {part.dtype} of shape {part.shape}")
+        if not (np.diff(knots) > 0.0).all():
+            raise ValueError("knots do not ascend")
+
+
+def check_part(value: Any, kind: Any, name: str) -> None:
+    """A value is of the kind that an annotation says, its own parts included, or a ValueError."""
+    origin, arguments = get_origin(kind) or kind, get_args(kind)
+    if origin is UnionType:
+        if value is None and type(None) in arguments:
+            return
+        (kind,) = (part for part in arguments if part is not type(None))
+        check_part(value, kind, name)
+        return
+    allowed = {Stages: _STAGES, float: (float, int, np.floating)}.get(origin, origin)
+    if not isinstance(value, allowed):
+        raise ValueError(f"{name} is a {type(value).__name__}")
+    if origin is tuple and arguments[-1] is Ellipsis:
+        for part in value:
+            check_part(part, arguments[0], f"part of {name}")
+    if is_dataclass(value):
+        _check_fields(value, name)
+
+
+def _check_fields(part: Any, name: str) -> None:
+    hints = get_type_hints(type(part))
+    for field in fields(part):
+        if field.name in vars(part):
+            check_part(getattr(part, field.name), hints[field.name], f"{name}.{field.name}")
+        elif field.default is MISSING:  # a file of an older version has the default of a new field
+            raise ValueError(f"{name} has no {field.name}")
+    unknown = vars(part).keys() - {field.name for field in fields(part)}
+    if unknown:
+        raise ValueError(f"{name} has an unknown {sorted(unknown)[0]}")

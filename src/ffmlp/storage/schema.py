@@ -1,0 +1,200 @@
+"""The content of a model file: a zip of NumPy arrays and a schema, in the format of skops.
+
+The schema is JSON. Its nodes say what is made of what, and name types by *tags*, which stay the same
+when a class moves. The parts of a network are made here, without scikit-learn and skops; nothing that a
+file names is imported.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ffmlp.model.blob_stages import BlobStages
+from ffmlp.model.features import Gaussianisation
+from ffmlp.model.hyperplanes import Hyperplanes
+from ffmlp.model.network import Network
+from ffmlp.model.readout_stages import ReadoutStages
+from ffmlp.model.region_stages import RegionStages
+from ffmlp.model.regions import Regions
+from ffmlp.model.trained_stages import TrainedStages
+from ffmlp.storage.model_files import Content
+
+# The version of skops's schema that `Node` reads.
+_PROTOCOL = 2
+# What a tagged node has in the place of a Python module.
+_TAGGED = "tag"
+
+NETWORK_TAGS: dict[str, type] = {
+    "gaussianisation": Gaussianisation,
+    "hyperplanes": Hyperplanes,
+    "regions": Regions,
+    "region-stages": RegionStages,
+    "blob-stages": BlobStages,
+    "readout-stages": ReadoutStages,
+    "trained-stages": TrainedStages,
+    "network": Network,
+}
+
+# What files of format 1, which name types by Python paths, call the types of today.
+_FORMAT_1 = {
+    "ffmlp.blobs.Blobs": "blobs",
+    "ffmlp.classifier.FFMLPClassifier": "classifier",
+    "ffmlp.designs.Plan": "plan",
+    "ffmlp.gaussianise.Gaussianisation": "gaussianisation",
+    "ffmlp.hyperplanes.Hyperplanes": "hyperplanes",
+    "ffmlp.network.Network": "network",
+    "ffmlp.pruning.PruningPath": "pruning-path",
+    "ffmlp.regions.Regions": "regions",
+    "ffmlp.selection.Selection": "selection",
+    "ffmlp.stages.BlobStages": "blob-stages",
+    "ffmlp.stages.ReadoutStages": "readout-stages",
+    "ffmlp.stages.RegionStages": "region-stages",
+    "ffmlp.stages.TrainedStages": "trained-stages",
+}
+
+
+@dataclass(frozen=True)
+class Node:
+    """A node of a schema, of which nothing is made before it is asked for its value."""
+
+    schema: dict[str, Any]
+    archive: zipfile.ZipFile
+
+    @classmethod
+    def root(cls, content: Content) -> Node:
+        """The node of the whole, whatever the version of the format."""
+        archive = zipfile.ZipFile(io.BytesIO(content.payload))
+        schema = json.loads(archive.read("schema.json"))
+        return cls(_upgraded(schema) if content.version == 1 else schema, archive)
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the schema of a root is of the version that can be read here."""
+        return bool(self.schema["protocol"] == _PROTOCOL)
+
+    @property
+    def loader(self) -> str:
+        """What skops calls the way in which it is made."""
+        return str(self.schema["__loader__"])
+
+    @property
+    def kind(self) -> str:
+        """The tag, or the Python name of a type that has none."""
+        return kind_of(self.schema)
+
+    def __getitem__(self, key: str | int) -> Node:
+        """A part of a dict or a sequence, or an attribute of an object."""
+        content = self.schema["content"]
+        if self.loader == "ObjectNode":
+            return Node(content, self.archive)[key]
+        return Node(content[key], self.archive)
+
+    def nodes(self) -> Iterator[Node]:
+        """Yield the node and all that are within it."""
+        for schema in _schemas(self.schema):
+            yield Node(schema, self.archive)
+
+    def array(self) -> NDArray:
+        """The array that a node describes."""
+        content = io.BytesIO(self.archive.read(self.schema["file"]))
+        array: NDArray = np.load(content, allow_pickle=False)
+        return array
+
+    def value(self) -> Any:
+        """What the node describes: plain values, arrays and parts of a network."""
+        content: Any = self.schema.get("content")
+        match self.loader:
+            case "JsonNode":
+                return json.loads(content)
+            case "DictNode":
+                return {key: self[key].value() for key in content}
+            case "ListNode":
+                return [self[place].value() for place in range(len(content))]
+            case "TupleNode":
+                return tuple(self[place].value() for place in range(len(content)))
+            case "NdArrayNode":
+                return self.array()
+            case "ObjectNode":
+                return NETWORK_TAGS[self.kind](**Node(content, self.archive).value())
+            case loader:
+                raise ValueError(f"{loader} is not part of a network")
+
+    def renamed(self, name: Callable[[str], str], compression: int) -> bytes:
+        """The content with every kind under another name: ``module.class``, or a tag."""
+        schema = json.loads(json.dumps(self.schema))
+        for node in _schemas(schema):
+            _rename(node, name(kind_of(node)))
+        content = io.BytesIO()
+        with zipfile.ZipFile(content, "w", compression) as archive:
+            for part in self.archive.namelist():
+                if part != "schema.json":
+                    archive.writestr(part, self.archive.read(part))
+            archive.writestr("schema.json", json.dumps(schema))
+        return content.getvalue()
+
+
+def kind_of(schema: dict[str, Any]) -> str:
+    """The tag of a node, or the Python name of a type that has none."""
+    module, name = schema["__module__"], schema["__class__"]
+    return str(name) if module == _TAGGED else f"{module}.{name}"
+
+
+def _rename(schema: dict[str, Any], kind: str) -> None:
+    module, _, name = kind.rpartition(".")
+    schema["__module__"], schema["__class__"] = module or _TAGGED, name
+
+
+def _schemas(schema: Any) -> Iterator[dict[str, Any]]:
+    """The dicts of a schema that name a loader."""
+    if isinstance(schema, dict):
+        if "__loader__" in schema:
+            yield schema
+        for value in schema.values():
+            yield from _schemas(value)
+    elif isinstance(schema, list):
+        for value in schema:
+            yield from _schemas(value)
+
+
+def sklearn_tag(name: str) -> str:
+    """The tag of a class of scikit-learn, whichever of its modules it is in."""
+    return f"sklearn-{name}"
+
+
+def _upgraded(schema: dict[str, Any]) -> dict[str, Any]:
+    """A schema of format 1 as one of format 2."""
+    for node in _schemas(schema):
+        kind = kind_of(node)
+        if kind.startswith("sklearn."):
+            _rename(node, sklearn_tag(node["__class__"]))
+        elif kind in _FORMAT_1:
+            _rename(node, _FORMAT_1[kind])
+    for node in list(_schemas(schema)):
+        if kind_of(node) == "classifier":
+            _move_regions(_attributes(node))
+    return schema
+
+
+def _move_regions(classifier: dict[str, Any]) -> None:
+    """In format 1 a classifier has the hyperplanes beside the network, and the regions' codes twice."""
+    regions = classifier.pop("regions_")
+    del classifier["hyperplanes_"]
+    stages = _attributes(classifier["network_"])["stages"]
+    if kind_of(stages) == "region-stages":
+        attributes = _attributes(stages)
+        penalty = attributes["penalty"]
+        attributes.clear()
+        attributes.update(regions=regions, penalty=penalty)
+
+
+def _attributes(node: dict[str, Any]) -> dict[str, Any]:
+    attributes: dict[str, Any] = node["content"]["content"]
+    return attributes

@@ -1,0 +1,30 @@
+"""Opening a data file of any type."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ffmlp.tables.tables import PARQUET, TEXT_FILES, DataTable, Dialect, file_type
+
+
+def open_table(path: Path, dialect: Dialect = Dialect()) -> DataTable:  # noqa: B008  (it is frozen)
+    """Read the header of a data file.
+
+    Raises
+    ------
+    ValueError
+        If there is no such file, its type is unknown, or it has no header.
+    """
+    kind = file_type(path)
+    if not path.exists():
+        raise ValueError(f"{path} does not exist.")
+    if not path.is_file():
+        what = "a folder" if path.is_dir() else "not a regular file, so it cannot be read twice"
+        raise ValueError(f"{path} is {what}.")
+    if kind == PARQUET:
+        from ffmlp.tables.parquet_tables import ParquetTable
+
+        return ParquetTable(path, dialect)
+    from ffmlp.tables.text_tables import TextTable
+
+    return TextTable.of(path, dialect, TEXT_FILES[kind])

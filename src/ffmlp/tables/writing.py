@@ -1,0 +1,118 @@
+"""How predictions are written: text and Parquet files, block by block, whole or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ffmlp.arrays import Floats
+from ffmlp.extras import imported
+from ffmlp.storage.whole_files import whole_file
+from ffmlp.tables.tables import COMPRESSIONS, PARQUET, TEXT_FILES, file_type
+
+# Of probabilities in text files.
+_DECIMALS = 6
+
+
+@dataclass(frozen=True, eq=False)
+class Predictions:
+    """A block of predicted rows; ``classes`` are indices into ``labels``."""
+
+    ids: NDArray[np.object_] | None
+    classes: NDArray[np.intp]
+    labels: NDArray
+    probabilities: Floats | None
+
+
+@dataclass(frozen=True)
+class Writer:
+    """How to render a block, in any thread, and how to write what was rendered, in order."""
+
+    render: Callable[[Predictions], Any]
+    write: Callable[[Any], object]
+
+
+@contextmanager
+def prediction_writer(path: Path, names: list[str]) -> Iterator[Writer]:
+    """Write predictions with these column names to a file whose name says its type."""
+    kind = file_type(path)
+    with whole_file(path) as temporary:
+        if kind == PARQUET:
+            yield from _parquet_writer(temporary, names)
+        else:
+            delimiter = TEXT_FILES[kind] or ","
+            opener = COMPRESSIONS.get(path.suffix.lower())
+            with temporary.open("wb") if opener is None else opener(temporary, "wb") as file:
+                file.write((delimiter.join(quoted(name, delimiter) for name in names) + "\n").encode())
+                yield Writer(partial(_lines, delimiter), file.write)
+
+
+def _lines(delimiter: str, block: Predictions) -> bytes:
+    """The rows as lines of a text file."""
+    labels = [quoted(str(label), delimiter).encode() for label in block.labels.tolist()]
+    columns = [np.array(labels, object)[block.classes].tolist()]
+    if block.ids is not None:
+        ids = ["" if text != text else text for text in block.ids.tolist()]  # NaN is missing
+        if _needs_quotes("".join(ids), delimiter):
+            ids = [quoted(text, delimiter) for text in ids]
+        columns.insert(0, [(text + delimiter).encode() for text in ids])
+    if block.probabilities is not None:
+        columns.append(decimals(block.probabilities, delimiter))
+    rows = columns[0] if len(columns) == 1 else map(b"".join, zip(*columns, strict=True))
+    return b"\n".join(rows) + b"\n"
+
+
+def quoted(text: str, delimiter: str) -> str:
+    """A cell of a text file."""
+    return '"' + text.replace('"', '""') + '"' if _needs_quotes(text, delimiter) else text
+
+
+def _needs_quotes(text: str, delimiter: str) -> bool:
+    return any(mark in text for mark in (delimiter, '"', "\n", "\r"))
+
+
+def decimals(probabilities: Floats, delimiter: str) -> list[bytes]:
+    """Rows of numbers from 0 to 1 with six decimals, each after a delimiter.
+
+    Digit by digit for all numbers at once: formatting each number would take longer than all the rest.
+    """
+    left = np.rint(probabilities * 10**_DECIMALS).astype(np.uint32)
+    cells = np.empty((*left.shape, _DECIMALS + 3), np.uint8)
+    cells[..., 0], cells[..., 2] = ord(delimiter), ord(".")
+    for place in (*range(_DECIMALS + 2, 2, -1), 1):
+        tens = left // np.uint32(10)
+        cells[..., place] = left - np.uint32(10) * tens + ord("0")
+        left = tens
+    return cells.reshape(len(cells), -1).view(f"S{cells[0].size}")[:, 0].tolist()
+
+
+def _parquet_writer(temporary: Path, names: list[str]) -> Iterator[Writer]:
+    pyarrow = imported("pyarrow", "Parquet files")
+    parquet = imported("pyarrow.parquet", "Parquet files")
+    files: list[Any] = []
+
+    def render(block: Predictions) -> Any:
+        columns = [block.labels[block.classes]]
+        if block.probabilities is not None:
+            columns += list(block.probabilities.T)
+        if block.ids is not None:
+            columns.insert(0, pyarrow.array(block.ids, pyarrow.string(), from_pandas=True))
+        return pyarrow.table(dict(zip(names, columns, strict=True)))
+
+    def write(table: Any) -> None:
+        if not files:  # the first block has the schema
+            files.append(parquet.ParquetWriter(temporary, table.schema))
+        files[0].write_table(table)
+
+    try:
+        yield Writer(render, write)
+    finally:
+        for file in files:
+            file.close()

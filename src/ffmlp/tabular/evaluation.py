@@ -1,0 +1,105 @@
+"""How well a model predicts rows that it was not fitted to."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.metrics import accuracy_score, balanced_accuracy_score, log_loss
+from sklearn.model_selection import StratifiedKFold, train_test_split
+from sklearn.pipeline import Pipeline
+
+from ffmlp.words import counted
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Scores on rows that were held out; with several folds, their means and a standard deviation.
+
+    ``majority`` is the accuracy of always predicting the most frequent class.
+    """
+
+    method: str
+    n_rows: int
+    accuracy: float
+    accuracy_deviation: float
+    balanced_accuracy: float
+    log_loss: float
+    majority: float
+    seconds: float
+
+
+def evaluate(
+    model: Pipeline,
+    X: pd.DataFrame,
+    y: NDArray,
+    *,
+    test_size: float,
+    n_folds: int | None,
+    seed: int,
+    on_fold: Callable[[], object],
+) -> Evaluation:
+    """Hold out a share of the rows, or each of ``n_folds`` folds in turn."""
+    start = perf_counter()
+    _check_counts(y, n_folds)
+    scores, n_rows = [], 0
+    for training, held in _folds(y, test_size, n_folds, seed):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # the fit to all rows gives the same warnings
+            fitted = clone(model).fit(X.iloc[training], y[training])
+            probability = fitted.predict_proba(X.iloc[held])
+        predicted = fitted.classes_[probability.argmax(axis=1)]
+        scores.append(
+            (
+                accuracy_score(y[held], predicted),
+                balanced_accuracy_score(y[held], predicted),
+                log_loss(y[held], probability, labels=fitted.classes_),
+            )
+        )
+        n_rows += len(held)
+        on_fold()
+    accuracy, balanced, loss = np.mean(scores, axis=0).tolist()
+    folds = [score[0] for score in scores]
+    method = "held out" if n_folds is None else f"{n_folds}-fold cross-validation"
+    deviation = float(np.std(folds, ddof=1)) if len(folds) > 1 else 0.0
+    majority = float(np.unique(y, return_counts=True)[1].max() / len(y))
+    return Evaluation(
+        method, n_rows, accuracy, deviation, balanced, loss, majority, perf_counter() - start
+    )
+
+
+def _check_counts(y: NDArray, n_folds: int | None) -> None:
+    values, counts = np.unique(y, return_counts=True)
+    needed = 2 if n_folds is None else n_folds
+    if counts.min() < needed:
+        rare, n_rows = values.tolist()[counts.argmin()], counts.min()
+        raise ValueError(
+            f"class {rare!r} has {counted(n_rows, 'row')}, but the evaluation needs {needed} per class. "
+            "Remove the class, or skip the evaluation with --test-size 0."
+        )
+
+
+def _folds(
+    y: NDArray, test_size: float, n_folds: int | None, seed: int
+) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+    rows = np.arange(len(y))
+    if n_folds is None:
+        n_classes, n_held = len(np.unique(y)), int(np.ceil(test_size * len(y)))
+        if min(n_held, len(y) - n_held) < n_classes:
+            raise ValueError(
+                f"with {n_held} of {len(y)} rows held out, training and test rows cannot both have all "
+                f"{n_classes} classes. Choose another --test-size, or 0 to skip the evaluation."
+            )
+        training, held = train_test_split(rows, test_size=test_size, stratify=y, random_state=seed)
+        yield training, held
+    else:
+        yield from StratifiedKFold(n_folds, shuffle=True, random_state=seed).split(rows, y)

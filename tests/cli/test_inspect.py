@@ -1,0 +1,33 @@
+import json
+
+import pytest
+from iris_files import fit_incomplete_iris
+
+import ffmlp
+from ffmlp.cli import main
+
+pytest.importorskip("pandas")
+pytest.importorskip("tqdm")
+pytest.importorskip("skops")
+
+
+@pytest.fixture(scope="module")
+def iris(tmp_path_factory):
+    """A folder with a table of Iris, which has a category and missing cells, and a model of it."""
+    return fit_incomplete_iris(tmp_path_factory.mktemp("iris"))
+
+
+def test_inspect_shows_what_a_model_contains(iris, capsys):
+    path = iris / "iris.model"
+    assert main(["inspect", str(path)]) == 0
+    out = capsys.readouterr().out
+    assert "target:      species" in out
+    assert "classes:     setosa (50 rows), versicolor (50 rows), virginica (50 rows)" in out
+    assert "numeric:     sepal length, sepal width, petal length, petal width" in out
+    assert "categorical: size" in out
+    assert out.rstrip().endswith(str(ffmlp.load(path)[-1].selection_))
+    assert main(["inspect", str(path), "--json"]) == 0
+    values = json.loads(capsys.readouterr().out)
+    assert values["layers"] == list(ffmlp.load(path)[-1].network_.layer_sizes)
+    assert values["labels"] == ["setosa", "versicolor", "virginica"]
+    assert len(values["plans"]) == len(ffmlp.load(path)[-1].selection_.plans)

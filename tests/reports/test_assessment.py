@@ -1,0 +1,48 @@
+import numpy as np
+import pytest
+from iris_files import fit_incomplete_iris
+
+from ffmlp.reports.assessment import (
+    HyperplaneEffects,
+    Importance,
+    Reliability,
+    Rows,
+    confusion,
+    read_rows,
+)
+from ffmlp.tables.opening import open_table
+from ffmlp.tabular.table_model import TableModel
+
+pd = pytest.importorskip("pandas")
+
+
+def test_assessment_against_plain_counting(tmp_path):
+    for package in ("tqdm", "skops"):
+        pytest.importorskip(package)
+    iris = fit_incomplete_iris(tmp_path)
+    model = TableModel.load(iris / "iris.model")
+    rows = read_rows(model, open_table(iris / "iris.csv"))
+    predicted = [model.classifier.classes_[number] for number in rows.predicted]
+    truth = pd.read_csv(iris / "iris.csv")["species"].tolist()
+    counts = confusion(rows)
+    for i, true_class in enumerate(model.classifier.classes_):
+        for j, predicted_class in enumerate(model.classifier.classes_):
+            pairs = zip(truth, predicted, strict=True)
+            assert counts[i, j] == sum(pair == (true_class, predicted_class) for pair in pairs)
+    importance = Importance.of(model, rows)
+    assert set(importance.columns[:2]) == {"petal length", "petal width"}
+    assert (np.diff(importance.losses) <= 0).all()
+    effects = HyperplaneEffects.of(model, rows)
+    assert effects.slopes.shape == (len(model.classifier.hyperplanes_), 6)
+    assert (np.diff(effects.contributions[effects.order]) <= 0).all()
+
+
+def test_reliability_of_known_bins():
+    top = np.array([0.55, 0.55, 0.95, 0.95, 0.95, 0.6])
+    truth = np.array([0, 1, 0, 0, 1, -1])
+    rows = Rows(pd.DataFrame({"x": top}), np.column_stack([top, 1 - top]), truth, True)
+    found = Reliability.of(rows)
+    np.testing.assert_allclose(found.confidence, [0.55, 0.95])
+    np.testing.assert_allclose(found.accuracy, [1 / 2, 2 / 3])
+    assert found.counts.tolist() == [2, 3]
+    assert found.error == pytest.approx((2 * 0.05 + 3 * (0.95 - 2 / 3)) / 5)

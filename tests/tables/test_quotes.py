@@ -1,0 +1,98 @@
+import numpy as np
+import pytest
+from data_files import rows_of_parts
+
+from ffmlp.tables.opening import open_table
+from ffmlp.tables.tables import Dialect
+from ffmlp.tables.text_tables import TextTable
+
+pytest.importorskip("pandas")
+hypothesis = pytest.importorskip("hypothesis")
+st = hypothesis.strategies
+
+
+def test_an_empty_cell_in_quotes_is_a_row_of_a_file_with_one_column(file):
+    table = open_table(file(b'a\nx\n""\n\ny\n'))
+    (block,) = table.blocks(10, {"a": "text"})
+    np.testing.assert_array_equal(block["a"].isna(), [False, True, False])
+    assert table.place(2, "a").endswith("line 5, column 1 ('a')")
+
+
+def broken_quotes(text, delimiter):
+    """Whether text follows a quoted cell, or a quote is never closed; character by character."""
+    state = "start"
+    for letter, following in zip(text, text[1:] + "\n", strict=True):
+        is_border = letter in f"\r\n{delimiter}"
+        if state in ("quoted", "doubled"):
+            if state == "doubled":
+                state = "quoted"
+            elif letter == '"':
+                state = "doubled" if following == '"' else "closed"
+        elif is_border:
+            state = "start"
+        elif state == "closed":
+            if letter != " ":
+                return True
+        elif state == "start" and letter != " ":
+            state = "quoted" if letter == '"' else "plain"
+    return state in ("quoted", "doubled")
+
+
+CELLS_WITH_QUOTES = st.one_of(
+    st.sampled_from(["x", '"x"', ' "x" ', '"x""y"', '"é\n"', '"D"', 'x"', '"x', '"x"y', '"" "x"']),
+    st.lists(st.sampled_from(['"', '"', "x", " ", "\r\n"]), max_size=5).map("".join),
+)
+
+
+@hypothesis.example([["x", '"x'], ["y", '"z']], ",")
+@hypothesis.example([["x", '5" '], ["y", '"z" ']], ";")
+@hypothesis.given(
+    st.lists(st.lists(CELLS_WITH_QUOTES, min_size=2, max_size=2)), st.sampled_from(",;\t|")
+)
+def test_unbalanced_quotes_are_reported_and_no_others(tmp_path_factory, rows, delimiter):
+    content = "\n".join(["aDb", *map("D".join, rows)]).replace("D", delimiter)
+    path = tmp_path_factory.getbasetemp() / "quotes.csv"
+    path.write_text(content, newline="")
+    try:
+        for _ in TextTable.of(path, Dialect(), delimiter).blocks(2, {"b": "text"}):
+            pass
+    except ValueError as error:
+        message = str(error)
+    else:
+        message = ""
+    is_reported = "must end the cell" in message or "never closed" in message
+    if not message or is_reported:  # else something was wrong before
+        assert is_reported == broken_quotes(content, delimiter)
+
+
+@hypothesis.given(
+    st.lists(
+        st.tuples(st.text('ab",;|\t\n é', min_size=1).map(str.strip).filter(bool), st.integers(0, 9)),
+        min_size=1,
+    ),
+    st.sampled_from(",;\t|"),
+    st.sampled_from(["", " ", "   "]),
+    st.integers(1, 3),
+)
+def test_cells_in_quotes_are_read_as_they_were(tmp_path_factory, rows, delimiter, space, n_rows):
+    lines = [
+        space + '"' + cell.replace('"', '""') + '"' + space + delimiter + space + f'"{number}"'
+        for cell, number in rows
+    ]
+    path = tmp_path_factory.getbasetemp() / "cells.csv"
+    path.write_text("\n".join([f"a{delimiter}b", *lines]), newline="")
+    table = TextTable.of(path, Dialect(), delimiter)
+    parsed = rows_of_parts(table, n_rows, {"a": "text", "b": "number"})
+    assert list(parsed.itertuples(index=False, name=None)) == rows
+
+
+def test_quotes_at_the_end_of_what_pandas_reads_at_once(file):
+    # It reads 2**18 characters at once.
+    row = '"x ""y"",\n", "2" \n'
+    for before in range(2**18 - 30, 2**18 + 2):
+        text = "a,b\n" + "x" * (before - 7) + ",1\n" + row
+        (block,) = open_table(file(text.encode())).blocks(10, {"a": "text", "b": "number"})
+        assert block["a"][1] == 'x "y",\n'
+        assert block["b"].tolist() == [1, 2]
+        with pytest.raises(ValueError, match="line 4: the quote opened here is closed on line 4"):
+            list(open_table(file((text[:-1] + "z\n").encode())).blocks(10, {"b": "number"}))
