@@ -21,7 +21,11 @@ from ffmlp import FFMLPClassifier
 @parametrize_with_checks(
     [
         FFMLPClassifier(),
+        FFMLPClassifier(design="region"),
         FFMLPClassifier(design="blob"),
+        FFMLPClassifier(design="readout"),
+        FFMLPClassifier(design="readout", error_threshold=0.1),
+        FFMLPClassifier(max_neurons=30),
         FFMLPClassifier(1, class_weight="balanced"),
         region_design(),
         region_design(1),
