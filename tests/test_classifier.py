@@ -21,7 +21,11 @@ from ffmlp import FFMLPClassifier
 @parametrize_with_checks(
     [
         FFMLPClassifier(),
+        FFMLPClassifier(design="region"),
         FFMLPClassifier(design="blob"),
+        FFMLPClassifier(design="readout"),
+        FFMLPClassifier(design="readout", error_threshold=0.1),
+        FFMLPClassifier(max_neurons=30),
         FFMLPClassifier(1, class_weight="balanced"),
         region_design(),
         region_design(1),
@@ -349,10 +353,7 @@ X_OK, Y_OK = IRIS
         ({"class_weight": {0: -1}}, r"class_weight\[0\] must be a positive number, got -1"),
         ({"time_limit": 0}, "time_limit must be a positive number of seconds, got 0"),
         ({"design": "tree"}, r"must be one of \['auto', 'region', 'blob', 'readout'\], got 'tree'"),
-        (
-            {"discriminant": "qda"},
-            r"must be one of \['auto', 'lda', 'heteroscedastic'\], got 'qda'",
-        ),
+        ({"discriminant": "qda"}, r"must be one of \['auto', 'lda', 'heteroscedastic'\], got 'qda'"),
     ],
 )
 def test_wrong_parameters(params, message):

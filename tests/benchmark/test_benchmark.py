@@ -173,8 +173,7 @@ def test_models_that_are_not_installed(monkeypatch):
     with pytest.raises(ImportError, match="pip install no_such_package"):
         peers.select_models(["svm", "lda"])
     with pytest.raises(
-        ValueError,
-        match=r"Unknown model 'mars'. Available: ffmlp, ffmlp-paper, ffmlp-blob, ",
+        ValueError, match=r"Unknown model 'mars'. Available: ffmlp, ffmlp-paper, ffmlp-blob, "
     ):
         peers.select_models(["svm", "mars"])
     assert peers.select_models(["svm", "qda", "svm"]) == (["svm", "qda"], {})
@@ -306,10 +305,7 @@ def test_tables():
     assert by_set.header == ["set", "ffmlp", "svm", "qda"]
     assert by_set.lines[1] == ["two", "85.00 ± 5.00", "95.00 ± 0.00", "failed (2 of 2)"]
     assert made["Failed runs"].lines == [["two", "qda", "0, 1", "ValueError: a < b"]]
-    assert made["Missing"].lines == [
-        ["lda", "Not all of its runs are finished."],
-        ["swim", "not here"],
-    ]
+    assert made["Missing"].lines == [["lda", "Not all of its runs are finished."], ["swim", "not here"]]
 
 
 def test_text_for_the_terminal():

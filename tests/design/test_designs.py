@@ -10,8 +10,6 @@ from sklearn.model_selection import train_test_split
 from threadpoolctl import threadpool_limits
 
 from ffmlp import FFMLPClassifier
-from ffmlp.design import designs
-from ffmlp.design.selection import N_FOLDS, splits
 
 READOUT = FFMLPClassifier(design="readout")
 BLOB = FFMLPClassifier(2, design="blob", gaussianise=False, random_state=0)
@@ -209,25 +207,6 @@ def test_every_auto_tries_its_alternatives_and_nothing_else():
         ("region", False, "lda", (2, 2, 2), None),
     }
     assert len(tried(design="blob")) == 6
-
-
-@pytest.mark.parametrize("n_samples", [5, 200, 5000])
-def test_parts_of_a_split_share_no_sample_and_no_twin(n_samples):
-    X, y = overlapping(n_samples)
-    X = np.round(X, 1)  # twins
-    samples = designs.Samples(X, y, np.ones(n_samples), np.arange(3), np.ones(3), ("a", "b", "c"))
-    parts = splits(samples)
-    assert len(parts) == (1 if n_samples == 5000 else N_FOLDS)
-    for planned, judged in parts:
-        assert not {tuple(row) for row in np.column_stack([X, y])[planned]} & {
-            tuple(row) for row in np.column_stack([X, y])[judged]
-        }
-        for label in range(3) if n_samples > 5 else ():
-            assert np.mean(y[judged] == label) == pytest.approx(1 / 3, abs=0.05)
-    if n_samples == 200:
-        np.testing.assert_array_equal(
-            np.sort(np.concatenate([judged for _, judged in parts])), np.arange(200)
-        )
 
 
 # How good it is

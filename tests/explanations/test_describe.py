@@ -160,6 +160,6 @@ readout design: 4 features → 286 half-spaces → 3 evidence → 3 classes
 
 Strongest evidence, in log-odds per standard deviation beyond the hyperplane:
   setosa: +0.72 x2 above 3.3, +0.72 x2 below 3.3, +0.41 x3 above 1
-  versicolor: -1.17 x2 above 3.3, -1.17 x2 below 3.3, -0.93 x3 above 1.5
-  virginica: +0.89 x3 above 1.5, +0.89 x3 below 1.5, +0.76 x3 above 1.4""",
+  versicolor: -1.18 x2 above 3.3, -1.18 x2 below 3.3, -0.94 x3 above 1.5
+  virginica: +0.90 x3 above 1.5, +0.90 x3 below 1.5, +0.77 x3 above 1.4""",
 }

@@ -289,29 +289,27 @@ Its lead over virginica, in log-odds: +0.29, the sum of
     +0.00  11 other hyperplanes
     -0.11  not due to any one hyperplane""",
     "readout": """\
-Class versicolor, probability 0.579; next is virginica, 0.390.
+Class versicolor, probability 0.599; next is virginica, 0.372.
 
 Among the samples of blob 13 of class versicolor, 5.3% of the training samples.
 
-Its lead over virginica, in log-odds: +0.40, the sum of
-    -1.38  petal length (cm) above 3.3
+Its lead over virginica, in log-odds: +0.48, the sum of
+    -1.39  petal length (cm) above 3.3
            0.85 standard deviations from the hyperplane
-    +0.93  blob 21 (virginica) over blob 11 (versicolor)
-           4.51 standard deviations from the hyperplane, log-odds +15.39
-           by sepal width (cm) = 3.2 (+11.00), petal width (cm) = 1.8 (+2.41),
-           sepal length (cm) = 5.9 (+2.05), 1 other feature (-0.06)
-    -0.91  petal width (cm) above 1.2
+    -0.88  petal width (cm) above 1.2
            0.79 standard deviations from the hyperplane
-    -0.82  petal width (cm) above 1.4
+    -0.83  petal width (cm) above 1.4
            0.52 standard deviations from the hyperplane
-    -0.80  petal width (cm) above 1.3
-           0.66 standard deviations from the hyperplane
-    +4.75  138 other hyperplanes
-    -1.37  not due to any one hyperplane
+    -0.77  petal width (cm) above 1
+           1.05 standard deviations from the hyperplane
+    -0.77  petal width (cm) above 1.3
+           0.65 standard deviations from the hyperplane
+    +6.40  138 other hyperplanes
+    -1.29  not due to any one hyperplane
 
-All hyperplanes together, by feature: sepal width (cm) = 3.2 (+3.84),
-petal width (cm) = 1.8 (-2.74), sepal length (cm) = 5.9 (+1.55),
-1 other feature (-0.87)""",
+All hyperplanes together, by feature: sepal width (cm) = 3.2 (+4.13),
+petal width (cm) = 1.8 (-2.70), sepal length (cm) = 5.9 (+0.98),
+1 other feature (-0.65)""",
 }
 
 

@@ -81,9 +81,7 @@ def test_the_module_can_be_scripted_and_exported(design):
     buffer.seek(0)
     np.testing.assert_array_equal(outputs(torch.jit.load(buffer), EVERYWHERE, torch.float64), expected)
     program = torch.export.export(
-        module,
-        (torch.tensor(EVERYWHERE[:7]),),
-        dynamic_shapes=({0: torch.export.Dim("rows")},),
+        module, (torch.tensor(EVERYWHERE[:7]),), dynamic_shapes=({0: torch.export.Dim("rows")},)
     )
     np.testing.assert_allclose(
         outputs(program.module(), EVERYWHERE, torch.float64), expected, rtol=1e-12, atol=1e-12

@@ -15,7 +15,7 @@ from operator import add
 import numpy as np
 from numpy.typing import NDArray
 
-from ffmlp.arrays import Floats
+from ffmlp.arrays import Floats, without_rounding
 from ffmlp.design.scaling import Scaling
 from ffmlp.model.blobs import Blobs
 
@@ -27,8 +27,6 @@ MAX_LLOYD_ITERATIONS = 30
 MAX_EM_ITERATIONS = 100
 # EM stops when the mean log-likelihood of a sample gains less than this.
 EM_TOLERANCE = 1e-3
-# Distances between standardised samples that differ less are equal.
-_DISTANCE_DECIMALS = 9
 # Entries of the (blob, sample, feature) arrays of one block (2 MB: they stay in the cache).
 _BLOCK_ENTRIES = 1 << 18
 
@@ -204,7 +202,7 @@ def nearest(X: Floats, means: Floats) -> NDArray[np.intp]:
 
 def _first_smallest(distances: Floats) -> NDArray[np.intp]:
     """Argmin over the last axis in which rounding decides no tie; ties are common in discrete data."""
-    return np.argmin(np.round(distances, _DISTANCE_DECIMALS), axis=-1)
+    return np.argmin(without_rounding(distances), axis=-1)
 
 
 def lloyd(
@@ -279,7 +277,8 @@ def labelled_blobs(
         mine = y == label
         members, labels = np.unique(blob[mine], return_inverse=True)
         samples, mass = scaling.apply(X[mine]), weight[mine]
-        origin = np.broadcast_to(samples.mean(axis=0), (len(members), X.shape[1]))
+        rows = [np.flatnonzero(labels == member) for member in range(len(members))]
+        origin = np.array([np.average(samples[own], axis=0, weights=mass[own]) for own in rows])
         moments = summed(partial(assignment, origin), len(members), samples, mass, labels)
         mixtures.append((int(label), mass.sum(), maximization(moments)))
     return collected(mixtures, shrink=shrink)

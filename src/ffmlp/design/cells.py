@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh, svd
 
-from ffmlp.arrays import Floats
+from ffmlp.arrays import Floats, without_rounding
 from ffmlp.design.blobs import Mixture, collected, lloyd, nearest
 from ffmlp.model.blobs import Blobs
 
@@ -79,14 +79,15 @@ def bisected(Z: Floats, weight: Floats, n_cells: int) -> Floats:
         spread = _sums((Z - means[cell]) ** 2, weight, cell)
         if n_made == n_cells:
             return means
-        widest = np.argmax(np.round(spread / spread.max(initial=1.0), 9), axis=1)
-        total = np.round(spread.sum(axis=1) / max(spread.sum(), 1.0), 9)
+        widest = np.argmax(without_rounding(spread / spread.max(initial=1.0)), axis=1)
+        total = without_rounding(spread.sum(axis=1) / max(spread.sum(), 1.0))
         divisible = np.argsort(-total, kind="stable")[: np.count_nonzero(total > 0)]
         divisible = divisible[: n_cells - n_made]
         if not len(divisible):
             return means
         value = Z[np.arange(len(Z)), widest[cell]]
-        above = value > means[cell, widest[cell]]
+        # In discrete data the mean may be one of the values.
+        above = without_rounding(value - means[cell, widest[cell]]) > 0
         new = np.full(n_made, -1)
         new[divisible] = n_made + np.arange(len(divisible))
         cell = np.where(above & (new[cell] >= 0), new[cell], cell)

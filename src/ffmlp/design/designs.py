@@ -38,6 +38,9 @@ N_NEIGHBOURS = 5
 # Thresholds of each feature; fewer where they would outnumber the other hyperplanes.
 MAX_THRESHOLDS_OF_EACH_FEATURE = 16
 _MAX_THRESHOLDS = 200
+# Hyperplanes that cut out regions are moved by this much, so that a sample on one of them has this
+# response and lies on its positive side: rounding does not decide.
+_LEAST_RESPONSE = 1e-9
 
 Stages2And3 = Callable[[Samples, Plan, Blobs, Hyperplanes, Progress], UpperLayers]
 
@@ -61,6 +64,8 @@ def design_network(
     samples: Samples, plan: Plan, rng: np.random.RandomState, progress: Progress
 ) -> Design:
     """The stages of the paper, one after the other, with layers l_2 and l_out as the plan has them."""
+    if plan.chooses_greedily:
+        samples = samples.merged()
     with progress.step("gmm"):
         gaussianisation = fit_gaussianisation(samples.X, samples.weight) if plan.gaussianise else None
         scores = mapped_features(samples.X, gaussianisation)
@@ -73,6 +78,8 @@ def design_network(
         if plan.design == "readout":
             n_each = max(1, min(MAX_THRESHOLDS_OF_EACH_FEATURE, _MAX_THRESHOLDS // scores.shape[1]))
             planes = axis_thresholds(scaling.apply(scores), samples.weight, n_each).joined(planes)
+        else:  # codes are read
+            planes = replace(planes, biases=planes.biases + _LEAST_RESPONSE)
         planes = replace(scaling.unscaled_planes(planes), gaussianisation=gaussianisation)
 
     upper = DESIGNS[plan.design](samples, plan, blobs, planes, progress)

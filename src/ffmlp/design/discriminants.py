@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr
 from sklearn.utils import check_X_y
 
-from ffmlp.arrays import Floats
+from ffmlp.arrays import Floats, without_rounding
 from ffmlp.design.blobs import labelled_blobs
 from ffmlp.design.gaussianise import quantiles
 from ffmlp.design.scaling import Scaling
@@ -40,7 +40,7 @@ def pairs_of_neighbours(blobs: Blobs, n_neighbours: int) -> NDArray[np.intp]:
     distance = squares[:, None] + squares - 2 * (blobs.means @ blobs.means.T)
     distance[blobs.classes[:, None] == blobs.classes] = np.inf
     # Rounding must not decide between blobs at the same distance.
-    near = np.argsort(np.round(distance, 9), axis=1, kind="stable")[:, :n_neighbours]
+    near = np.argsort(without_rounding(distance), axis=1, kind="stable")[:, :n_neighbours]
     blob = np.repeat(np.arange(len(blobs)), near.shape[1])
     pairs = np.sort(np.column_stack([blob, near.ravel()]), axis=1)
     different = blobs.classes[pairs[:, 0]] != blobs.classes[pairs[:, 1]]
@@ -120,7 +120,9 @@ def heteroscedastic(blobs: Blobs, pairs: NDArray[np.intp]) -> Hyperplanes:
         np.concatenate([rule.biases for rule in rules]),
         pairs,
     )
-    better = error_probability(blobs, optimal) < error_probability(blobs, linear)
+    error, least = error_probability(blobs, linear), error_probability(blobs, optimal)
+    # Where covariances are equal, the two are the same but for rounding.
+    better = without_rounding(np.divide(least, error, out=np.ones_like(error), where=error > 0)) < 1
     return Hyperplanes(
         np.where(better[:, None], optimal.weights, linear.weights),
         np.where(better, optimal.biases, linear.biases),

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from ffmlp.arrays import Floats
 from ffmlp.design.pruning import PruningPath
+from ffmlp.design.subsets import changes
 from ffmlp.model.hyperplanes import Hyperplanes
 from ffmlp.model.stages import Stages
 
@@ -39,6 +40,22 @@ class Samples:
         members = None if self.members is None else self.members[rows]
         return replace(self, X=self.X[rows], y=self.y[rows], weight=self.weight[rows], members=members)
 
+    def reweighted(self, weight: Floats) -> Samples:
+        """The samples whose new weight is not 0."""
+        return replace(self, weight=weight).select(weight > 0)
+
+    def merged(self) -> Samples:
+        """Each distinct sample once, with the weight of all equal ones, in the order of class and value.
+
+        However the samples were given, this gives the same to the last bit.
+        """
+        group = self.y if self.members is None else self.members
+        order = np.lexsort((*self.X.T[::-1], group, self.y))
+        first = np.flatnonzero(changes(order, group, *self.X.T))
+        distinct = self.select(order[first])
+        weight = np.add.reduceat(self.weight[order], first)
+        return replace(distinct, X=np.ascontiguousarray(distinct.X), weight=weight)
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -57,6 +74,13 @@ class Plan:
     time_limit: float = 60.0
     penalty: float = 1000.0
     max_neurons: int | None = None
+
+    @property
+    def chooses_greedily(self) -> bool:
+        """Whether hyperplanes of a readout are taken one by one: rounding may decide what is taken."""
+        return self.max_neurons is not None or (
+            self.design == "readout" and self.error_threshold is not None
+        )
 
     def max_half_spaces(self, n_classes: int) -> float:
         """How many neurons l_1 of the readout design may have, beside two for each class."""

@@ -14,10 +14,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh, qr
-from scipy.optimize import minimize_scalar
+from scipy.optimize import brentq
 
-from ffmlp.arrays import Floats
-from ffmlp.design.subsets import typical
+from ffmlp.arrays import Floats, without_rounding
+from ffmlp.design.subsets import weighted_subsample
 from ffmlp.model.hyperplanes import NO_BLOB, Hyperplanes
 
 # Tried ridges: penalties on the squared weights of regressors of unit variance, per sample.
@@ -31,6 +31,13 @@ _ENTRIES_AT_ONCE = 1 << 24
 _LEAST_SPREAD, _LEAST_SHARE = 1e-9, 1e-14
 # A sample with a larger leverage is predicted by itself: leaving it out is not trusted to tell more.
 _LARGEST_LEVERAGE = 0.999
+# Evidence so far below any other has no part in a sum of exponentials.
+_FAR = 1e300
+# An eigenvalue that is a smaller share of the largest one is 0.
+_SMALLEST_EIGENVALUE = 1e-10
+# The range of temperatures. One that lowers the log-loss by less than this, for its logarithm, is too
+# high: where no sample is misclassified, there is no end to it.
+_LOG_TEMPERATURES, _LEAST_GAIN = (-5.0, 5.0), 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,11 +76,10 @@ def fit_readout(
     regressors = _Regressors.of(planes, X).standardised(weight / total)
     targets = np.eye(n_classes)[y]
     shares = weight @ targets / total
-    eigenvalues, rotation = regressors.principal_axes(weight)
     # Rotated regressors T have T'WT = diag(eigenvalues): every ridge is a scaling of their weights.
-    moments = rotation.T @ regressors.products(weight[:, None] * (targets - shares))
+    eigenvalues, rotation, moments = regressors.principal_axes(weight, targets - shares)
 
-    left_out, mass = typical(X, y, weight, MAX_LEFT_OUT)
+    left_out, mass = weighted_subsample(X, y, weight, MAX_LEFT_OUT)
     truth = y[left_out]
     rotated = regressors.rows(left_out) @ rotation
     squares, errors, evidence = rotated**2, [], []
@@ -84,7 +90,7 @@ def fit_readout(
         residual /= (1.0 - leverage)[:, None]
         errors.append(mass @ np.sum(residual**2, axis=1))
         evidence.append(targets[left_out] - residual)
-    best = int(np.argmin(errors))
+    best = int(np.argmin(without_rounding(np.array(errors) / total)))
     coefficients = rotation @ (moments / (eigenvalues + RIDGES[best] * total)[:, None])
     coefficients /= regressors.scale[:, None]
 
@@ -108,19 +114,28 @@ def best_temperature(
     ``owners`` (m,) names the class that each column speaks for.
     """
     spoken_for = np.isin(y, owners)  # pruning may leave a class without a neuron
-    evidence, y, weight = evidence[spoken_for], y[spoken_for], weight[spoken_for]
-    own = np.where(owners == y[:, None], evidence, -np.inf)
+    y, weight = y[spoken_for], weight[spoken_for]
+    evidence = np.ascontiguousarray(evidence[spoken_for].T)  # (m, n): sums of few rows are fast
+    own = np.where(owners[:, None] == y, evidence, -_FAR)
     # Both sums of exponentials are taken relative to their largest one, which then cannot overflow.
-    largest, largest_own = evidence.max(axis=1), own.max(axis=1)
-    evidence, own = evidence - largest[:, None], own - largest_own[:, None]
-    behind = float(weight @ (largest - largest_own))
+    largest, largest_own = evidence.max(axis=0), own.max(axis=0)
+    evidence, own = evidence - largest, own - largest_own
+    share = weight / weight.sum()
+    behind = float(share @ (largest - largest_own))
 
-    def loss(log_factor: float) -> float:
+    def mean(exponents: Floats) -> float:
+        masses = np.exp(exponents)
+        return float(share @ (np.einsum("mn,mn->n", masses, exponents) / masses.sum(axis=0)))
+
+    def slope(log_factor: float) -> float:
+        """Of the mean log-loss. Its zero is known to more digits than the place of the least loss."""
         factor = np.exp(log_factor)
-        sums, own_sums = np.exp(factor * evidence).sum(axis=1), np.exp(factor * own).sum(axis=1)
-        return float(weight @ np.log(sums / own_sums)) + factor * behind
+        return mean(factor * evidence) - mean(factor * own) + factor * behind + _LEAST_GAIN
 
-    return float(np.exp(minimize_scalar(loss, bounds=(-5.0, 5.0), method="bounded").x))
+    lowest, highest = _LOG_TEMPERATURES
+    if slope(lowest) >= 0:
+        return float(np.exp(lowest))
+    return float(np.exp(highest if slope(highest) <= 0 else brentq(slope, lowest, highest)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,10 +198,11 @@ class _Regressors:
         """Sums (p, C) of the columns times other ones (n, C)."""
         return np.sum([block.T @ others[rows] for rows, block in self.blocks()], axis=0)
 
-    def principal_axes(self, weight: Floats) -> tuple[Floats, Floats]:
+    def principal_axes(self, weight: Floats, others: Floats) -> tuple[Floats, Floats, Floats]:
         """Positive eigenvalues (r,) of the weighted Gram matrix of the columns, eigenvectors (p, r).
 
-        With fewer samples than columns the smaller matrix of products of rows gives the same.
+        The third are the weighted sums (r, C) of the columns along the eigenvectors times other ones
+        (n, C). With fewer samples than columns the smaller matrix of products of rows gives the same.
         """
         root = np.sqrt(weight)[:, None]
         if len(self.mean) <= len(self.X):
@@ -195,12 +211,16 @@ class _Regressors:
                 weighted = block if (weight[rows] == 1.0).all() else block * root[rows]
                 gram += weighted.T @ weighted
             values, vectors = eigh(gram, overwrite_a=True, check_finite=False, driver="evd")
-        else:
-            wide = self.rows(slice(None)) * root
-            values, vectors = eigh(wide @ wide.T, overwrite_a=True, check_finite=False, driver="evd")
-            vectors = wide.T @ (vectors / np.sqrt(np.maximum(values, np.finfo(np.float64).tiny)))
-        positive = values > 1e-10 * values[-1]
-        return values[positive], vectors[:, positive]
+            positive = values > _SMALLEST_EIGENVALUE * values[-1]
+            values, vectors = values[positive], vectors[:, positive]
+            return values, vectors, vectors.T @ self.products(weight[:, None] * others)
+        wide = self.rows(slice(None)) * root
+        values, vectors = eigh(wide @ wide.T, overwrite_a=True, check_finite=False, driver="evd")
+        positive = values > _SMALLEST_EIGENVALUE * values[-1]
+        values, vectors = values[positive], vectors[:, positive]
+        lengths = np.sqrt(values)
+        # Eigenvectors of the columns are less exact for small eigenvalues. These sums do not use them.
+        return values, wide.T @ (vectors / lengths), lengths[:, None] * (vectors.T @ (root * others))
 
 
 def _spanning(planes: Hyperplanes) -> NDArray[np.intp]:
@@ -219,9 +239,11 @@ def _spanning(planes: Hyperplanes) -> NDArray[np.intp]:
     if not rest.size:
         return chosen
     rest = rest / np.abs(rest).max(axis=0)
-    length = np.linalg.norm(rest, axis=1, keepdims=True)
+    length = np.linalg.norm(rest, axis=1)
+    # Of normals of one length rounding would choose the pivot: earlier ones are a little longer.
+    length = np.where(length > 0, length, 1.0) * (1.0 + 1e-6 * np.linspace(0.0, 1.0, len(length)))
     _, triangle, order = qr(
-        (rest / np.where(length > 0, length, 1.0)).T, mode="economic", pivoting=True, check_finite=False
+        (rest / length[:, None]).T, mode="economic", pivoting=True, check_finite=False
     )
     diagonal = np.abs(np.diag(triangle))
     pivots = order[: np.count_nonzero(diagonal > 1e-10 * diagonal[0])]

@@ -11,9 +11,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ffmlp.arrays import Floats
+from ffmlp.arrays import Floats, without_rounding
 from ffmlp.design.pruning import PruningPath
-from ffmlp.design.subsets import typical
+from ffmlp.design.subsets import weighted_subsample
 from ffmlp.model.hyperplanes import Hyperplanes
 
 # Of more samples, evenly spaced ones are enough to judge hyperplanes by.
@@ -38,7 +38,7 @@ def prune_readout(
     Takes O(n·L) time for each hyperplane that is taken. The path has the others deleted all at once, so
     that every deletion has the final error rate; that of all hyperplanes is not known.
     """
-    rows, mass = typical(X, y, weight, MAX_SAMPLES)
+    rows, mass = weighted_subsample(X, y, weight, MAX_SAMPLES)
     taken, rates = _path(planes.signed_responses(X[rows]), y[rows], mass, n_classes, error_threshold)
     if rates[-1] >= error_threshold:
         return PruningPath(np.zeros(0, np.intp), np.zeros(0), np.nan, np.arange(len(planes)))
@@ -61,7 +61,7 @@ def _path(
     while len(taken) < min(h.shape[1], MAX_TAKEN) and (not rates or rates[-1] >= error_threshold):
         gain = _gains(bends, lines, residual)
         gain[taken] = -1.0
-        best = int(np.argmax(np.round(gain / gain.max(), 9))) if gain.max() > 0 else int(np.argmax(gain))
+        best = int(np.argmax(without_rounding(gain / gain.max()) if gain.max() > 0 else gain))
         taken.append(best)
         axes, triangle = np.linalg.qr(np.column_stack([bends[:, best], lines[:, best]]))
         axes = axes[:, np.diag(triangle) ** 2 > _SMALLEST_VARIANCE * len(y)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ffmlp.design.optimal_pruning import prune_optimally
 from ffmlp.design.problem import Plan, Samples, UpperLayers
 from ffmlp.design.progress import Progress
@@ -30,12 +32,11 @@ def pruned(
     samples: Samples, plan: Plan, planes: Hyperplanes, progress: Progress
 ) -> tuple[PruningPath, Regions]:
     """The hyperplanes that the threshold keeps, and the regions that all of them cut out."""
-    importance = samples.importance
     codes = sign_codes(planes, samples.X)
-    unweighted = bool((importance == 1.0).all())
-    regions = tabulate(
-        codes, len(planes), samples.y, len(samples.labels), None if unweighted else importance
-    )
+    weight = None if (samples.weight == 1.0).all() else samples.weight
+    regions = tabulate(codes, len(planes), samples.y, len(samples.labels), weight)
+    if (samples.class_weight != 1.0).any():  # sums of weights are exact, those of products are not
+        regions = replace(regions, counts=regions.counts * samples.class_weight)
     progress.say(f"{len(planes)} hyperplanes cut out {len(regions)} occupied regions")
     # A threshold of 0 allows no deletion: no error rate is below it.
     threshold = 0.0 if plan.error_threshold is None else plan.error_threshold

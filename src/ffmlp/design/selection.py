@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from ffmlp.arrays import without_rounding
 from ffmlp.design.designs import design_network
 from ffmlp.design.problem import Plan, Samples
 from ffmlp.design.progress import Progress
@@ -20,6 +21,8 @@ N_FOLDS = 3
 # judged by many samples is known well enough, and no plan is carried out with many.
 MAX_SAMPLES_OF_FOLDS = 600
 N_PLANNED, N_JUDGED = 300, 1000
+# A sample is dealt out in no more parts: its weight may be any number.
+_MOST_DEALT = 1e9
 # Probabilities below this count as this: one sample must not decide.
 _SMALLEST_PROBABILITY = 1e-6
 
@@ -107,37 +110,37 @@ def select(
     if len(plans) == 1:
         return Selection(tuple(plans), unknown, unknown, 0)
     with progress.step("selection"):
-        judged = [_judged(samples, plans, *parts, rng) for parts in splits(samples)]
+        judged = [_judged(plans, *parts, rng) for parts in splits(samples.merged())]
         judged = [part for part in judged if part is not None]
         if not judged:  # all but a sample or two are of one class
             return Selection(tuple(plans), unknown, unknown, 0)
-        losses, hits, importance = (
+        losses, hits, weight, importance = (
             np.concatenate(parts, axis=-1) for parts in zip(*judged, strict=True)
         )
         share = importance / importance.sum()
-        selection = Selection(tuple(plans), losses @ share, hits @ share, _winner(losses, share))
+        best = _winner(losses, weight, share)
+        selection = Selection(tuple(plans), losses @ share, hits @ share, best)
         progress.say(f"{len(plans)} plans\n{selection}")
     return selection
 
 
-def _winner(losses: NDArray[np.float64], share: NDArray[np.float64]) -> int:
-    """The plan of least loss, or the first unless the best one beats it by a standard error."""
-    best = int(np.argmin(np.round(losses @ share, 9)))
+def _winner(losses: NDArray[np.float64], weight: NDArray[np.float64], share: NDArray[np.float64]) -> int:
+    """The plan of least loss, or the first unless the best one beats it by a standard error.
+
+    ``share`` (n,) is how much a sample matters. ``weight`` (n,) is how often it counts: it stands for as
+    many samples of equal gain, and the error of a mean of so many is less than that of one.
+    """
+    best = int(np.argmax(without_rounding((losses[0] - losses) @ share)))
     gains = losses[0] - losses[best]
     gain = share @ gains
-    error = np.sqrt(share**2 @ (gains - gain) ** 2)
+    error = np.sqrt(share**2 / weight @ (gains - gain) ** 2)
     return best if gain > error else 0
 
 
 def _judged(
-    samples: Samples,
-    plans: Sequence[Plan],
-    planned: NDArray[np.intp],
-    judged: NDArray[np.intp],
-    rng: np.random.RandomState,
-) -> tuple[NDArray, NDArray, NDArray] | None:
-    """Log-loss and hit of each plan (P, n) on samples it was not made with, and what they weigh (n,)."""
-    training, held = samples.select(planned), samples.select(judged)
+    plans: Sequence[Plan], training: Samples, held: Samples, rng: np.random.RandomState
+) -> tuple[NDArray, NDArray, NDArray, NDArray] | None:
+    """Log-loss and hit of each plan (P, n) on samples held out; their weight and importance (n,)."""
     if len(np.unique(training.y)) < 2:
         return None
     losses, hits = np.empty((2, len(plans), len(held.y)))
@@ -146,7 +149,7 @@ def _judged(
         own = probability[np.arange(len(held.y)), held.y]
         losses[index] = -np.log(np.maximum(own, _SMALLEST_PROBABILITY))
         hits[index] = probability.argmax(axis=1) == held.y
-    return losses, hits, held.importance
+    return losses, hits, held.weight, held.importance
 
 
 def _probabilities(
@@ -159,26 +162,36 @@ def _probabilities(
     return design.network.probabilities(X)
 
 
-def splits(samples: Samples) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-    """Pairs of samples to make plans with and others to judge them by, as indices.
+def splits(merged: Samples) -> list[tuple[Samples, Samples]]:
+    """Pairs of samples to make plans with and others to judge them by.
 
-    Distinct samples are dealt out in the order of class and value, so that each part is like the
-    whole. Equal samples stay together: none is judged by its twin, and a sample of weight 2 counts as
-    two samples do.
+    Distinct samples are dealt out in the order of class and value, so that each part is like the whole.
+    Equal ones stay together: none is judged by its twin. Only a sample that is frequent enough to be in
+    every fold is dealt out one by one. So a sample of weight 2 counts as two samples do.
     """
-    order = np.lexsort((*samples.X.T[::-1], samples.y))
-    rows, labels = samples.X[order], samples.y[order]
-    new = np.ones(len(order), bool)
-    new[1:] = (rows[1:] != rows[:-1]).any(axis=1) | (labels[1:] != labels[:-1])
-    distinct = np.empty(len(order), np.intp)
-    distinct[order] = np.cumsum(new) - 1
-    n_distinct = int(np.count_nonzero(new))
-    if n_distinct <= MAX_SAMPLES_OF_FOLDS:
-        fold = distinct % N_FOLDS
-        parts = [(fold != number, fold == number) for number in range(min(N_FOLDS, n_distinct))]
+    weight = merged.weight
+    dealt = np.where(weight < N_FOLDS, 1, np.minimum(weight, _MOST_DEALT)).astype(np.int64)
+    # A multiple of what all weights are multiples of: their sums stay exact.
+    unit = 8 * np.spacing(weight.sum())
+    each = np.round(weight / dealt / unit) * unit
+    if len(weight) <= MAX_SAMPLES_OF_FOLDS:
+        last = np.cumsum(dealt)
+        held = [
+            (last + fold) // N_FOLDS - (last - dealt + fold) // N_FOLDS
+            for fold in reversed(range(N_FOLDS))
+        ]
+        parts = [(dealt - judged, judged) for judged in held if judged.any()]
     else:
-        planned = evenly(n_distinct, N_PLANNED)
-        others = np.setdiff1d(np.arange(n_distinct), planned)
-        judged = others[evenly(len(others), N_JUDGED)]
-        parts = [(np.isin(distinct, planned), np.isin(distinct, judged))]
-    return [(np.flatnonzero(planned), np.flatnonzero(judged)) for planned, judged in parts]
+        planned = _some_of(dealt, N_PLANNED)
+        parts = [(planned, _some_of(dealt - planned, N_JUDGED))]
+    return [
+        (merged.reweighted(planned * each), merged.reweighted(judged * each))
+        for planned, judged in parts
+    ]
+
+
+def _some_of(numbers: NDArray[np.int64], at_most: int) -> NDArray[np.intp]:
+    """How many of so many equal samples (n,) are taken if all of them are taken evenly."""
+    last = np.cumsum(numbers)
+    taken = np.searchsorted(last, evenly(int(last[-1]), at_most), side="right")
+    return np.bincount(taken, minlength=len(numbers))

@@ -23,11 +23,11 @@ from scipy.linalg import block_diag
 from scipy.special import expit, logsumexp, softmax
 from sklearn.neighbors import NearestNeighbors
 
-from ffmlp.arrays import Floats
+from ffmlp.arrays import Floats, without_rounding
 from ffmlp.design.cells import principal_axes
 from ffmlp.design.readout import Readout
 from ffmlp.design.scaling import Scaling
-from ffmlp.design.subsets import evenly, typical
+from ffmlp.design.subsets import evenly, weighted_subsample
 from ffmlp.model.hyperplanes import NO_BLOB, Hyperplanes, both_sides
 
 # Samples and points between them. Of more samples, evenly spaced ones are taken.
@@ -95,7 +95,7 @@ def fit_small_readout(
     No chance is involved. Takes O(n·L) time for each half-space that is taken and O(n·N²) for each that
     is moved, with n limited to `N_POINTS`, and a prediction of all samples for the error rate.
     """
-    rows, mass = typical(X, y, weight, N_POINTS)
+    rows, mass = weighted_subsample(X, y, weight, N_POINTS)
     scores = planes.mapped(X[rows])
     scaling = Scaling.of(scores, mass)
     standard = scaling.standardised_planes(planes)
@@ -150,7 +150,7 @@ def _between_neighbours(Z: Floats) -> tuple[Floats, NDArray[np.intp]]:
     n_each = min(len(Z) - 1, N_POINTS // len(Z) - 1, _MAX_NEIGHBOURS)
     if n_each < 1:
         return np.empty((0, Z.shape[1])), np.zeros(0, np.intp)
-    rounded = np.round(Z, 9)  # rounding must not decide between samples at the same distance
+    rounded = without_rounding(Z)  # rounding must not decide between samples at the same distance
     search = NearestNeighbors(n_neighbors=n_each).fit(rounded)
     end = search.kneighbors(return_distance=False).ravel()
     start = np.repeat(np.arange(len(Z)), n_each)
@@ -182,7 +182,7 @@ def taken_half_spaces(
     taken: list[int] = []
     while len(taken) < n_taken and left.any():
         gain = np.where(left, np.sum(products**2, axis=1) / np.where(left, squares, 1.0), 0.0)
-        relative = np.round(gain / max(gain.max(), np.finfo(np.float64).tiny), 9)
+        relative = without_rounding(gain / max(gain.max(), np.finfo(np.float64).tiny))
         best = int(np.argmax(np.where(left, relative, -1.0)))
         taken.append(best)
         axis = responses[:, best] - axes @ (axes.T @ responses[:, best])
@@ -251,7 +251,7 @@ def _moved(points: _Points, planes: Hyperplanes, weights: Floats, bias: Floats) 
     evidence = _responses(points, planes) @ weights + bias
     for neuron, own in enumerate(weights):
         h = places @ moved[neuron]
-        inside = np.flatnonzero(h > 0)
+        inside = np.flatnonzero(without_rounding(h) > 0)  # a threshold goes through samples
         if len(inside) < _FEWEST_POINTS:
             continue
         rest = evidence - np.outer(np.maximum(h, 0.0), own)
@@ -292,6 +292,6 @@ def _improved(parameters: Floats, step: Floats, loss: Callable[[Floats], float])
     """The parameters after the longest part of the step that lowers the loss, if one does."""
     before = loss(parameters)
     for part in _STEPS:
-        if loss(parameters + part * step) < before:
+        if without_rounding(np.array(before - loss(parameters + part * step))) > 0:
             return parameters + part * step
     return parameters

@@ -1,4 +1,4 @@
-"""Some of many samples, chosen without chance and whatever the order of the samples."""
+"""Deterministic subsets of many samples, the same whatever the order of the samples."""
 
 from __future__ import annotations
 
@@ -15,23 +15,49 @@ def evenly(n: int, at_most: int) -> NDArray[np.intp]:
     return np.unique(np.arange(at_most) * n // at_most)
 
 
-def typical(
+def weighted_subsample(
     X: NDArray[np.floating], y: NDArray[np.intp], weight: Floats, at_most: int
 ) -> tuple[NDArray[np.intp], Floats]:
-    """Samples that stand for all, and the weight that each of them stands for.
+    """Distinct samples that represent all, and the weight that each of them represents.
 
     Samples are put in the order of their class and of a sum of their features; one at every step of
-    the cumulated weight is taken, so that a sample of weight 2 counts as two samples do. Takes
-    O(n·(N + log n)) time.
+    the cumulated weight is taken, so that a sample of weight 2 counts as two samples do. If no more than
+    ``at_most`` samples are distinct, these are taken. Takes O(n·(N + log n)) time.
     """
-    if len(X) <= at_most:
-        return np.arange(len(X)), weight
-    # No two features count alike in the sum: different samples seldom have the same.
-    with np.errstate(over="ignore", invalid="ignore"):  # any order will do
-        place = X @ (1.0 + np.arange(X.shape[1]) * _GOLDEN_RATIO % 1.0)
-    order = np.lexsort((place, y))
-    cumulated = np.cumsum(weight[order])
+    order, first = _grouped(X, y)
+    rows, mass = order[first], np.add.reduceat(weight[order], first)
+    if len(rows) <= at_most:
+        ascending = np.argsort(rows)
+        return rows[ascending], mass[ascending]
+    cumulated = np.cumsum(mass)
     steps = (np.arange(at_most) + 0.5) / at_most * cumulated[-1]
-    taken = order[np.minimum(np.searchsorted(cumulated, steps), len(order) - 1)]
+    taken = rows[np.minimum(np.searchsorted(cumulated, steps), len(rows) - 1)]
     rows, times = np.unique(taken, return_counts=True)
     return rows, times * (cumulated[-1] / at_most)
+
+
+def changes(order: NDArray[np.intp], *columns: NDArray) -> NDArray[np.bool_]:
+    """Which samples, in the given order, differ from the one before in some column (n,)."""
+    new = np.zeros(len(order), bool)
+    new[0] = True
+    for column in columns:
+        values = column[order]
+        new[1:] |= values[1:] != values[:-1]
+    return new
+
+
+def _grouped(X: NDArray[np.floating], y: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """An order by class and a sum of the features, equal samples together; where each one starts."""
+    place = np.zeros(len(X))
+    with np.errstate(over="ignore", invalid="ignore"):  # any order will do
+        # Column by column, because a matrix product might round equal rows differently. No two features
+        # count alike: different samples seldom have the same sum.
+        for feature, column in enumerate(X.T):
+            place += (1.0 + feature * _GOLDEN_RATIO % 1.0) * column
+    place = np.nan_to_num(place)
+    order = np.lexsort((place, y))
+    new = changes(order, place, y)
+    if not new.all() and (changes(order, *X.T) & ~new).any():
+        order = np.lexsort((*X.T, place, y))
+        new = changes(order, y, *X.T)
+    return order, np.flatnonzero(new)
