@@ -84,7 +84,7 @@ class _Problem:
     def _pairs_within(
         self, cell: NDArray[np.intp], discarded: NDArray[np.bool_]
     ) -> set[tuple[int, int]]:
-        """In each cell, pair a group with the hardest ones of other classes to separate from it."""
+        """Pair each group with the groups of other classes in its cell whose codes differ least."""
         pairs = set()
         held = np.flatnonzero(~discarded)
         held = held[np.argsort(cell[held], kind="stable")]

@@ -82,9 +82,7 @@ class _Partition:
         self._counts = np.array(regions.counts.T, np.float64, order="C")  # (C, R)
         self.largest = self._counts.max(axis=0)
         self._marks = np.zeros(n_slots, np.min_scalar_type(1 + len(self._counts)))
-        self._own = (1 + self._counts.argmax(axis=0)).astype(
-            self._marks.dtype
-        )  # (R,) marks without collisions
+        self._own = (1 + self._counts.argmax(axis=0)).astype(self._marks.dtype)  # (R,) without chains
         self._common = np.bincount(self._own).argmax()  # the most common one at first
         self._heads = np.empty(n_slots, np.int32)  # first region of each chain; valid where marked
         self._index()
