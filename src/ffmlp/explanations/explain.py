@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chdtri
 
-from ffmlp.arrays import Flags, Floats, Indices
+from ffmlp.arrays import Flags, Floats, Indices, without_rounding
 from ffmlp.explanations.explanation import Counterfactual, Driver, Explanation, Margin, Place
 from ffmlp.explanations.margins import crossings, nearest_blobs, response_spreads
 from ffmlp.extras import imported
@@ -98,7 +98,7 @@ class Explanations:
         labels, probability = self.network.labels.tolist(), self.probabilities[number]
         winner, rival = self.predicted[number], self.rivals[number]
         parts = self._parts(number)
-        ahead = -np.round(np.abs(self.contributions[number]), 12)
+        ahead = -without_rounding(np.abs(self.contributions[number]))
         order = np.lexsort([np.abs(self.deviations[number]), ahead])
         return Explanation(
             label=labels[winner],
