@@ -103,12 +103,7 @@ MODELS: dict[str, Callable[[int], Any]] = {
 }
 
 # The optional package that a model needs.
-PACKAGES = {
-    "xgboost": "xgboost",
-    "lightgbm": "lightgbm",
-    "swim": "swimnetworks",
-    "realmlp": "pytabkit",
-}
+PACKAGES = {"xgboost": "xgboost", "lightgbm": "lightgbm", "swim": "swimnetworks", "realmlp": "pytabkit"}
 
 
 def missing_package(model: str) -> str | None:
