@@ -13,7 +13,7 @@ from ffmlp.arrays import Floats
 from ffmlp.design.discriminants import two_class_lda
 from ffmlp.model.network import Network
 from ffmlp.plots.samples import SamplesDisplay, undrawn_samples
-from ffmlp.plots.view import SYMBOLS, FigureDisplay, View, draw_lines, fitted_attribute, hyperplanes_of
+from ffmlp.plots.view import SYMBOLS, FigureDisplay, View, draw_lines, fitted_attribute
 
 if TYPE_CHECKING:
     from ffmlp.plots.view import AnyFigure
@@ -48,21 +48,8 @@ class ResponsesDisplay(FigureDisplay):
     title: str
 
     @classmethod
-    def from_estimator(
-        cls,
-        estimator: Any,
-        X: Any,
-        *,
-        layer: int = 1,
-        neurons: Sequence[int] | None = None,
-        grid_resolution: int = 120,
-        samples: bool = False,
-        title: str | None = None,
-        figure: AnyFigure | None = None,
-    ) -> ResponsesDisplay:
-        """Draw the responses of a fitted classifier; the parameters are those of `from_network`."""
-        options: Any = {"layer": layer, "neurons": neurons, "grid_resolution": grid_resolution}
-        options |= {"samples": samples, "title": title, "figure": figure}
+    def from_estimator(cls, estimator: Any, X: Any, **options: Any) -> ResponsesDisplay:
+        """Draw the responses of a fitted classifier; the options are those of `from_network`."""
         return cls.from_network(fitted_attribute(estimator, "network_"), X, **options)
 
     @classmethod
@@ -103,7 +90,7 @@ class ResponsesDisplay(FigureDisplay):
         response = network.responses(view.grid(grid_resolution))[layer - 1][:, chosen]
         below, place = np.zeros(len(chosen), np.intp), np.arange(len(chosen))
         if layer == 1:
-            hyperplane, below = hyperplanes_of(network.hyperplanes, chosen)
+            below, hyperplane = np.divmod(chosen, len(network.hyperplanes))
             place = np.unique(hyperplane, return_inverse=True)[1]
         n_blocks = -(-(place.max() + 1) // _MAX_COLUMNS)
         n_columns = -(-(place.max() + 1) // n_blocks)  # blocks of equal length, as far as possible
@@ -165,7 +152,7 @@ class TwoNeuronDisplay(FigureDisplay):
         figure: AnyFigure | None = None,
     ) -> TwoNeuronDisplay:
         """Fit `ffmlp.two_class_lda` to samples X (n_samples, 2) of two classes y and draw it."""
-        samples = undrawn_samples(X, y, title="Separating line")
+        samples = undrawn_samples(View.of(X), y, "Separating line")
         view, plane = samples.view, two_class_lda(X, y)
         response = plane.responses(view.grid(grid_resolution)).T
         maps = response.reshape(2, grid_resolution, grid_resolution)
