@@ -295,10 +295,10 @@ def test_each_half_space_has_a_panel():
     plots = pytest.importorskip("ffmlp.plots")
     X, y = four_moons(200)
     network = small(20).fit(X, y).network_
-    drawn = plots.ResponsesDisplay.from_network(network, X, layer=1, grid_resolution=10)
+    drawn = plots.ResponsesDisplay.from_estimator(network, X, layer=1, grid_resolution=10)
     assert len(drawn.axes_) == network.layer_sizes[1]
     assert len(np.unique(drawn.cells, axis=0)) == len(drawn.axes_)
-    plots.NetworkDisplay.from_network(network)
+    plots.NetworkDisplay.from_estimator(network)
 
 
 def test_loss_is_that_of_the_softmax():

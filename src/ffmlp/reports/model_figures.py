@@ -87,7 +87,7 @@ def network_figure(network: Network, effects: HyperplaneEffects) -> Figure:
     """The network, with the hyperplanes that contribute most to the decisions."""
     figure = _figure(9.0, 2.2 + 0.36 * min(max(network.layer_sizes), _MAX_NEURONS))
     options: Any = {"hyperplanes": effects.order, "max_neurons": _MAX_NEURONS}
-    NetworkDisplay.from_network(network, **options, ax=figure.subplots())
+    NetworkDisplay.from_estimator(network, **options, ax=figure.subplots())
     return figure
 
 
