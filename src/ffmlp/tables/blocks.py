@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,3 +62,15 @@ class Block:
 
     def __len__(self) -> int:
         return len(self.numbers)
+
+
+def trimmed(cells: pd.Series, missing: Collection[str], strip: Callable[[str, str], str]) -> pd.Series:
+    """Texts without the spaces that ``strip`` removes, NaN for those that are then ``missing``."""
+    changed: dict[str, Any] = {}
+    for text in cells.dropna().unique():
+        rest = strip(text, " ")
+        if rest in missing:
+            changed[text] = np.nan
+        elif rest != text:
+            changed[text] = rest
+    return cells.map(lambda text: changed.get(text, text)).astype(object) if changed else cells

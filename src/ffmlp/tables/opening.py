@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from ffmlp.extras import require
 from ffmlp.tables.tables import PARQUET, TEXT_FILES, DataTable, Dialect, file_type
 
 
@@ -22,6 +23,7 @@ def open_table(path: Path, dialect: Dialect = Dialect()) -> DataTable:  # noqa: 
         what = "a folder" if path.is_dir() else "not a regular file, so it cannot be read twice"
         raise ValueError(f"{path} is {what}.")
     if kind == PARQUET:
+        require("Parquet files", "pyarrow")
         from ffmlp.tables.parquet_tables import ParquetTable
 
         return ParquetTable(path, dialect)

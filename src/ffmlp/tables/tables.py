@@ -128,6 +128,11 @@ class DataTable(Protocol):
         """Where a cell is, for messages; rows count from 0."""
 
 
+def opener(path: Path) -> Callable[[Path, str], IO[bytes]]:
+    """How to open a file that is compressed as this name says."""
+    return COMPRESSIONS.get(path.suffix.lower(), Path.open)
+
+
 def file_type(path: Path) -> str:
     """`PARQUET` or a key of `TEXT_FILES`, by the end of a file's name; an error if it is neither."""
     suffixes = [suffix.lower() for suffix in path.suffixes]

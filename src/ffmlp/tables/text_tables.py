@@ -20,19 +20,11 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from ffmlp.tables.blocks import Block
-from ffmlp.tables.decoding import undecodable
+from ffmlp.tables.blocks import Block, trimmed
 from ffmlp.tables.plain_lines import n_delimiters, plain_block
-from ffmlp.tables.quotes import QuoteError, is_open_after, opened_in
+from ffmlp.tables.quotes import is_open_after, opened_in
 from ffmlp.tables.tables import NAME, NUMBER, TEXT, Dialect, check_names, pandas, with_ids
-from ffmlp.tables.text_files import (
-    LocatedError,
-    blocks_of_lines,
-    end_of_header,
-    opened,
-    opened_bytes,
-    readable,
-)
+from ffmlp.tables.text_files import LocatedError, blocks_of_lines, end_of_header, opened, opened_bytes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,16 +49,15 @@ class TextTable:
     @classmethod
     def of(cls, path: Path, dialect: Dialect, delimiter: str | None) -> TextTable:
         """Read the header; a delimiter of None is detected from it and the first rows."""
-        with readable(path, dialect.encoding), opened(path, dialect) as file:
-            first = list(itertools.islice((line for line in file if line.strip()), _FIRST_LINES))
-        if not first:
-            raise ValueError(f"{path} is empty.")
-        if "\0" in first[0]:
-            with opened_bytes(path) as binary:
-                raise ValueError(f"{path}, {undecodable(binary, dialect.encoding)}")
-        if delimiter is None:
-            delimiter = _delimiter(path, first, dialect)
-        with readable(path, dialect.encoding), opened(path, dialect) as file:
+        with opened(path, dialect) as file:
+            first = list(itertools.islice(filter(str.strip, file), _FIRST_LINES))
+            if not first:
+                raise ValueError(f"{path} is empty.")
+            if "\0" in first[0]:
+                raise UnicodeError("zero bytes")  # reported with the likely encoding
+            if delimiter is None:
+                delimiter = _delimiter(path, first, dialect)
+            file.seek(0)
             _, header = next(_records(path, file, delimiter))
         names = tuple(name.strip() for name in header)
         check_names(path, names, "line 1: ")
@@ -74,13 +65,13 @@ class TextTable:
 
     def inferred(self, n_rows: int, texts: Sequence[str]) -> Iterator[pd.DataFrame]:
         """Blocks of rows; the type of a column is inferred unless it is one of ``texts``."""
-        with self._text() as file:
+        with opened(self.path, self.dialect) as file:
             kinds = dict.fromkeys(texts, TEXT)
             yield from self._parsed(file, 0, n_rows, kinds, dict.fromkeys(texts, str))
 
     def blocks(self, n_rows: int, kinds: Mapping[str, str]) -> Iterator[pd.DataFrame]:
         """Blocks of rows with the columns of the given kinds: floats, or text with NaN for missing."""
-        with self._text() as file:
+        with opened(self.path, self.dialect) as file:
             yield from self._rows(file, 0, n_rows, kinds)
 
     def parts(
@@ -91,7 +82,7 @@ class TextTable:
         They parse lines, up to the first quote that is not closed on its line. From there on a row may
         span several lines, and its end is known only once all rows before it are parsed.
         """
-        with readable(self.path, self.dialect.encoding), opened_bytes(self.path) as file:
+        with opened_bytes(self.path, self.dialect) as file:
             start = end_of_header(file) if self.dialect.encoding == "utf-8" else None
             header = 0 if start is None else None
             if start is not None:
@@ -103,14 +94,14 @@ class TextTable:
                 else:
                     return
             file.seek(start or 0)
-            with io.TextIOWrapper(file, self.dialect.decoder, newline="") as text:
-                for frame in self._rows(text, header, n_rows, with_ids(kinds, id_column)):
-                    yield partial(Block.of, frame, kinds, id_column)
+            text = io.TextIOWrapper(file, self.dialect.decoder, newline="")
+            for frame in self._rows(text, header, n_rows, with_ids(kinds, id_column)):
+                yield partial(Block.of, frame, kinds, id_column)
 
     def lines(self) -> Iterator[tuple[int, list[str]]]:
         """The line number and the cells of each row, as written (without pandas)."""
         n_cells = None
-        with self._text() as file:
+        with opened(self.path, self.dialect) as file:
             for line, cells in itertools.islice(_records(self.path, file, self.delimiter), 1, None):
                 self._check_length(line, cells, n_cells)
                 n_cells = len(cells)
@@ -118,7 +109,7 @@ class TextTable:
 
     def place(self, row: int, column: str) -> str:
         """File, line and column of a cell."""
-        with self._text() as file:
+        with opened(self.path, self.dialect) as file:
             records = _records(self.path, file, self.delimiter)
             line = next(line for number, (line, _) in enumerate(records, start=-1) if number == row)
         return self.place_in_line(line, self.columns.index(column))
@@ -126,11 +117,6 @@ class TextTable:
     def place_in_line(self, line: int, column: int) -> str:
         """The same for a line number; columns count from 0."""
         return f"{self.path}, line {line}, column {column + 1} ({self.columns[column]!r})"
-
-    @contextmanager
-    def _text(self) -> Iterator[io.TextIOWrapper]:
-        with readable(self.path, self.dialect.encoding), opened(self.path, self.dialect) as file:
-            yield file
 
     @cached_property
     def _named(self) -> list[str]:
@@ -222,18 +208,9 @@ class TextTable:
             chosen = chosen.astype(texts)
         for name in texts:
             if kinds[name] == TEXT:
-                chosen[name] = self._trimmed(chosen[name])
+                # pandas drops leading spaces itself.
+                chosen[name] = trimmed(chosen[name], {*self.dialect.tokens}, str.rstrip)
         return chosen
-
-    def _trimmed(self, cells: pd.Series) -> pd.Series:
-        """Without trailing spaces; pandas drops leading ones."""
-        trimmed: dict[Any, Any] = {
-            text: text.rstrip(" ") for text in cells.dropna().unique() if text.endswith(" ")
-        }
-        if not trimmed:
-            return cells
-        trimmed |= {text: np.nan for text, rest in trimmed.items() if rest in self.dialect.tokens}
-        return cells.map(lambda text: trimmed.get(text, text))
 
     def _check_last(self, block: pd.DataFrame, kinds: Mapping[str, str]) -> None:
         """Check the lengths if the last cell of a row is missing: the line may be too short."""
@@ -329,36 +306,6 @@ class _Watched:
             self._table.check_lengths()
 
 
-@dataclass
-class _Lines:
-    """Lines for the csv module; ``start`` is the line on which the last record begins."""
-
-    path: Path
-    lines: Iterable[str]
-    delimiter: str
-    start: int = 0
-
-    def __iter__(self) -> Iterator[str]:
-        since = None
-        for number, line in enumerate(self.lines, start=1):
-            if since is None:
-                if not line.strip(" \t\r\n") and self.delimiter not in line:
-                    continue
-                self.start = number
-            if '"' in line:
-                try:
-                    since = opened_in(line, self.delimiter, number, since)
-                except QuoteError as error:
-                    raise LocatedError(
-                        f"{self.path}, line {error.opened}: the quote opened here is closed on line "
-                        f"{number}, but {error.text!r} follows it. A closing quote must end the cell; "
-                        "double the quotes inside a quoted cell."
-                    ) from None
-            yield line
-        if since is not None:
-            raise LocatedError(f"{self.path}, line {since}: a quote is opened but never closed.")
-
-
 def _delimiter(path: Path, lines: Sequence[str], dialect: Dialect) -> str:
     """The delimiter that splits the first lines into equally many cells, or the most frequent one."""
     unquoted = "".join(lines[0].split('"')[::2])
@@ -382,6 +329,24 @@ def _splits_alike(path: Path, lines: Sequence[str], delimiter: str) -> bool:
 def _records(path: Path, lines: Iterable[str], delimiter: str) -> Iterator[tuple[int, list[str]]]:
     """The first line and the cells of each record; blank lines are skipped."""
     csv.field_size_limit(_LONGEST_CELL)
-    content = _Lines(path, lines, delimiter)
-    for cells in csv.reader(content, delimiter=delimiter, skipinitialspace=True):
-        yield content.start, cells
+    start = 0
+
+    def checked() -> Iterator[str]:
+        nonlocal start
+        since = None  # the line of a quote that is still open
+        for number, line in enumerate(lines, start=1):
+            if since is None:
+                if not line.strip(" \t\r\n") and delimiter not in line:
+                    continue
+                start = number
+            if '"' in line:
+                try:
+                    since = opened_in(line, delimiter, number, since)
+                except ValueError as error:
+                    raise LocatedError(f"{path}, {error}") from None
+            yield line
+        if since is not None:
+            raise LocatedError(f"{path}, line {since}: a quote is opened but never closed.")
+
+    for cells in csv.reader(checked(), delimiter=delimiter, skipinitialspace=True):
+        yield start, cells

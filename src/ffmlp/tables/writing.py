@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ffmlp.arrays import Floats
 from ffmlp.extras import imported
 from ffmlp.storage.whole_files import whole_file
-from ffmlp.tables.tables import COMPRESSIONS, PARQUET, TEXT_FILES, file_type
+from ffmlp.tables.tables import PARQUET, TEXT_FILES, file_type, opener
 
 # Of probabilities in text files.
 _DECIMALS = 6
@@ -48,8 +48,7 @@ def prediction_writer(path: Path, names: list[str]) -> Iterator[Writer]:
             yield from _parquet_writer(temporary, names)
         else:
             delimiter = TEXT_FILES[kind] or ","
-            opener = COMPRESSIONS.get(path.suffix.lower())
-            with temporary.open("wb") if opener is None else opener(temporary, "wb") as file:
+            with opener(path)(temporary, "wb") as file:
                 file.write((delimiter.join(quoted(name, delimiter) for name in names) + "\n").encode())
                 yield Writer(partial(_lines, delimiter), file.write)
 

@@ -69,9 +69,7 @@ def _predictor(content: Content) -> Predictor | None:
         return None
     classifier = root["estimator"]["steps"][-1][1]
     predictor = Predictor(
-        **vars(interface),
-        labels=classifier["classes_"].value(),
-        network=classifier["network_"].value(),
+        **vars(interface), labels=classifier["classes_"].value(), network=classifier["network_"].value()
     )
     _check(predictor)
     return predictor
