@@ -199,15 +199,13 @@ class TextTable:
         }  # fmt: skip
 
     def _of_kinds(self, parsed: pd.DataFrame, kinds: Mapping[str, str]) -> pd.DataFrame:
-        for name, kind in kinds.items():
-            if kind == NUMBER and np.isinf(parsed[name].to_numpy()).any():
-                self._raise_located(kinds)
-        texts = dict.fromkeys((name for name, kind in kinds.items() if kind != NUMBER), object)
-        chosen = parsed[list(kinds)]
+        chosen, texts = parsed[list(kinds)], [name for name, kind in kinds.items() if kind != NUMBER]
         if texts:
-            chosen = chosen.astype(texts)
-        for name in texts:
-            if kinds[name] == TEXT:
+            chosen = chosen.astype(dict.fromkeys(texts, object))
+        for name, kind in kinds.items():
+            if kind == NUMBER and np.isinf(chosen[name].to_numpy()).any():
+                self._raise_located(kinds)
+            if kind == TEXT:
                 # pandas drops leading spaces itself.
                 chosen[name] = trimmed(chosen[name], {*self.dialect.tokens}, str.rstrip)
         return chosen

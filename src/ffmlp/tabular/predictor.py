@@ -71,14 +71,9 @@ def _predictor(content: Content) -> Predictor | None:
     predictor = Predictor(
         **vars(interface), labels=classifier["classes_"].value(), network=classifier["network_"].value()
     )
-    _check(predictor)
-    return predictor
-
-
-def _check(predictor: Predictor) -> None:
-    """Raise an error if the parts do not fit together."""
     preparation = predictor.preparation
     counts = len(preparation.medians), len(preparation.encodings)
     if counts != (len(predictor.numbers), len(predictor.categories)):
         raise ValueError(f"{counts} preparations of other columns")
     check_network(predictor.network, preparation.n_inputs, predictor.labels)
+    return predictor
