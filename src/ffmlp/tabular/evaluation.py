@@ -42,7 +42,6 @@ def evaluate(
     model: Pipeline,
     X: pd.DataFrame,
     y: NDArray,
-    *,
     test_size: float,
     n_folds: int | None,
     seed: int,
