@@ -26,9 +26,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of this command."""
     parser.add_argument("--proba", action="store_true", help="add the probability of each class")
     parser.add_argument("--id", metavar="COLUMN", help="column to copy to the output (that of fit)")
-    parser.add_argument(
-        "--block-rows", type=int, metavar="N", help="rows per block, approximately (at most 100000)"
-    )
+    what = "rows per block, approximately (at most 100000)"
+    parser.add_argument("--block-rows", type=int, metavar="N", help=what)
     what = "file to write: .csv, .tsv (also compressed) or .parquet"
     add_shared(parser, "MODEL", "DATA", output=("FILE", what))
 
@@ -53,9 +52,8 @@ def run(options: argparse.Namespace) -> None:
         )
     notes = column_notes(table, model, id_column)
     if id_column is None and model.id_column is not None:
-        notes.append(
-            f"{table.path} has no column {model.id_column!r}: predictions are written without an id."
-        )
+        what = "predictions are written without an id"
+        notes.append(f"{table.path} has no column {model.id_column!r}: {what}.")
     for note in notes:
         console.note(note)
     start = perf_counter()

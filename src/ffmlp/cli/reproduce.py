@@ -49,9 +49,8 @@ def run(options: argparse.Namespace) -> None:
     from ffmlp.reproduction.experiments import Settings, n_runs, reproduce
     from ffmlp.storage.whole_files import write_whole
 
-    settings = Settings(options.seed, pima_path=options.pima)
-    if options.quick:
-        settings = Settings.quick(options.seed, options.pima)
+    make = Settings.quick if options.quick else Settings
+    settings = make(options.seed, pima_path=options.pima)
     if options.splits is not None:
         trained = min(options.splits, settings.n_trained_splits)
         settings = replace(settings, n_splits=options.splits, n_trained_splits=trained)

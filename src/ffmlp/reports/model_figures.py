@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from ffmlp.tables.tables import pandas
 from ffmlp.tabular.table_model import TableModel
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -125,22 +126,6 @@ def _reliability(found: Reliability) -> Figure:
     return figure
 
 
-@dataclass(frozen=True, eq=False)
-class _Slice:
-    """A model of two columns: all others have a fixed value."""
-
-    model: TableModel
-    fixed: dict[str, Any]
-
-    @property
-    def classes_(self) -> NDArray:
-        return self.model.labels
-
-    def predict(self, X: Any) -> NDArray:
-        frame = pandas().DataFrame(self.fixed | dict(X), index=X.index)
-        return self.model.estimator.predict(frame[self.model.features])
-
-
 def _complete(rows: Rows, columns: list[str]) -> NDArray[np.intp]:
     """The rows with values in these columns and, if any row has one, a true class."""
     present = rows.X[columns].notna().all(axis=1)
@@ -155,9 +140,14 @@ def _decisions(model: TableModel, rows: Rows, pair: list[str]) -> Figure:
     shown = _complete(rows, pair)
     shown = shown[evenly(len(shown), _MAX_SAMPLES)]
     classes = rows.truth if rows.labelled.any() else rows.predicted
-    y = model.labels[classes[shown]]
+
+    def predict(two: pd.DataFrame) -> NDArray:
+        frame = pandas().DataFrame(fixed | dict(two), index=two.index)
+        return model.estimator.predict(frame[model.features])
+
+    model_of_two = SimpleNamespace(classes_=model.labels, predict=predict)
     figure, ax = _figure(7.6, 5.2)
-    DecisionRegionsDisplay.from_estimator(
-        _Slice(model, fixed), X[pair].iloc[shown], y, hyperplanes=False, ax=ax, title=""
-    )
+    samples, y = X[pair].iloc[shown], model.labels[classes[shown]]
+    options: Any = {"hyperplanes": False, "ax": ax, "title": ""}
+    DecisionRegionsDisplay.from_estimator(model_of_two, samples, y, **options)
     return figure

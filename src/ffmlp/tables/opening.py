@@ -9,13 +9,7 @@ from ffmlp.tables.tables import PARQUET, TEXT_FILES, DataTable, Dialect, file_ty
 
 
 def open_table(path: Path, dialect: Dialect = Dialect()) -> DataTable:  # noqa: B008  (it is frozen)
-    """Read the header of a data file.
-
-    Raises
-    ------
-    ValueError
-        If there is no such file, its type is unknown, or it has no header.
-    """
+    """Read the header of a data file; a ValueError if that is not possible."""
     kind = file_type(path)
     if not path.exists():
         raise ValueError(f"{path} does not exist.")

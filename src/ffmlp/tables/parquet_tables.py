@@ -6,7 +6,7 @@ A cell means what it would mean in a CSV file written by pandas, whatever else i
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -18,8 +18,8 @@ import pandas as pd
 from pyarrow import parquet, types
 
 from ffmlp.arrays import Floats
-from ffmlp.tables.blocks import Block, trimmed
-from ffmlp.tables.tables import NAME, NUMBER, Dialect, check_names, with_ids
+from ffmlp.tables.blocks import Block, Part, trimmed
+from ffmlp.tables.tables import NAME, NUMBER, Dialect, Kinds, check_names, with_ids
 
 # What pandas calls an index without a name: it labels rows and is not data.
 _INDEX_WITHOUT_NAME = re.compile(r"__index_level_\d+__")
@@ -47,14 +47,12 @@ class ParquetTable:
             readers = {name: self._texts if name in texts else self._inferred for name in columns}
             yield pd.DataFrame({name: read(columns[name]) for name, read in readers.items()})
 
-    def blocks(self, n_rows: int, kinds: Mapping[str, str]) -> Iterator[pd.DataFrame]:
+    def blocks(self, n_rows: int, kinds: Kinds) -> Iterator[pd.DataFrame]:
         """Blocks of rows with the columns of the given kinds: floats, or text with NaN for missing."""
         for start, columns in self._batches(n_rows, kinds):
             yield self._of_kinds(columns, start, kinds)
 
-    def parts(
-        self, n_rows: int, kinds: Mapping[str, str], id_column: str | None = None
-    ) -> Iterator[Callable[[], Block]]:
+    def parts(self, n_rows: int, kinds: Kinds, id_column: str | None = None) -> Iterator[Part]:
         """Functions that return the blocks; any thread may call them."""
         for start, columns in self._batches(n_rows, with_ids(kinds, id_column)):
             yield partial(self._block, columns, start, kinds, id_column)
@@ -79,15 +77,11 @@ class ParquetTable:
                 yield start, {name: _plain(batch[name]) for name in names}
                 start += len(batch)
 
-    def _block(
-        self, columns: Mapping[str, Any], start: int, kinds: Mapping[str, str], id_column: str | None
-    ) -> Block:
+    def _block(self, columns: dict[str, Any], start: int, kinds: Kinds, id_column: str | None) -> Block:
         frame = self._of_kinds(columns, start, with_ids(kinds, id_column))
         return Block.of(frame, kinds, id_column)
 
-    def _of_kinds(
-        self, columns: Mapping[str, Any], start: int, kinds: Mapping[str, str]
-    ) -> pd.DataFrame:
+    def _of_kinds(self, columns: dict[str, Any], start: int, kinds: Kinds) -> pd.DataFrame:
         cells: dict[str, Any] = {}
         for name, kind in kinds.items():
             if kind == NUMBER:

@@ -11,7 +11,7 @@ import io
 import itertools
 import re
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -20,10 +20,10 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from ffmlp.tables.blocks import Block, trimmed
+from ffmlp.tables.blocks import Block, Part, trimmed
 from ffmlp.tables.plain_lines import n_delimiters, plain_block
 from ffmlp.tables.quotes import is_open_after, opened_in
-from ffmlp.tables.tables import NAME, NUMBER, TEXT, Dialect, check_names, pandas, with_ids
+from ffmlp.tables.tables import NAME, NUMBER, TEXT, Dialect, Kinds, check_names, pandas, with_ids
 from ffmlp.tables.text_files import LocatedError, blocks_of_lines, end_of_header, opened, opened_bytes
 
 if TYPE_CHECKING:
@@ -69,14 +69,12 @@ class TextTable:
             kinds = dict.fromkeys(texts, TEXT)
             yield from self._parsed(file, 0, n_rows, kinds, dict.fromkeys(texts, str))
 
-    def blocks(self, n_rows: int, kinds: Mapping[str, str]) -> Iterator[pd.DataFrame]:
+    def blocks(self, n_rows: int, kinds: Kinds) -> Iterator[pd.DataFrame]:
         """Blocks of rows with the columns of the given kinds: floats, or text with NaN for missing."""
         with opened(self.path, self.dialect) as file:
             yield from self._rows(file, 0, n_rows, kinds)
 
-    def parts(
-        self, n_rows: int, kinds: Mapping[str, str], id_column: str | None = None
-    ) -> Iterator[Callable[[], Block]]:
+    def parts(self, n_rows: int, kinds: Kinds, id_column: str | None = None) -> Iterator[Part]:
         """Functions that return the blocks, of about ``n_rows`` rows; any thread may call them.
 
         They parse lines, up to the first quote that is not closed on its line. From there on a row may
@@ -124,24 +122,19 @@ class TextTable:
         return [name or f"\0{number}" for number, name in enumerate(self.columns)]
 
     def _rows(
-        self, file: IO[str], header: int | None, n_rows: int, kinds: Mapping[str, str]
+        self, file: IO[str], header: int | None, n_rows: int, kinds: Kinds
     ) -> Iterator[pd.DataFrame]:
         for parsed in self._parsed(file, header, n_rows, kinds, self._types(kinds)):
             yield self._of_kinds(parsed, kinds)
 
     def _parsed(
-        self,
-        file: IO[str],
-        header: int | None,
-        n_rows: int,
-        kinds: Mapping[str, str],
-        types: Mapping[str, Any],
+        self, file: IO[str], header: int | None, n_rows: int, kinds: Kinds, types: dict[str, type]
     ) -> Iterator[pd.DataFrame]:
         with self._located(kinds), warnings.catch_warnings():
             warnings.simplefilter("error", pandas().errors.ParserWarning)  # cells would get lost
             options = {**self._options(kinds), "chunksize": n_rows, "skipinitialspace": True}
             watched = _Watched(file, self)
-            for block in pandas().read_csv(watched, header=header, dtype=dict(types), **options):
+            for block in pandas().read_csv(watched, header=header, dtype=types, **options):
                 self._check_last(block, kinds)
                 yield block
 
@@ -155,22 +148,20 @@ class TextTable:
             and (b"\r" not in lines or lines.count(b"\r") == lines.count(b"\r\n"))
         )
 
-    def _of_lines(self, lines: bytes, kinds: Mapping[str, str], id_column: str | None) -> Block:
+    def _of_lines(self, lines: bytes, kinds: Kinds, id_column: str | None) -> Block:
         block = plain_block(lines, self.delimiter, self.dialect, self.columns, kinds, id_column)
         if block is not None:
             return block
-        return Block.of(self._frame_of_lines(lines, with_ids(kinds, id_column)), kinds, id_column)
-
-    def _frame_of_lines(self, lines: bytes, kinds: Mapping[str, str]) -> pd.DataFrame:
-        with self._located(kinds):
-            parsed = self._numbers_and_texts(lines, kinds)
+        all_kinds = with_ids(kinds, id_column)
+        with self._located(all_kinds):
+            parsed = self._numbers_and_texts(lines, all_kinds)
             # pandas accepts a first line that is too long, in each chunk that it reads.
             if n_delimiters(lines, self.delimiter) != len(parsed) * (len(self.columns) - 1):
                 self.check_lengths()
-            self._check_last(parsed, kinds)
-            return self._of_kinds(parsed, kinds)
+            self._check_last(parsed, all_kinds)
+            return Block.of(self._of_kinds(parsed, all_kinds), kinds, id_column)
 
-    def _numbers_and_texts(self, lines: bytes, kinds: Mapping[str, str]) -> pd.DataFrame:
+    def _numbers_and_texts(self, lines: bytes, kinds: Kinds) -> pd.DataFrame:
         """Cells as numbers and texts; pandas is faster when it infers the numbers itself."""
         types = self._types(kinds)
         # Skipping spaces costs pandas a fifth of its time, and so does a large buffer.
@@ -184,11 +175,11 @@ class TextTable:
         integers = {name: float for name, kind in found.items() if kind == "i"}
         return parsed.astype(integers) if integers else parsed
 
-    def _types(self, kinds: Mapping[str, str]) -> dict[str, type]:
+    def _types(self, kinds: Kinds) -> dict[str, type]:
         # All columns are read: otherwise, pandas would not see lines that are too long.
         return {name: float if kinds.get(name) == NUMBER else str for name in self._named}
 
-    def _options(self, kinds: Mapping[str, str]) -> dict[str, Any]:
+    def _options(self, kinds: Kinds) -> dict[str, Any]:
         """The arguments of `pandas.read_csv`."""
         tokens: Any = list(self.dialect.tokens)
         if NAME in kinds.values():
@@ -198,7 +189,7 @@ class TextTable:
             "keep_default_na": False, "na_values": tokens, "decimal": self.dialect.decimal,
         }  # fmt: skip
 
-    def _of_kinds(self, parsed: pd.DataFrame, kinds: Mapping[str, str]) -> pd.DataFrame:
+    def _of_kinds(self, parsed: pd.DataFrame, kinds: Kinds) -> pd.DataFrame:
         chosen, texts = parsed[list(kinds)], [name for name, kind in kinds.items() if kind != NUMBER]
         if texts:
             chosen = chosen.astype(dict.fromkeys(texts, object))
@@ -210,7 +201,7 @@ class TextTable:
                 chosen[name] = trimmed(chosen[name], {*self.dialect.tokens}, str.rstrip)
         return chosen
 
-    def _check_last(self, block: pd.DataFrame, kinds: Mapping[str, str]) -> None:
+    def _check_last(self, block: pd.DataFrame, kinds: Kinds) -> None:
         """Check the lengths if the last cell of a row is missing: the line may be too short."""
         last = block.iloc[:, -1]
         if (last == "" if kinds.get(self._named[-1]) == NAME else last.isna()).any():
@@ -225,7 +216,7 @@ class TextTable:
         self._raise_located({})
 
     @contextmanager
-    def _located(self, kinds: Mapping[str, str]) -> Iterator[None]:
+    def _located(self, kinds: Kinds) -> Iterator[None]:
         """Report parse errors with their line and column."""
         try:
             yield
@@ -238,7 +229,7 @@ class TextTable:
             self._raise_located(kinds)
             raise ValueError(f"{self.path} cannot be read: {error}") from error
 
-    def _raise_located(self, kinds: Mapping[str, str]) -> None:
+    def _raise_located(self, kinds: Kinds) -> None:
         """Raise an error for the first line of a wrong length or with a wrong number, if any."""
         numbers = [column for column, name in enumerate(self.columns) if kinds.get(name) == NUMBER]
         for line, cells in self.lines():
@@ -247,16 +238,13 @@ class TextTable:
 
     def _check_length(self, line: int, cells: list[str], n_before: int | None) -> None:
         """Refuse a row of another length than the header; all rows may have a trailing delimiter."""
-        n_columns = len(self.columns)
-        if len(cells) != n_columns and not (len(cells) == n_columns + 1 and not cells[-1]):
+        place, n_columns, n_cells = f"{self.path}, line {line}", len(self.columns), len(cells)
+        if n_cells != n_columns and not (n_cells == n_columns + 1 and not cells[-1]):
+            raise LocatedError(f"{place}: the header has {n_columns} columns, this line has {n_cells}.")
+        if n_before not in (None, n_cells):
             raise LocatedError(
-                f"{self.path}, line {line}: the header has {n_columns} columns, this line has "
-                f"{len(cells)}."
-            )
-        if n_before not in (None, len(cells)):
-            raise LocatedError(
-                f"{self.path}, line {line}: this line has {len(cells)} cells, earlier lines have "
-                f"{n_before}. A trailing delimiter must be on every line or on none."
+                f"{place}: this line has {n_cells} cells, earlier lines have {n_before}. A trailing "
+                "delimiter must be on every line or on none."
             )
 
     def _check_number(self, line: int, column: int, cell: str) -> None:

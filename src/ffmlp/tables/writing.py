@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -95,7 +95,7 @@ def decimals(probabilities: Floats, delimiter: str) -> list[bytes]:
 def _parquet_writer(temporary: Path, names: list[str]) -> Iterator[Writer]:
     pyarrow = imported("pyarrow", "Parquet files")
     parquet = imported("pyarrow.parquet", "Parquet files")
-    files: list[Any] = []
+    file: Any = None
 
     def render(block: Predictions) -> Any:
         columns = [block.labels[block.classes]]
@@ -106,12 +106,10 @@ def _parquet_writer(temporary: Path, names: list[str]) -> Iterator[Writer]:
         return pyarrow.table(dict(zip(names, columns, strict=True)))
 
     def write(table: Any) -> None:
-        if not files:  # the first block has the schema
-            files.append(parquet.ParquetWriter(temporary, table.schema))
-        files[0].write_table(table)
+        nonlocal file
+        if file is None:  # the first block has the schema
+            file = closed_at_last.enter_context(parquet.ParquetWriter(temporary, table.schema))
+        file.write_table(table)
 
-    try:
+    with ExitStack() as closed_at_last:
         yield Writer(render, write)
-    finally:
-        for file in files:
-            file.close()

@@ -60,10 +60,7 @@ def require_columns(table: DataTable, names: Iterable[str], option: str) -> None
 def infer(table: DataTable, categorical: Sequence[str], left_out: Sequence[str]) -> Columns:
     """Infer from every cell of a file what its columns are.
 
-    Raises
-    ------
-    ValueError
-        If a column has mostly numbers, but not only numbers; or if there is no feature.
+    A ValueError if a column has mostly numbers, but not only numbers; or if there is no feature.
     """
     tallies = {name: _Tally() for name in table.columns if name and name not in left_out}
     start = 0

@@ -49,7 +49,14 @@ def evaluate(
 ) -> Evaluation:
     """Hold out a share of the rows, or each of ``n_folds`` folds in turn."""
     start = perf_counter()
-    _check_counts(y, n_folds)
+    values, counts = np.unique(y, return_counts=True)
+    needed = 2 if n_folds is None else n_folds
+    if counts.min() < needed:
+        rare, n_rows = values.tolist()[counts.argmin()], counts.min()
+        raise ValueError(
+            f"class {rare!r} has {counted(n_rows, 'row')}, but the evaluation needs {needed} per class. "
+            "Remove the class, or skip the evaluation with --test-size 0."
+        )
     scores, n_rows = [], 0
     for training, held in _folds(y, test_size, n_folds, seed):
         with warnings.catch_warnings():
@@ -64,20 +71,9 @@ def evaluate(
     accuracy, balanced, loss = np.mean(scores, axis=0).tolist()
     deviation = float(np.std(scores, axis=0, ddof=1)[0]) if len(scores) > 1 else 0.0
     method = "held out" if n_folds is None else f"{n_folds}-fold cross-validation"
-    majority = float(np.unique(y, return_counts=True)[1].max() / len(y))
+    majority = float(counts.max() / len(y))
     seconds = perf_counter() - start
     return Evaluation(method, n_rows, accuracy, deviation, balanced, loss, majority, seconds)
-
-
-def _check_counts(y: NDArray, n_folds: int | None) -> None:
-    values, counts = np.unique(y, return_counts=True)
-    needed = 2 if n_folds is None else n_folds
-    if counts.min() < needed:
-        rare, n_rows = values.tolist()[counts.argmin()], counts.min()
-        raise ValueError(
-            f"class {rare!r} has {counted(n_rows, 'row')}, but the evaluation needs {needed} per class. "
-            "Remove the class, or skip the evaluation with --test-size 0."
-        )
 
 
 def _folds(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from ffmlp.tables.blocks import Block
+from ffmlp.tables.blocks import Block, Part
 from ffmlp.tables.tables import DataTable
 from ffmlp.tables.writing import Predictions, prediction_writer
 from ffmlp.tabular.substitutes import UnseenCategories, merged, unseen_categories
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from ffmlp.tabular.predictor import Predictor
     from ffmlp.tabular.table_model import TableModel
 
-Part = TypeVar("Part")
 Result = TypeVar("Result")
 
 _MAX_THREADS = 8
@@ -68,36 +67,25 @@ def write_predictions(
     """
     total, unseen = 0, list[UnseenCategories]()
 
-    def rendered(part: Callable[[], Block]) -> _Rendered:
+    def rendered(part: Part) -> tuple[Written, Any]:
         block = part()
-        if not len(block):
-            return _Rendered(0, None, ())
-        content = writer.render(_predicted(model, block, proba))
-        return _Rendered(len(block), content, unseen_categories(model, block.texts))
+        content = writer.render(_predicted(model, block, proba)) if len(block) else None
+        return Written(len(block), unseen_categories(model, block.texts)), content
 
     # An input of the classifier takes half the memory of a cell that is read.
     n_cells = len(table.columns) + model.n_inputs // 2
     n_threads, usual = threads_and_rows(os.cpu_count() or 1, n_cells)
     parts = table.parts(usual if n_rows is None else n_rows, model.kinds, id_column)
     with prediction_writer(path, output_columns(model, id_column, proba=proba)) as writer:
-        for block in _in_parallel(rendered, parts, n_threads):
+        for block, content in _in_parallel(rendered, parts, n_threads):
             if block.n_rows:
-                writer.write(block.content)
+                writer.write(content)
                 total += block.n_rows
                 unseen += block.unseen
                 on_block(block.n_rows)
         if not total:
             raise ValueError(f"{table.path} has a header but no rows.")
     return Written(total, merged(unseen))
-
-
-@dataclass(frozen=True, eq=False)
-class _Rendered:
-    """A block of rows, ready to be written."""
-
-    n_rows: int
-    content: Any
-    unseen: tuple[UnseenCategories, ...]
 
 
 def _predicted(model: Predictor | TableModel, block: Block, proba: bool) -> Predictions:

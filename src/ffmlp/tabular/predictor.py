@@ -46,12 +46,8 @@ class Predictor(Interface):
 def read_predictor(path: Path) -> Predictor | None:
     """Read a model file; None if that takes scikit-learn, or if there is something wrong with the model.
 
-    `TableModel.load` reads it then, or says what is wrong.
-
-    Raises
-    ------
-    ValueError
-        If it is no model file, was cut short or changed, or has a newer format.
+    `TableModel.load` reads it then, or says what is wrong. A ValueError if it is no model file, was cut
+    short or changed, or has a newer format.
     """
     content = read_content(path)
     try:

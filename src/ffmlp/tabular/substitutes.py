@@ -71,10 +71,10 @@ def substitutes(model: Interface, row: pd.Series) -> tuple[Substitute, ...]:
     return tuple(found)
 
 
-def unseen_categories(model: Interface, columns: Sequence[Texts]) -> tuple[UnseenCategories, ...]:
+def unseen_categories(model: Interface, columns: Sequence[Texts]) -> list[UnseenCategories]:
     """Those in the categorical columns; known only for models made by ``ffmlp fit``."""
     if model.preparation is None:
-        return ()
+        return []
     found, encodings = [], model.preparation.encodings
     for name, encoding, texts in zip(model.categories, encodings, columns, strict=True):
         known = {*encoding.known}
@@ -82,7 +82,7 @@ def unseen_categories(model: Interface, columns: Sequence[Texts]) -> tuple[Unsee
         if unseen:
             n_cells = int(np.isin(texts.indices, unseen).sum())
             found.append(UnseenCategories(name, n_cells, texts.distinct[unseen[0]]))
-    return tuple(found)
+    return found
 
 
 def merged(unseen: Iterable[UnseenCategories]) -> list[UnseenCategories]:

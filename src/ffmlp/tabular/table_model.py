@@ -137,10 +137,7 @@ def preparation(fitted: Pipeline) -> Preparation | None:
 def labels(cells: pd.Series) -> NDArray:
     """Labels as integers if all of them are written so, else as text.
 
-    Raises
-    ------
-    ValueError
-        If there is only one class, or if there are too many.
+    A ValueError if there is only one class, or if there are too many.
     """
     texts = cells.to_numpy(dtype=str)
     distinct = np.unique(texts).tolist()
