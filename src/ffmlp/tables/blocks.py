@@ -77,4 +77,7 @@ def trimmed(cells: pd.Series, missing: set[str], strip: Callable[[str, str], str
             changed[text] = np.nan
         elif rest != text:
             changed[text] = rest
-    return cells.map(lambda text: changed.get(text, text)).astype(object) if changed else cells
+    if not changed:
+        return cells
+    texts = [changed.get(text, text) for text in cells.to_numpy()]
+    return pandas().Series(texts, cells.index, object)

@@ -127,7 +127,7 @@ class ParquetTable:
         else:
             texts = self._texts(column)
             values = {text: self.dialect.number(text) for text in texts.dropna().unique()}
-            numbers = texts.map(values).to_numpy(float)
+            numbers = np.array([values.get(text, np.nan) for text in texts.to_numpy()], float)
         return np.where(np.isin(numbers, self._missing_numbers), np.nan, numbers)
 
     def _texts(self, column: Any) -> pd.Series:
