@@ -127,8 +127,8 @@ def select(
 def _winner(losses: NDArray[np.float64], weight: NDArray[np.float64], share: NDArray[np.float64]) -> int:
     """The plan of least loss, or the first unless the best one beats it by a standard error.
 
-    ``share`` (n,) is how much a sample matters. ``weight`` (n,) is how often it counts: it stands for as
-    many samples of equal gain, and the error of a mean of so many is less than that of one.
+    ``share`` (n,) is the part of each sample in the mean. ``weight`` (n,) says how many samples of equal
+    gain it stands for.
     """
     best = int(np.argmax(without_rounding((losses[0] - losses) @ share)))
     gains = losses[0] - losses[best]
@@ -166,15 +166,18 @@ def splits(merged: Samples) -> list[tuple[Samples, Samples]]:
     """Pairs of samples to make plans with and others to judge them by.
 
     Distinct samples are dealt out in the order of class and value, so that each part is like the whole.
-    Equal ones stay together: none is judged by its twin. Only a sample that is frequent enough to be in
-    every fold is dealt out one by one. So a sample of weight 2 counts as two samples do.
+    Equal ones stay together, so that none is judged by its twin. Only those that are frequent enough to
+    be in every fold are dealt out one by one; with many distinct samples, only if most are frequent.
+    A sample of weight 2 counts as two samples do.
     """
     weight = merged.weight
-    dealt = np.where(weight < N_FOLDS, 1, np.minimum(weight, _MOST_DEALT)).astype(np.int64)
-    # A multiple of what all weights are multiples of: their sums stay exact.
+    frequent, few = weight >= N_FOLDS, len(weight) <= MAX_SAMPLES_OF_FOLDS
+    one_by_one = frequent & (few or weight[frequent].sum() > weight.sum() / 2)
+    dealt = np.where(one_by_one, np.minimum(weight, _MOST_DEALT), 1).astype(np.int64)
+    # All weights are multiples of this unit, and stay so: their sums are exact.
     unit = 8 * np.spacing(weight.sum())
     each = np.round(weight / dealt / unit) * unit
-    if len(weight) <= MAX_SAMPLES_OF_FOLDS:
+    if few:
         last = np.cumsum(dealt)
         held = [
             (last + fold) // N_FOLDS - (last - dealt + fold) // N_FOLDS
@@ -191,7 +194,7 @@ def splits(merged: Samples) -> list[tuple[Samples, Samples]]:
 
 
 def _some_of(numbers: NDArray[np.int64], at_most: int) -> NDArray[np.intp]:
-    """How many of so many equal samples (n,) are taken if all of them are taken evenly."""
+    """How many of each number of equal samples (n,) are among at most so many, evenly spaced."""
     last = np.cumsum(numbers)
     taken = np.searchsorted(last, evenly(int(last[-1]), at_most), side="right")
     return np.bincount(taken, minlength=len(numbers))
