@@ -5,7 +5,10 @@ import sysconfig
 
 from setuptools import Extension, setup
 
-COMPILED = ["ffmlp.model._interpolation", "ffmlp.tables._plain_lines"]
+COMPILED = {
+    "ffmlp.model._interpolation": [],
+    "ffmlp.tables._plain_lines": ["src/ffmlp/tables/_plain_numbers.h"],
+}
 # One build for Python 3.11 and later; Python without a global lock has no such interface.
 STABLE = not sysconfig.get_config_var("Py_GIL_DISABLED")
 
@@ -14,6 +17,7 @@ setup(
         Extension(
             name,
             [f"src/{name.replace('.', '/')}.c"],
+            depends=headers,
             define_macros=[("Py_LIMITED_API", "0x030b0000")] if STABLE else [],
             # Results are those of NumPy to the last bit: no product is summed before it is rounded.
             extra_compile_args=["-ffp-contract=off"],
@@ -21,7 +25,7 @@ setup(
             # Without a compiler, NumPy and pandas do the work, unless that would hide a mistake.
             optional="FFMLP_MUST_COMPILE" not in os.environ,
         )
-        for name in COMPILED
+        for name, headers in COMPILED.items()
     ],
     options={"bdist_wheel": {"py_limited_api": "cp311"}} if STABLE else {},
 )

@@ -48,7 +48,9 @@ def attacked() -> None:
     for name, model in models.items():
         found = [attack(model, X, RADIUS, 2) for attack in (fgsm, pgd, random_search)]
         distances = [attack.distance for attack in found] + [hop_skip_jump(model, X).distance]
-        cells = [f"{np.count_nonzero(distance <= RADIUS)}" for distance in distances]
+        # A step of this length is rounded.
+        reached = RADIUS * (1 + 1e-9)
+        cells = [f"{np.count_nonzero(distance <= reached)}" for distance in distances]
         exact = clf.robustness(X).distance if model is clf else None
         cells.append("–" if exact is None else f"{np.count_nonzero(exact <= RADIUS)}")
         print(f"| {name} | {' | '.join(cells)} |")

@@ -21,13 +21,7 @@ from time import perf_counter
 import numpy as np
 import scipy
 import sklearn
-from sklearn.datasets import (
-    load_breast_cancer,
-    load_iris,
-    load_wine,
-    make_circles,
-    make_moons,
-)
+from sklearn.datasets import load_breast_cancer, load_iris, load_wine, make_circles, make_moons
 from sklearn.mixture import GaussianMixture
 from sklearn.model_selection import train_test_split
 

@@ -32,7 +32,7 @@ from ffmlp import FFMLPClassifier
         region_design(discriminant="heteroscedastic", pruning="optimal"),
     ]
 )
-@pytest.mark.filterwarnings("ignore:class .* has too few distinct samples")
+@pytest.mark.filterwarnings("ignore:Class .* has too few distinct samples")
 def test_scikit_learn_conventions(estimator, check):
     check(estimator)
 
@@ -264,7 +264,7 @@ def test_verbose_tells_stages_and_hyperplanes_left(capsys):
     region_design(random_state=0, verbose=1).fit(*IRIS)
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "[FFMLPClassifier] gmm: 6 blobs in 3 classes"
-    assert lines[3].startswith("[FFMLPClassifier] boundaries: 12 hyperplanes cut out ")
+    assert lines[3].startswith("[FFMLPClassifier] boundaries: 12 hyperplanes, ")
     assert lines[4].startswith("[FFMLPClassifier] boundaries: 11 hyperplanes left, training error ")
     assert any("network of 4 → 4 → 3 → 3 neurons" in line for line in lines)
     region_design(random_state=0).fit(*IRIS)
@@ -274,7 +274,7 @@ def test_verbose_tells_stages_and_hyperplanes_left(capsys):
 # Data that are hard to take
 
 
-@pytest.mark.filterwarnings("ignore:class .* has too few distinct samples")
+@pytest.mark.filterwarnings("ignore:Class .* has too few distinct samples")
 @pytest.mark.parametrize(
     "spoil",
     [
@@ -311,7 +311,7 @@ def test_a_class_smaller_than_its_number_of_components():
     X = np.array([[0.0, 0.0], [0.1, 0.2], [5.0, 5.0], [5.1, 5.2], [5.2, 4.9], [4.9, 5.1]])
     y = np.array(["few", "few", "more", "more", "more", "more"])
     with pytest.warns(
-        UserWarning, match="class 'few' has too few distinct samples for 3 .* it gets 2"
+        UserWarning, match="Class 'few' has too few distinct samples for 3 .* it gets 2"
     ) as told:
         clf = region_design(3, random_state=0).fit(X, y)
     assert told[0].filename == __file__  # the warning points to the user's line
@@ -353,10 +353,7 @@ X_OK, Y_OK = IRIS
         ({"class_weight": {0: -1}}, r"class_weight\[0\] must be a positive number, got -1"),
         ({"time_limit": 0}, "time_limit must be a positive number of seconds, got 0"),
         ({"design": "tree"}, r"must be one of \['auto', 'region', 'blob', 'readout'\], got 'tree'"),
-        (
-            {"discriminant": "qda"},
-            r"must be one of \['auto', 'lda', 'heteroscedastic'\], got 'qda'",
-        ),
+        ({"discriminant": "qda"}, r"must be one of \['auto', 'lda', 'heteroscedastic'\], got 'qda'"),
     ],
 )
 def test_wrong_parameters(params, message):
@@ -387,7 +384,7 @@ def test_wrong_parameters(params, message):
         (X_OK, Y_OK, {"blobs": np.array([None, "a", 1] * 50)}, ValueError, "ids of one type"),
         (X_OK, Y_OK, {"sample_weight": np.full(150, np.nan)}, ValueError, "NaN"),
         (X_OK, Y_OK, {"sample_weight": (Y_OK == 1) * 1.0}, ValueError, "got only 1 class"),
-        (X_OK, Y_OK, {"blobs": np.zeros(150)}, ValueError, "blob .*0.* has samples of two classes"),
+        (X_OK, Y_OK, {"blobs": np.zeros(150)}, ValueError, "Blob .*0.* has samples of two classes"),
         (X_OK, Y_OK, {"blobs": Y_OK[:-1]}, ValueError, r"150 samples, got shape \(149,\)"),
     ],
 )

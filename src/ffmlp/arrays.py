@@ -1,4 +1,4 @@
-"""Arrays of floats: their type, blocks of their rows, and their order where numbers are nearly equal."""
+"""Arrays of floats: their type, blocks of their rows, and comparison up to rounding error."""
 
 from __future__ import annotations
 
@@ -8,17 +8,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+Indices = NDArray[np.intp]
+Flags = NDArray[np.bool_]
 
-# Numbers of the order of one that differ by less are equal but for rounding.
+# Numbers of order one that agree to this many decimals differ by rounding error only.
 _TIE_DECIMALS = 9
-# Entries of a table that is held in memory at once (64 MB).
+# Entries of a table that are held in memory at once (64 MB).
 _ENTRIES_AT_ONCE = 1 << 23
 
 
 def without_rounding(values: Floats) -> Floats:
-    """Values of the order of one, rounded so that the order of a summation cannot part equal ones.
+    """Values of order one, rounded so that those that differ by rounding error only are equal.
 
-    Compare these where a tie is possible: rounding errors differ between machines and orders of rows.
+    Compare these where ties are possible: rounding errors depend on the machine and the order of rows.
     """
     return np.round(values, _TIE_DECIMALS)
 

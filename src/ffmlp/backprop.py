@@ -136,9 +136,8 @@ class BackpropClassifier(ClassifierMixin, BaseEstimator):
             number = {label: number for number, label in enumerate(labels.tolist())}
             held_out = test, np.array([number.get(label, -1) for label in expected.tolist()])
         sizes = self._layer_sizes(samples.shape[1], len(labels))
-        weights, biases, history = self._train(samples, targets, held_out, sizes)
+        self.weights_, self.biases_, self.history_ = self._train(samples, targets, held_out, sizes)
         self.classes_ = labels
-        self.weights_, self.biases_, self.history_ = weights, biases, history
         return self
 
     def _check_parameters(self) -> None:
@@ -177,18 +176,15 @@ class BackpropClassifier(ClassifierMixin, BaseEstimator):
         sizes: tuple[int, ...],
     ) -> tuple[tuple[Floats, ...], tuple[Floats, ...], History]:
         torch = imported("torch", "training by backpropagation")
-        generator = torch.Generator().manual_seed(
-            int(check_random_state(self.random_state).randint(2**31 - 1))
-        )
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        generator = torch.Generator().manual_seed(seed)
         module = _module(torch, sizes, self.initial_network, generator).to(self.device)
         optimizer = torch.optim.SGD(module.parameters(), lr=self.learning_rate)
         loss = torch.nn.CrossEntropyLoss()
 
         def tensors(samples: Floats, targets: NDArray[np.intp]) -> tuple[Any, Any]:
-            return (
-                torch.tensor(samples, dtype=torch.float32, device=self.device),
-                torch.tensor(targets, dtype=torch.long, device=self.device),
-            )
+            inputs = torch.tensor(samples, dtype=torch.float32, device=self.device)
+            return inputs, torch.tensor(targets, dtype=torch.long, device=self.device)
 
         def accuracy(data: tuple[Any, Any] | None) -> float:
             if data is None:
@@ -198,8 +194,8 @@ class BackpropClassifier(ClassifierMixin, BaseEstimator):
 
         train = tensors(X, y)
         test = None if held_out is None else tensors(*held_out)
-        curve = [(accuracy(train), accuracy(test), 0.0)]
         spent = 0.0
+        curve = [(accuracy(train), accuracy(test), spent)]
         for epoch in range(self.n_epochs):
             start = perf_counter()
             order = torch.randperm(len(X), generator=generator).to(self.device)
@@ -262,5 +258,4 @@ def _module(torch: Any, sizes: tuple[int, ...], network: Network | None, generat
             else:
                 layer.weight.copy_(torch.as_tensor(network.weights[number]))
                 layer.bias.copy_(torch.as_tensor(network.biases[number]))
-    first, *rest = layers
-    return torch.nn.Sequential(first, *(part for layer in rest for part in (torch.nn.ReLU(), layer)))
+    return torch.nn.Sequential(layers[0], torch.nn.ReLU(), layers[1], torch.nn.ReLU(), layers[2])

@@ -1,4 +1,4 @@
-"""FFMLPClassifier: validate the input, then one line per stage."""
+"""FFMLPClassifier: validate the input, select a plan, design the network."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ from ffmlp.validation import all_or_nothing, check_parameters, checked_samples, 
 class FFMLPClassifier(ClassifierMixin, BaseEstimator):
     """A multilayer perceptron that is designed in one feedforward pass instead of trained.
 
-    Each class becomes a few Gaussian blobs. Pairs of blobs of different classes become hyperplanes, each
-    of which is two neurons of layer l_1. What the neurons of l_2 stand for depends on the design: a
-    region that the hyperplanes cut out, a blob, or the evidence for a class. No backpropagation is used.
+    Each class becomes a mixture of Gaussian blobs. Hyperplanes separate pairs of blobs of different
+    classes; each hyperplane is two neurons of layer l_1. A neuron of l_2 stands for a region between
+    hyperplanes, a blob or the evidence for a class, by the design. No backpropagation is used.
 
     Every parameter that is ``"auto"`` is chosen by its log-loss on held-out training samples;
     ``selection_`` has the alternatives.
@@ -43,40 +43,40 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
         Gaussian blobs per class. With ``"auto"``, the readout design has many small blobs, each
         separated from its nearest ones of other classes; the other designs try 1, 2 and 4.
     design : {"auto", "region", "blob", "readout"}, default="auto"
-        How layers 2 and 3 are made. ``"region"`` is the paper's: one l_2 neuron per occupied region.
-        ``"blob"`` has one per blob. ``"readout"`` has one per class, read out of l_1 by least squares,
-        with thresholds of single features as further hyperplanes. ``"auto"`` tries the readout and, up
-        to 600 samples, also few blobs.
+        How layers l_2 and l_out are made. ``"region"`` is the paper's design, with one l_2 neuron per
+        occupied region. ``"blob"`` has one per blob. ``"readout"`` has one per class, fitted by least
+        squares; thresholds of single features are further hyperplanes. ``"auto"`` tries the readout
+        design and, up to 600 samples, the blob design.
     gaussianise : bool or "auto", default="auto"
         Whether each feature is first mapped towards a Gaussian distribution. ``"auto"`` tries both,
-        but never maps for the region design.
+        but does not map features for the region design.
     discriminant : {"lda", "heteroscedastic", "auto"}, default="lda"
-        How two blobs are separated. ``"lda"`` is two-class LDA, prior term included;
-        ``"heteroscedastic"`` the linear rule of least error for blobs whose covariances differ;
+        How two blobs are separated. ``"lda"`` is two-class LDA with its prior term.
+        ``"heteroscedastic"`` is the linear rule of least error for blobs with different covariances.
         ``"auto"`` tries both.
     error_threshold : float in [0, 1], None or "auto", default="auto"
-        Pruning: hyperplanes are deleted one by one, cheapest first, while the training error rate stays
-        below this. At least one stays. ``None`` keeps all; ``"auto"`` tries 0.05 and None for the region
-        design and keeps all for the others. The readout design adds hyperplanes instead, the most
-        informative first, until the leave-one-out error rate is below the threshold; if it never is,
-        all stay.
+        Pruning deletes hyperplanes one by one, always the one that costs the fewest errors, while the
+        training error rate stays below this. At least one is kept. ``None`` keeps all; ``"auto"`` tries
+        0.05 and None for the region design and keeps all for the others. The readout design adds
+        hyperplanes instead, the most informative first, until the leave-one-out error rate is below the
+        threshold; if it never is, all are kept.
     max_neurons : int or None, default=None
-        At most this many neurons in l_1, l_2 and l_out together: so many half-spaces are chosen, and
-        moved, that together they approximate the readout of all hyperplanes. The blob design is tried
-        where it is small enough. 50 neurons cost less than a point of accuracy on average.
+        The largest number of neurons in l_1, l_2 and l_out together. Half-spaces are chosen and moved
+        so that they approximate the readout of all hyperplanes. The blob design is tried too, if it is
+        small enough. 50 neurons cost less than a point of accuracy on average.
     pruning : {"greedy", "optimal"}, default="greedy"
-        ``"greedy"`` is the paper's. ``"optimal"`` keeps the fewest hyperplanes that the threshold
+        ``"greedy"`` is the paper's method. ``"optimal"`` keeps the fewest hyperplanes that the threshold
         allows, with a proof (``pruning_path_.proved_minimum``), by integer programming.
     time_limit : float, default=60
         Seconds after which optimal pruning returns the best solution so far.
     penalty : float, default=1000
         P of the region design, at least 1: a half-space has the weight -P to regions outside of it.
     class_weight : mapping of class label to float, "balanced" or None, default=None
-        How much a sample of each class matters; ``"balanced"`` makes all classes matter equally.
+        The weight of a sample of each class; ``"balanced"`` gives all classes the same total weight.
     random_state : int, RandomState instance or None, default=None
         Seeds the Gaussian mixtures. Many small blobs are deterministic.
     verbose : int, default=0
-        If positive, print progress by stage and, while pruning, how many hyperplanes are left.
+        If positive, print the progress by stage and, while pruning, the number of hyperplanes left.
 
     Attributes
     ----------
@@ -91,7 +91,7 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
     hyperplanes_ : Hyperplanes
         The L hyperplanes that pruning kept: ``weights``, ``biases``, ``pairs``.
     pruning_path_ : PruningPath
-        The deletions in their order (``deleted``) and the training error rate after each
+        The deletions in order (``deleted``) and the training error rate after each
         (``error_rates``).
     regions_ : Regions or None
         The occupied regions of the region design: ``codes``, ``counts``, majority ``classes``.
@@ -105,8 +105,8 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
 
     Notes
     -----
-    Blobs and regions name a class by its index in ``classes_``. Where the features are gaussianised,
-    blobs and hyperplanes live in the space of their scores (``hyperplanes_.gaussianisation``).
+    Blobs and regions refer to a class by its index in ``classes_``. If features are gaussianised, blobs
+    and hyperplanes are in the space of their scores (``hyperplanes_.gaussianisation``).
 
     ``FFMLPClassifier(2, design="region", error_threshold=0.05)`` is the method of the paper.
 
@@ -185,10 +185,10 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
         y : array-like of shape (n_samples,)
             Class labels.
         sample_weight : array-like of shape (n_samples,), default=None
-            How often each sample counts.
+            The frequency of each sample.
         blobs : array-like of shape (n_samples,), default=None
-            The blob that each sample belongs to, where that is known. No mixture is fitted then and
-            ``n_components`` is not used. Blobs are numbered by class, then by this id.
+            The blob of each sample, if known. Then no mixture is fitted and ``n_components`` is ignored.
+            Blobs are numbered by class, then by this id.
 
         Returns
         -------
@@ -199,7 +199,7 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
             samples = training_samples(self, X, y, sample_weight, blobs)
             plans = possible_plans(self, samples)
             rng, progress = check_random_state(self.random_state), Progress(self.verbose)
-            if self.n_components == "auto":  # nobody asked for as many blobs as are missing
+            if self.n_components == "auto":  # the user did not ask for a number of blobs
                 warnings.simplefilter("ignore", UserWarning)
             with threads_for(samples, plans):
                 self.selection_ = select(samples, plans, rng, progress)
@@ -238,10 +238,10 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """The probability of each class.
 
-        It is the output of the network, except for the region design: there it is the class frequencies
-        of the sample's region among the training samples. A sample in a region without training samples
-        belongs to the region it violates least: the one with the smallest sum of ``|w·x + b|`` over the
-        hyperplanes on whose wrong side the sample lies.
+        For the region design it is the class frequencies of the training samples in the sample's region;
+        for the other designs it is the output of the network. A sample in a region without training
+        samples belongs to the region that it violates least: the one with the smallest sum of
+        ``|w·x + b|`` over the hyperplanes on whose wrong side the sample lies.
 
         Parameters
         ----------
@@ -259,7 +259,7 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
 
         With two classes, the log-odds of the second over the first. With more, a score for each class
         whose softmax is `predict_proba`. The region design has probabilities of 0 and 1, whose log-odds
-        are infinite: there it is the probabilities, and with two classes their difference.
+        are infinite. It returns probabilities instead, and with two classes their difference.
 
         Parameters
         ----------
@@ -282,27 +282,27 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
         bounds: Mapping[int | str, tuple[float | None, float | None]] | None = None,
         norm: float | str = 2,
     ) -> Explanations:
-        """Why each sample gets its class: the hyperplanes that decide, and the features behind them.
+        """Explain predictions by the hyperplanes that decide and the features behind them.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
         counterfactual : bool, default=False
-            Whether to look for the smallest change that gives another class. It is the smallest,
-            proved, for the region design without gaussianised features; elsewhere the smallest that
-            was found, with a proved lower bound. Features are measured in their standard deviations.
+            Whether to search for the smallest change that gives another class. For the region design
+            without gaussianised features it is proved to be the smallest; otherwise it is the smallest
+            change found, with a proved lower bound. Features are in units of their standard deviations.
         frozen : sequence of int or str, default=()
-            Features, by number or name, that such a change leaves alone.
+            Features, by number or name, that must not change.
         bounds : mapping of feature to (low, high), default=None
-            Limits of such a change, None for no limit.
+            Limits of the changed features, None for no limit.
         norm : {2, 1, "inf"}, default=2
-            How its size is measured: Euclidean (extra ``robustness``), sum or largest of the changes.
+            The size of a change: Euclidean (extra ``robustness``), sum or largest of the changes.
 
         Returns
         -------
         Explanations
-            ``explanations[0]`` is that of the first sample, ``print(explanations)`` a page for each,
-            ``explanations.to_frame()`` a data frame.
+            ``explanations[0]`` explains the first sample, ``print(explanations)`` prints a page for
+            each sample, ``explanations.to_frame()`` returns a data frame.
         """
         samples = checked_samples(self, X)
         explanations = explained(self.network_, self.blobs_, samples)
@@ -323,8 +323,8 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
     ) -> Robustness:
         """The distance of each sample to the nearest point that is predicted to be of another class.
 
-        It is exact for the region design without gaussianised features, regions without training
-        samples included. For the other designs it lies between ``lower``, which is proved, and
+        It is exact for the region design without gaussianised features, also for samples in regions
+        without training samples. For the other designs it lies between ``lower``, a proved bound, and
         ``distance``, at which another class was found.
 
         Parameters
@@ -334,11 +334,11 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
             2 is the Euclidean distance, 1 the sum of all changes, inf the largest change. Exact
             distances in norm 2 need the extra ``robustness``.
         scale : array-like of shape (n_features,), default=None
-            What counts as a change by one in each feature; 1 by default.
+            The unit of each feature's change; 1 by default.
         frozen : sequence of int or str, default=()
-            Features that do not move, by number or name.
+            Features, by number or name, that must not change.
         bounds : mapping of feature to (low, high), default=None
-            Limits of features, None for no limit. The samples must lie within.
+            Limits of features, None for no limit. The samples must lie within them.
 
         Returns
         -------
@@ -364,16 +364,16 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         dtype : torch.dtype, default=None
-            Of the weights; PyTorch's default if None. Convert here rather than with
-            ``module.double()`` later, which cannot bring back the digits that float32 has lost.
+            The type of the weights; PyTorch's default if None. Choose it here: ``module.double()``
+            cannot restore the digits that float32 has lost.
 
         Returns
         -------
         torch.nn.Sequential
-            Layers ``gaussianise`` (where features are mapped), ``half_spaces``, ``regions`` (or
-            ``blobs`` or ``evidence``) and ``classes``, each of the last three followed by its
-            activation. It gives what ``network_.forward`` gives, which for the region design is not
-            ``predict_proba``. `ffmlp.from_torch` makes a network of it again.
+            Layers ``gaussianise`` (if features are mapped), ``half_spaces``, ``regions`` (or ``blobs``
+            or ``evidence``) and ``classes``, each of the last three followed by its activation. The
+            output is that of ``network_.forward``, which for the region design is not
+            ``predict_proba``. `ffmlp.from_torch` converts the module back to a network.
         """
         check_is_fitted(self)
         return export.to_torch(self.network_, dtype)
@@ -384,14 +384,14 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         input_type : {"float32", "float64"}, default="float32"
-            Of the input ``X`` and of the output ``probabilities``. Inside, all is float64.
+            The type of the input ``X`` and the output ``probabilities``. The model computes in float64.
 
         Returns
         -------
         onnx.ModelProto
-            It takes ``X`` of shape (rows, n_features_in_) and gives ``label`` (rows,), of integers or
-            strings as in ``classes_``, and ``probabilities`` (rows, n_classes): what `predict` and
-            `predict_proba` give.
+            Its input is ``X`` of shape (rows, n_features_in_). Its outputs are those of `predict` and
+            `predict_proba`: ``label`` (rows,), integers or strings as in ``classes_``, and
+            ``probabilities`` (rows, n_classes).
         """
         check_is_fitted(self)
         return export.to_onnx(self.network_, input_type)

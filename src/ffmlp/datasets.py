@@ -26,7 +26,6 @@ at which the mean test accuracy of FF-MLP is within one standard deviation of th
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -42,17 +41,10 @@ TEST_SHARE = 0.4
 
 SYNTHETIC = ("xor", "three_blobs", "nine_blobs", "circle_and_ring", "two_moons", "four_moons")
 N_SAMPLES = {
-    "xor": 3000,
-    "three_blobs": 3000,
-    "nine_blobs": 3000,
-    "circle_and_ring": 1000,
-    "two_moons": 1000,
-    "four_moons": 2000,
-    "iris": 150,
-    "wine": 178,
-    "breast_cancer": 569,
-    "pima": 392,
-}
+    "xor": 3000, "three_blobs": 3000, "nine_blobs": 3000, "circle_and_ring": 1000, "two_moons": 1000,
+    "four_moons": 2000, "iris": 150, "wine": 178, "breast_cancer": 569, "pima": 392,
+}  # fmt: skip
+NAMES = tuple(N_SAMPLES)
 XOR_NOISE = 0.294
 THREE_BLOBS_NOISE = 0.178
 NINE_BLOBS_NOISE = 0.294
@@ -120,14 +112,18 @@ def load(name: str, *, random_state: int = 0, pima_path: str | Path | None = Non
         raise ValueError(f"Unknown data set {name!r}. Available: {', '.join(NAMES)}.")
     if name == "pima":
         return load_pima(pima_path)
-    return _LOADERS[name](random_state)
+    if name in _BLOBS:
+        return _gaussian_blobs(name, *_BLOBS[name], random_state)
+    if name in _CURVES:
+        return Dataset(name, *_CURVES[name](N_SAMPLES[name], random_state))
+    return Dataset(name, *getattr(sklearn_datasets, f"load_{name}")(return_X_y=True))
 
 
 def load_pima(path: str | Path | None = None) -> Dataset:
     """Load the 392 complete rows of the Pima Indians diabetes set; shape and checksum are verified."""
-    sources = [partial(_pima_from_csv, path)] if path is not None else [_pima_installed, _pima_openml]
+    from_csv = partial(np.genfromtxt, path, delimiter=",", skip_header=1)
     reasons = []
-    for source in sources:
+    for source in (_pima_installed, _pima_openml) if path is None else (from_csv,):
         try:
             rows = source()
         except (ImportError, OSError) as error:
@@ -137,10 +133,6 @@ def load_pima(path: str | Path | None = None) -> Dataset:
         complete = rows[(rows[:, _PIMA_POSITIVE] != 0).all(axis=1)]
         return Dataset("pima", complete[:, :8], complete[:, 8].astype(np.intp))
     raise DatasetUnavailableError(f"The Pima set is not available: {'; '.join(reasons)}")
-
-
-def _pima_from_csv(path: str | Path) -> NDArray[np.float64]:
-    return np.genfromtxt(path, delimiter=",", skip_header=1)
 
 
 def _pima_installed() -> NDArray[np.float64]:
@@ -175,67 +167,30 @@ def _gaussian_blobs(
     return Dataset(name, X, np.array(labels)[blobs], blobs)
 
 
-def _xor(random_state: int) -> Dataset:
-    centres = [(1.0, 1.0), (-1.0, -1.0), (-1.0, 1.0), (1.0, -1.0)]
-    return _gaussian_blobs("xor", centres, [0, 0, 1, 1], XOR_NOISE, random_state)
-
-
-def _three_blobs(random_state: int) -> Dataset:
-    """An equilateral triangle of side 1."""
-    centres = [(-0.5, 0.0), (0.5, 0.0), (0.0, np.sqrt(0.75))]
-    return _gaussian_blobs("three_blobs", centres, [0, 1, 2], THREE_BLOBS_NOISE, random_state)
-
-
-def _nine_blobs(random_state: int) -> Dataset:
-    """A 3 × 3 grid with each class once in every row and in every column."""
-    cells = [(row, column) for row in range(3) for column in range(3)]
-    centres = [(float(column), float(row)) for row, column in cells]
-    labels = [(row + column) % 3 for row, column in cells]
-    return _gaussian_blobs("nine_blobs", centres, labels, NINE_BLOBS_NOISE, random_state)
-
-
-def _circle_and_ring(random_state: int) -> Dataset:
+def _circle_and_ring(n_samples: int, random_state: int) -> tuple[NDArray, NDArray]:
     """Class 0 is the outer ring, class 1 the inner circle."""
-    X, y = sklearn_datasets.make_circles(
-        N_SAMPLES["circle_and_ring"],
-        noise=CIRCLE_AND_RING_NOISE,
-        factor=0.5,
-        random_state=random_state,
-    )
-    return Dataset("circle_and_ring", X, y)
+    noise = CIRCLE_AND_RING_NOISE
+    return sklearn_datasets.make_circles(n_samples, noise=noise, factor=0.5, random_state=random_state)
 
 
-def _two_moons(random_state: int) -> Dataset:
-    X, y = sklearn_datasets.make_moons(
-        N_SAMPLES["two_moons"], noise=TWO_MOONS_NOISE, random_state=random_state
-    )
-    return Dataset("two_moons", X, y)
+def _two_moons(n_samples: int, random_state: int) -> tuple[NDArray, NDArray]:
+    return sklearn_datasets.make_moons(n_samples, noise=TWO_MOONS_NOISE, random_state=random_state)
 
 
-def _four_moons(random_state: int) -> Dataset:
+def _four_moons(n_samples: int, random_state: int) -> tuple[NDArray, NDArray]:
     """Two pairs of interleaving moons, one above the other."""
-    rng, half = np.random.RandomState(random_state), N_SAMPLES["four_moons"] // 2
+    rng, half = np.random.RandomState(random_state), n_samples // 2
     lower, y_lower = sklearn_datasets.make_moons(half, noise=FOUR_MOONS_NOISE, random_state=rng)
     upper, y_upper = sklearn_datasets.make_moons(half, noise=FOUR_MOONS_NOISE, random_state=rng)
-    X = np.vstack([lower, upper + np.array([0.0, 1.5])])
-    return Dataset("four_moons", X, np.concatenate([y_lower, y_upper + 2]))
+    return np.vstack([lower, upper + np.array([0.0, 1.5])]), np.concatenate([y_lower, y_upper + 2])
 
 
-def _real(name: str, random_state: int) -> Dataset:
-    bunch = getattr(sklearn_datasets, f"load_{name}")()
-    return Dataset(name, bunch.data, bunch.target)
-
-
-_LOADERS: dict[str, Callable[[int], Dataset]] = {
-    "xor": _xor,
-    "three_blobs": _three_blobs,
-    "nine_blobs": _nine_blobs,
-    "circle_and_ring": _circle_and_ring,
-    "two_moons": _two_moons,
-    "four_moons": _four_moons,
-    "iris": partial(_real, "iris"),
-    "wine": partial(_real, "wine"),
-    "breast_cancer": partial(_real, "breast_cancer"),
+_GRID = [(float(column), float(row)) for row in range(3) for column in range(3)]
+# The centre and the class of each blob, and the noise: the corners of a square, an equilateral triangle
+# of side 1, and a grid with each class once in every row and in every column.
+_BLOBS = {
+    "xor": ([(1.0, 1.0), (-1.0, -1.0), (-1.0, 1.0), (1.0, -1.0)], [0, 0, 1, 1], XOR_NOISE),
+    "three_blobs": ([(-0.5, 0.0), (0.5, 0.0), (0.0, 0.75**0.5)], [0, 1, 2], THREE_BLOBS_NOISE),
+    "nine_blobs": (_GRID, [0, 1, 2, 1, 2, 0, 2, 0, 1], NINE_BLOBS_NOISE),
 }
-
-NAMES = tuple(N_SAMPLES)
+_CURVES = {"circle_and_ring": _circle_and_ring, "two_moons": _two_moons, "four_moons": _four_moons}

@@ -40,7 +40,7 @@ def why_missing(package: str, purpose: str, extra: str | None = None) -> str | N
 def require(purpose: str, *packages: str, extra: str | None = None) -> None:
     """Raise an ImportError that says how to install the first package that is missing.
 
-    ``extra`` is the extra to name, by default the smallest one that brings the package.
+    ``extra`` is the extra to name, by default the smallest one that installs the package.
     """
     for package in packages:
         if reason := why_missing(package, purpose, extra):

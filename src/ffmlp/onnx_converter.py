@@ -1,4 +1,4 @@
-"""FFMLPClassifier in pipelines that skl2onnx converts (extra ``onnx``)."""
+"""The skl2onnx converter of FFMLPClassifier (extra ``onnx``)."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from ffmlp.extras import require
 
 
 def register_skl2onnx_converter() -> None:
-    """Let skl2onnx convert pipelines that have an FFMLPClassifier in them (extra ``onnx``).
+    """Let skl2onnx convert pipelines that contain an FFMLPClassifier (extra ``onnx``).
 
-    Call it once; ``skl2onnx.to_onnx(pipeline, X)`` then works for float32 samples X, and for float64
-    with ``options={"zipmap": False}``. What comes before the classifier is computed in the type of the
+    Call it once. Then ``skl2onnx.to_onnx(pipeline, X)`` works for float32 samples X, and for float64
+    with ``options={"zipmap": False}``. The steps before the classifier are computed in the type of the
     input, the classifier in float64.
     """
     require("register_skl2onnx_converter", "onnx", "skl2onnx")

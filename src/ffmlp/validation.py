@@ -1,4 +1,4 @@
-"""Checks of what `FFMLPClassifier` is given, beyond those that scikit-learn makes."""
+"""Validation of the input of `FFMLPClassifier`, beyond what scikit-learn checks."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PRUNINGS = ("greedy", "optimal")
 
 
 def check_parameters(classifier: FFMLPClassifier) -> None:
-    """Raise a ValueError if a parameter that does not depend on the data is wrong."""
+    """Raise a ValueError if a parameter is invalid for any data."""
     choices = {
         "design": (AUTO, *DESIGNS),
         "gaussianise": (AUTO, True, False),
@@ -52,8 +52,8 @@ def check_parameters(classifier: FFMLPClassifier) -> None:
         raise ValueError(f"max_neurons must be an int of at least 1, or None, got {size!r}.")
     if size is not None and classifier.design not in (AUTO, "readout"):
         raise ValueError(
-            f"max_neurons is for the readout design, got design={classifier.design!r}. "
-            "Its size follows from error_threshold."
+            f"max_neurons needs the readout design, got design={classifier.design!r}. Limit the size of "
+            "this design by error_threshold."
         )
     if not (_is_real(classifier.time_limit) and classifier.time_limit > 0):
         raise ValueError(
@@ -70,7 +70,7 @@ def training_samples(
     sample_weight: ArrayLike | None,
     blobs: ArrayLike | None,
 ) -> Samples:
-    """What ``fit`` is given, without samples of weight 0; sets the classifier's feature attributes."""
+    """The input of ``fit`` without samples of weight 0; sets the classifier's feature attributes."""
     samples, targets = validate_data(classifier, X, y, dtype=[np.float64, np.float32])
     check_classification_targets(targets)
     labels, targets = np.unique(targets, return_inverse=True)
@@ -92,7 +92,7 @@ def class_weights(
     y: NDArray[np.intp],
     weight: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """How much a sample of each class matters, as `class_weight` says."""
+    """The weight of a sample of each class, by the parameter `class_weight`."""
     if isinstance(class_weight, str) and class_weight == "balanced":
         mass = np.bincount(y, weight, minlength=len(labels))
         present = mass > 0
@@ -117,12 +117,12 @@ def class_weights(
 
 
 def check_size(max_neurons: int | None, n_classes: int) -> None:
-    """Raise a ValueError if a network of so few neurons cannot tell the classes apart."""
+    """Raise a ValueError if ``max_neurons`` is too small to separate the classes."""
     smallest = 2 * n_classes + 1
     if max_neurons is not None and max_neurons < smallest:
         raise ValueError(
-            f"max_neurons must be at least {smallest} for {n_classes} classes (two neurons for each and "
-            f"one half-space), got {max_neurons}."
+            f"max_neurons must be at least {smallest} for {n_classes} classes (two neurons per class "
+            f"and one half-space), got {max_neurons}."
         )
 
 
@@ -130,33 +130,33 @@ def check_two_classes(labels: NDArray) -> None:
     """Raise a ValueError unless there are samples of at least two classes."""
     if len(labels) < 2:
         raise ValueError(
-            "FFMLPClassifier needs samples (of positive weight) of at least 2 classes, got only 1 "
+            "FFMLPClassifier needs samples of positive weight from at least 2 classes, got only 1 "
             f"class: {labels.tolist()}."
         )
 
 
 def checked_weight(sample_weight: ArrayLike, y: NDArray[np.intp]) -> NDArray[np.float64]:
-    """Sample weights as non-negative floats, one per label, that add up without rounding.
+    """Sample weights as non-negative floats, one per sample, whose sums have no rounding error.
 
-    Weights are frequencies. If their mean is below one they cannot be, and are scaled to a mean of one:
-    a blob's samples would look too few to be trusted otherwise.
+    Weights are frequencies. Weights with a mean below one cannot be; they are scaled to a mean of one,
+    because blobs would otherwise seem to have too few samples.
 
     Pruning compares sums of weights. They are rounded to multiples of a 2⁻⁵⁰th of their total, so that
-    every sum of some of them is exact, in whatever order it is formed.
+    every partial sum is exact in any order.
     """
     weight = _one_per_sample(sample_weight, y, "sample_weight", np.float64)
     if (weight < 0).any():
         first = int(np.argmax(weight < 0))
         raise ValueError(
             f"Negative values in data passed to `sample_weight`: sample_weight[{first}] is "
-            f"{weight[first]}. Weights count samples: use 0 to leave one out."
+            f"{weight[first]}. Weights are frequencies: use 0 to leave out a sample."
         )
     if not weight.any():
-        raise ValueError("sample_weight is zero for all samples: at least one class is left empty.")
+        raise ValueError("sample_weight is zero for all samples. Give some a positive weight.")
     with np.errstate(over="ignore"):
         total = weight.sum()
     if not np.isfinite(total):
-        raise ValueError("sample_weight has a sum too large for a float. Scale the weights down.")
+        raise ValueError("The sum of sample_weight is too large for a float. Scale the weights down.")
     n_counted = np.count_nonzero(weight)
     if total < n_counted:
         weight = weight / weight.max()
@@ -166,7 +166,7 @@ def checked_weight(sample_weight: ArrayLike, y: NDArray[np.intp]) -> NDArray[np.
 
 
 def checked_blobs(blobs: ArrayLike, y: NDArray[np.intp], labels: NDArray) -> NDArray[np.intp]:
-    """Blob ids as integers from 0, after making sure that each is of one class."""
+    """Blob ids as integers from 0, or a ValueError if the samples of one are of several classes."""
     members = _one_per_sample(blobs, y, "blobs", None)
     if members.dtype.kind == "f" and not np.array_equal(members, np.round(members)):
         raise ValueError(
@@ -183,8 +183,8 @@ def checked_blobs(blobs: ArrayLike, y: NDArray[np.intp], labels: NDArray) -> NDA
         row = mixed[0]
         blob, names = members[row], labels.tolist()
         raise ValueError(
-            f"blob {ids.tolist()[blob]!r} has samples of two classes, {names[first[blob]]!r} and "
-            f"{names[y[row]]!r} (row {row}). Give each class blobs of its own."
+            f"Blob {ids.tolist()[blob]!r} has samples of two classes, {names[first[blob]]!r} and "
+            f"{names[y[row]]!r} (row {row}). Give each class its own blob ids."
         )
     return members
 
@@ -205,7 +205,7 @@ def _is_real(value: object) -> bool:
 
 
 def checked_samples(classifier: FFMLPClassifier, X: ArrayLike) -> NDArray[np.floating]:
-    """Samples for a fitted classifier: finite numbers of its features, or an error."""
+    """Samples as finite numbers, one per feature of a fitted classifier, or an error."""
     check_is_fitted(classifier)
     samples: NDArray = validate_data(classifier, X, reset=False, dtype=[np.float64, np.float32])
     return samples
@@ -213,7 +213,7 @@ def checked_samples(classifier: FFMLPClassifier, X: ArrayLike) -> NDArray[np.flo
 
 @contextmanager
 def all_or_nothing(estimator: BaseEstimator) -> Iterator[None]:
-    """Whatever goes wrong, the estimator stays as it was before."""
+    """Restore the estimator if an exception is raised."""
     before = dict(estimator.__dict__)
     try:
         yield

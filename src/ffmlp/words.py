@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-# Names that are listed before the rest is counted.
+# Items that are listed; the others are counted.
 _MAX_LISTED = 20
 
 

@@ -39,10 +39,7 @@ def test_help_shows_every_command_with_an_example_and_the_exit_codes(capsys):
         (["export", "m", "--to", "xml", "-o", "x"], "--to must be one of onnx, torch, text, got xml."),
         (["fit", "t.csv", "--cv", "many"], "--cv must be an integer, got many."),
         (["fit", "t.csv", "--test-size", "few"], "--test-size must be a number, got few."),
-        (
-            ["fit", "t.csv", "--n-components", "2.5"],
-            "--n-components must be auto or an integer, got",
-        ),
+        (["fit", "t.csv", "--n-components", "2.5"], "--n-components must be auto or an integer, got"),
         (["fit", "t.csv", "-o"], "-o/--output needs a value."),
         (["fit", "t.csv", "--ignore", "--json"], "--ignore needs at least one value."),
         (

@@ -182,15 +182,7 @@ sys.exit(main(sys.argv[1:]))
 
 def test_ctrl_c_from_outside_ends_with_130_and_leaves_no_file(trained, here):
     trained[1].to_csv("new.csv", index=False)
-    arguments = [
-        "predict",
-        str(trained[0]),
-        "new.csv",
-        "-o",
-        "o.csv",
-        "--block-rows",
-        "5",
-    ]
+    arguments = ["predict", str(trained[0]), "new.csv", "-o", "o.csv", "--block-rows", "5"]
     environment = {**os.environ, "PYTHONPATH": str(Path(ffmlp.__file__).parents[1])}
     command = [sys.executable, "-c", UNTIL_THE_SIGNAL, *arguments]
     with subprocess.Popen(command, stderr=subprocess.PIPE, env=environment) as process:

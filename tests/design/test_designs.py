@@ -129,7 +129,7 @@ def test_a_blob_of_each_class_is_two_class_lda():
     np.testing.assert_allclose(clf.predict_proba(X)[:, 0], expected)
 
 
-def test_blobs_sum_the_log_probabilities_of_their_duels():
+def test_blobs_sum_their_log_probabilities_against_other_blobs():
     X, y = four_moons(400)
     clf = clone(BLOB).fit(X, y)
     h, pairs = clf.hyperplanes_.log_odds(X), clf.hyperplanes_.pairs

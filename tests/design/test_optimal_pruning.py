@@ -2,14 +2,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from problems import (
-    IRIS,
-    four_moons,
-    overlapping,
-    random_pruning_problem,
-    region_design,
-    table,
-)
+from problems import IRIS, four_moons, overlapping, random_pruning_problem, region_design, table
 
 from ffmlp.design.optimal_pruning import _largest_below, prune_optimally
 

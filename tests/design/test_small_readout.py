@@ -62,7 +62,7 @@ def test_weights_to_the_classes_are_those_of_a_logistic_regression(monkeypatch):
     monkeypatch.setattr(small_readout, "_N_SWEEPS", 200)
     points = some_points()
     responses = np.maximum(points.Z @ np.random.default_rng(2).normal(size=(3, 4)), 0.0)
-    weights, bias = small_readout._fitted(points, responses, np.log(points.wanted))
+    weights, bias = small_readout._fitted(points, responses, np.log(points.target))
 
     spread = np.sqrt(points.share @ (responses - points.share @ responses) ** 2)
     ridge = small_readout._RIDGE
@@ -86,17 +86,17 @@ def test_a_step_is_newtons_while_no_point_changes_sides():
 
     def gradient(plane):
         p = softmax(rest + np.outer(places @ plane, own), axis=1)
-        return places.T @ (points.share * ((p - points.wanted) @ own))
+        return places.T @ (points.share * ((p - points.target) @ own))
 
     moves = 1e-5 * np.eye(4)
     hessian = np.array([(gradient(plane + m) - gradient(plane - m)) / 2e-5 for m in moves])
-    hessian += np.eye(4) * small_readout._RELUCTANCE * np.trace(hessian) / 4
+    hessian += np.eye(4) * small_readout._DAMPING * np.trace(hessian) / 4
     np.testing.assert_allclose(hessian @ step, -gradient(plane), atol=1e-7)
 
 
 def test_every_round_lowers_the_loss():
     points, planes = some_points(), one_sided_planes(6, 3)
-    evidence = np.log(points.wanted)
+    evidence = np.log(points.target)
     weights, bias = small_readout._fitted(points, small_readout._responses(points, planes), evidence)
     losses = []
     for _ in range(4):
@@ -295,17 +295,17 @@ def test_each_half_space_has_a_panel():
     plots = pytest.importorskip("ffmlp.plots")
     X, y = four_moons(200)
     network = small(20).fit(X, y).network_
-    drawn = plots.ResponsesDisplay.from_network(network, X, layer=1, grid_resolution=10)
+    drawn = plots.ResponsesDisplay.from_estimator(network, X, layer=1, grid_resolution=10)
     assert len(drawn.axes_) == network.layer_sizes[1]
     assert len(np.unique(drawn.cells, axis=0)) == len(drawn.axes_)
-    plots.NetworkDisplay.from_network(network)
+    plots.NetworkDisplay.from_estimator(network)
 
 
 def test_loss_is_that_of_the_softmax():
     points = some_points()
     evidence = np.random.default_rng(5).normal(size=(300, 3))
     p = evidence - logsumexp(evidence, axis=1, keepdims=True)
-    assert points.loss(evidence) == pytest.approx(-np.sum(points.share[:, None] * points.wanted * p))
+    assert points.loss(evidence) == pytest.approx(-np.sum(points.share[:, None] * points.target * p))
 
 
 @pytest.mark.parametrize("parameters", [{"n_components": 3}, {"n_components": {0: 1, 1: 2, 2: 3}}, {}])

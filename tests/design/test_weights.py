@@ -96,6 +96,6 @@ def samples_on_a_grid(draw):
 )
 @settings(max_examples=15, deadline=None)
 @given(samples=samples_on_a_grid())
-@pytest.mark.filterwarnings("ignore:class .* has too few distinct samples")
+@pytest.mark.filterwarnings("ignore:Class .* has too few distinct samples")
 def test_ties_are_not_left_to_rounding(design, samples):
     assert_alike(DESIGNS[design], *samples)

@@ -51,13 +51,13 @@ def test_shares_of_features_sum_to_one_and_thresholds_have_one_feature():
     clf = DESIGNS["readout"].fit(*IRIS)
     shares = feature_shares(clf)
     np.testing.assert_allclose(shares.sum(axis=1), 1.0)
-    assert hyperplane_meaning(clf, 0) == "is where x0 reaches 4.6"
+    assert hyperplane_meaning(clf, 0) == "is the threshold x0 = 4.6"
     assert shares[0].tolist() == [1.0, 0.0, 0.0, 0.0]
 
 
 def test_wrong_numbers_are_refused():
     clf = DESIGNS["region"].fit(*IRIS)
-    with pytest.raises(ValueError, match="there are hyperplanes 0 to 1, got hyperplane 2"):
+    with pytest.raises(ValueError, match="hyperplane must be 0 to 1, got 2"):
         hyperplane_meaning(clf, 2)
     with pytest.raises(ValueError, match="max_items must be at least 1, got 0"):
         export_text(clf, max_items=0)
@@ -137,8 +137,8 @@ blob design, of gaussianised features: 4 features → 24 half-spaces → 6 blobs
   h2  separates blob 0 of setosa from blob 4 of virginica; mostly x2 50%, x3 33%, x0 9%
   … and 9 more
 
-A blob sums the log-probabilities of its duels, one for each of its hyperplanes, times
-0.626; a softmax makes shares of them, and those of a class add up.
+The score of a blob is the sum of its log-probabilities, one per half-space, times
+0.626. A softmax turns scores into shares; those of a class add up.
   blob 0 of setosa: h0 > 0, h1 > 0, h2 > 0, h3 > 0
   blob 1 of setosa: h4 > 0, h5 > 0, h6 > 0, h7 > 0
   blob 2 of versicolor: h8 > 0, h9 > 0, h0 < 0, h4 < 0
@@ -153,12 +153,12 @@ readout design: 4 features → 286 half-spaces → 3 evidence → 3 classes
   … and 21 more
 
 143 hyperplanes
-  h0  is where x0 reaches 4.6
-  h1  is where x0 reaches 4.9
-  h2  is where x0 reaches 5
+  h0  is the threshold x0 = 4.6
+  h1  is the threshold x0 = 4.9
+  h2  is the threshold x0 = 5
   … and 140 more
 
-Evidence, in log-odds for one standard deviation beyond a hyperplane; the strongest:
+Strongest evidence, in log-odds per standard deviation beyond the hyperplane:
   setosa: +0.72 x2 above 3.3, +0.72 x2 below 3.3, +0.41 x3 above 1
   versicolor: -1.18 x2 above 3.3, -1.18 x2 below 3.3, -0.94 x3 above 1.5
   virginica: +0.90 x3 above 1.5, +0.90 x3 below 1.5, +0.77 x3 above 1.4""",

@@ -148,7 +148,7 @@ def test_page_of_the_readout_design():
 def test_page_of_a_sample_far_from_the_others():
     clf = DESIGNS["readout"].fit(NAMED.data, LABELS)
     page = str(clf.explain(NAMED.data.iloc[[0]] + 20.0))
-    assert "Far from all training samples. The nearest of them: blob " in page
+    assert "Far from all training samples. The nearest ones are those of blob " in page
 
 
 def test_pages_of_several_samples_are_separated():
@@ -158,17 +158,17 @@ def test_pages_of_several_samples_are_separated():
     assert str(made).split("\n" + "─" * 80 + "\n")[1] == str(made[1])
 
 
-def test_regions_without_training_samples_are_told():
+def test_regions_without_training_samples_are_marked():
     X, y = overlapping(60)
     clf = region_design(random_state=0, error_threshold=None).fit(X, y)
     rng = np.random.default_rng(0)
     made = clf.explain(4 * rng.normal(size=(200, 3)))
     codes = {code.tobytes() for code in clf.regions_.codes}
     here = np.array([(row > 0).tobytes() in codes for row in made.responses])
-    assert (made.unseen == ~here).all()
-    assert made.unseen.any()
-    page = str(made[int(np.argmax(made.unseen))])
-    assert "In a region where no training sample was. It violates least region " in page
+    assert (made.places.unseen == ~here).all()
+    assert made.places.unseen.any()
+    page = str(made[int(np.argmax(made.places.unseen))])
+    assert "In a region without training samples. The region that it violates least: region " in page
 
 
 def test_counts_of_the_region_are_those_of_the_training_samples():
@@ -198,7 +198,7 @@ def test_counterfactuals(design, norm):
     name = "petal length (cm)"
     made = clf.explain(some, counterfactual=True, frozen=[name], bounds={3: (0.0, None)}, norm=norm)
     frame = made.to_frame()
-    assert (frame[f"change of {name}"].dropna() == 0).all()
+    assert (frame[f"change_{name}"].dropna() == 0).all()
     for row, explanation in enumerate(made):
         change = explanation.counterfactual
         if change is None:
@@ -211,7 +211,7 @@ def test_counterfactuals(design, norm):
         for moved, before, after in change.changes:
             assert x[moved].iloc[0] == before
             x[moved] = after
-        assert clf.predict(x)[0] == change.label == frame["other class"][row]
+        assert clf.predict(x)[0] == change.label == frame["other_class"][row]
         assert change.label != explanation.label
 
 
@@ -230,8 +230,8 @@ def test_where_one_class_is_predicted_always_there_is_no_rival():
     assert (made.rivals == -1).all()
     assert str(made[0]).startswith("Class False, probability 0.")
     assert "; no other class can be predicted." in str(made[0])
-    assert made.to_frame()["next class"].isna().all()
-    with pytest.raises(ValueError, match="every sample is predicted to be of class False"):
+    assert made.to_frame()["next_class"].isna().all()
+    with pytest.raises(ValueError, match="Every sample is predicted to be of class False"):
         clf.explain(X, counterfactual=True)
 
 
@@ -318,7 +318,7 @@ def test_a_page_says_that_no_change_was_found():
     x = IRIS[0][[70]]
     tight = {j: (x[0, j] - 1e-9, x[0, j] + 1e-9) for j in range(4)}
     page = str(clf.explain(x, counterfactual=True, bounds=tight))
-    assert page.endswith("No change within the limits was found that gives another class.")
+    assert page.endswith("No change to another class was found within the limits.")
 
 
 def test_many_features_are_explained_along_their_axes():

@@ -81,9 +81,7 @@ def test_the_module_can_be_scripted_and_exported(design):
     buffer.seek(0)
     np.testing.assert_array_equal(outputs(torch.jit.load(buffer), EVERYWHERE, torch.float64), expected)
     program = torch.export.export(
-        module,
-        (torch.tensor(EVERYWHERE[:7]),),
-        dynamic_shapes=({0: torch.export.Dim("rows")},),
+        module, (torch.tensor(EVERYWHERE[:7]),), dynamic_shapes=({0: torch.export.Dim("rows")},)
     )
     np.testing.assert_allclose(
         outputs(program.module(), EVERYWHERE, torch.float64), expected, rtol=1e-12, atol=1e-12
@@ -125,7 +123,7 @@ def test_training_goes_on_from_the_design_and_comes_back_as_a_network(design):
     assert trained.layer_sizes == clf.network_.layer_sizes
     assert trained.activations == clf.network_.activations
     assert trained.meaning(1, 0).startswith("half-space ")
-    assert trained.meaning(2, 0).startswith(f"trained neuron 0 of {clf.network_.kinds[2]}, most for")
+    assert trained.meaning(2, 0).startswith(f"trained neuron 0 of {clf.network_.kinds[2]}, largest")
     state = module.state_dict()
     fresh = clf.to_torch(torch.float64)
     fresh.load_state_dict(state)

@@ -27,9 +27,7 @@ def test_perceptron_has_two_opposite_neurons():
 def test_a_response_depends_on_its_own_sample_only(n_features, n_planes):
     rng = np.random.default_rng(0)
     planes = Hyperplanes(
-        rng.normal(size=(n_planes, n_features)),
-        rng.normal(size=n_planes),
-        np.zeros((n_planes, 2), int),
+        rng.normal(size=(n_planes, n_features)), rng.normal(size=n_planes), np.zeros((n_planes, 2), int)
     )
     X = rng.normal(size=(700, n_features))
     whole = planes.log_odds(X)

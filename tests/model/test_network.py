@@ -163,8 +163,7 @@ def test_meaning_of_no_neuron(layer, neuron):
 def test_network_checks_its_input():
     network = region_design(random_state=0).fit(*IRIS).network_
     with pytest.raises(
-        ValueError,
-        match=r"shape \(n_samples, 4\), one column for each feature, got \(2, 3\)",
+        ValueError, match=r"shape \(n_samples, 4\), one column for each feature, got \(2, 3\)"
     ):
         network.forward(np.zeros((2, 3)))
     with pytest.raises(ValueError, match="X must be finite, got nan in row 0, column 0"):

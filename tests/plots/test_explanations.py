@@ -194,7 +194,7 @@ def test_planes_that_cannot_be_drawn_are_refused(readout):
     draw = partial(DecisionSliceDisplay.from_estimator, readout, NAMED.data, LABELS)
     with pytest.raises(ValueError, match="features must be two"):
         draw(features=[0])
-    with pytest.raises(ValueError, match="no feature 'petals'"):
+    with pytest.raises(ValueError, match="Unknown feature 'petals'"):
         draw(features=[0, "petals"])
     with pytest.raises(ValueError, match="through must be one sample of 4 features"):
         draw(features=[0, 1], through=[1.0])

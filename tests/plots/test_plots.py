@@ -202,13 +202,13 @@ def test_opposite_neurons_share_a_column():
     n_hyperplanes = len(network.hyperplanes)
     assert n_hyperplanes > 6  # more than one block of rows
     figure = Figure()
-    cells = ResponsesDisplay.from_network(network, X, grid_resolution=5, figure=figure).cells
+    cells = ResponsesDisplay.from_estimator(network, X, grid_resolution=5, figure=figure).cells
     np.testing.assert_array_equal(
         cells[n_hyperplanes:] - cells[:n_hyperplanes], [[1, 0]] * n_hyperplanes
     )
     assert len(np.unique(cells, axis=0)) == 2 * n_hyperplanes
     some = [3, n_hyperplanes + 3, 1]
-    display = ResponsesDisplay.from_network(network, X, neurons=some, samples=True, figure=Figure())
+    display = ResponsesDisplay.from_estimator(network, X, neurons=some, samples=True, figure=Figure())
     assert [ax.get_title() for ax in display.axes_] == [f"neuron {number}" for number in some]
     assert display.cells.tolist() == [[0, 1], [1, 1], [0, 0]]
     assert all(len(ax.lines) == 1 for ax in display.axes_)
@@ -297,7 +297,7 @@ def test_some_hyperplanes_of_a_network(ax):
 def test_large_networks_are_cut_short(ax):
     X, y = four_moons(400)
     network = region_design(3, error_threshold=None, random_state=0).fit(X, y).network_
-    display = NetworkDisplay.from_network(network, ax=ax)
+    display = NetworkDisplay.from_estimator(network, ax=ax)
     sizes = network.layer_sizes
     assert sizes[1] > 24
     assert [len(layer) for layer in display.neurons] == [min(24, size) for size in sizes]

@@ -140,7 +140,7 @@ def test_wishes_that_cannot_be_met_are_refused():
     with pytest.raises(ValueError, match=r'norm must be 2 or "inf", got 1'):
         hop_skip_jump(clf, X, 1)
     pytest.importorskip("art")
-    with pytest.raises(ValueError, match="all samples are predicted to be of class 0"):
+    with pytest.raises(ValueError, match="All samples are predicted to be of class 0"):
         hop_skip_jump(clf, X[clf.predict(X) == 0])
     with pytest.raises(ValueError, match="radius must not be negative, got -1"):
         pgd(clf, X, -1.0)

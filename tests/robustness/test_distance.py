@@ -280,9 +280,9 @@ def test_frozen_features_and_bounds_in_every_design(design):
     ("wish", "message"),
     [
         ({"norm": 3}, r'norm must be 2, 1 or "inf", got 3'),
-        ({"frozen": [0, 1, 2, 3]}, "all features are frozen: no change is possible"),
-        ({"frozen": ["petal"]}, "no feature 'petal': features are 0 to 3, named"),
-        ({"frozen": [4]}, "no feature 4"),
+        ({"frozen": [0, 1, 2, 3]}, "All features are frozen, so no change is possible"),
+        ({"frozen": ["petal"]}, r"Unknown feature 'petal'\. Features are 0 to 3, named"),
+        ({"frozen": [4]}, "Unknown feature 4"),
         (
             {"bounds": {"x0": (6.0, 7.0)}},
             r"bounds of feature 'x0' exclude sample 0: 5\.1 is not between",
@@ -322,7 +322,7 @@ def test_a_polyhedron_that_a_solver_misses_is_not_left_out_silently(monkeypatch)
 
     clf = region_design(random_state=0).fit(*IRIS)
     monkeypatch.setattr(polyhedra, "_quadprog", lambda: Wrong)
-    with pytest.raises(RuntimeError, match="in which HiGHS found some: the distance is not known"):
+    with pytest.raises(RuntimeError, match="in which HiGHS found one, so the distance is not known"):
         clf.robustness(IRIS[0][:1])
 
 
@@ -348,7 +348,9 @@ def test_features_of_very_different_scales_need_units():
     y = (X[:, 0] * X[:, 1] > 0).astype(int)
     scale = np.array([1e-8, 1.0, 1e8])
     clf = region_design(random_state=0).fit(X * scale, y)
-    with pytest.raises(ValueError, match=r"differ by a factor of 1e.16.* Pass as scale="):
+    with pytest.raises(
+        ValueError, match=r"differ by a factor of 1e.16.* Pass the unit of each feature as scale="
+    ):
         clf.robustness(X * scale, norm="inf")
     found = clf.robustness(X * scale, norm="inf", scale=scale)
     assert (clf.predict(found.points) != clf.predict(X * scale)).all()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from itertools import pairwise
 from typing import Any
 
@@ -52,18 +53,6 @@ class SampledNetworkClassifier(ClassifierMixin, BaseEstimator):
         return self.classes_[self.network_.transform(X).argmax(axis=1)]
 
 
-def _xgboost(seed: int) -> Any:
-    from xgboost import XGBClassifier
-
-    return XGBClassifier(n_jobs=1, random_state=seed)
-
-
-def _lightgbm(seed: int) -> Any:
-    from lightgbm import LGBMClassifier
-
-    return LGBMClassifier(n_jobs=1, random_state=seed, verbose=-1)
-
-
 def _realmlp(seed: int) -> Any:
     import torch
     from pytabkit import RealMLP_TD_Classifier
@@ -96,19 +85,16 @@ MODELS: dict[str, Callable[[int], Any]] = {
     "forest": lambda seed: RandomForestClassifier(n_estimators=200, random_state=seed),
     "boosting": lambda seed: HistGradientBoostingClassifier(random_state=seed),
     "mlp": lambda seed: _scaled(MLPClassifier(max_iter=300, random_state=seed)),
-    "xgboost": _xgboost,
-    "lightgbm": _lightgbm,
+    "xgboost": lambda seed: import_module("xgboost").XGBClassifier(n_jobs=1, random_state=seed),
+    "lightgbm": lambda seed: import_module("lightgbm").LGBMClassifier(
+        n_jobs=1, random_state=seed, verbose=-1
+    ),
     "swim": lambda seed: _scaled(SampledNetworkClassifier(seed)),
     "realmlp": _realmlp,
 }
 
 # The optional package that a model needs.
-PACKAGES = {
-    "xgboost": "xgboost",
-    "lightgbm": "lightgbm",
-    "swim": "swimnetworks",
-    "realmlp": "pytabkit",
-}
+PACKAGES = {"xgboost": "xgboost", "lightgbm": "lightgbm", "swim": "swimnetworks", "realmlp": "pytabkit"}
 
 
 def missing_package(model: str) -> str | None:
@@ -118,15 +104,7 @@ def missing_package(model: str) -> str | None:
 
 
 def select_models(names: Sequence[str] | None) -> tuple[list[str], dict[str, str]]:
-    """The models to run (all that are installed if names is None), and why the others are missing.
-
-    Raises
-    ------
-    ValueError
-        If a name is unknown.
-    ImportError
-        If a named model is not installed.
-    """
+    """The models to run (all that are installed if names is None), and why the others are missing."""
     if names is None:
         missing = {model: reason for model in MODELS if (reason := missing_package(model))}
         return [model for model in MODELS if model not in missing], missing

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import io
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,9 +39,7 @@ class Results:
     @classmethod
     def of(cls, runs: Sequence[BenchmarkRun], settings: Settings) -> Results:
         """The results of the models with a run for every split of every set."""
-        counts: dict[str, int] = {}
-        for run in runs:
-            counts[run.model] = counts.get(run.model, 0) + 1
+        counts = Counter(run.model for run in runs)
         sets, all_runs = tuple(settings.sets), len(settings.sets) * settings.n_splits
         models = tuple(model for model, count in counts.items() if count == all_runs)
         shape = len(sets), len(models), settings.n_splits
@@ -48,8 +48,7 @@ class Results:
             if run.model in models:
                 place = sets.index(run.set), models.index(run.model), run.split
                 for name, array in values.items():
-                    value = getattr(run, name)
-                    array[place] = np.nan if value is None else value
+                    array[place] = getattr(run, name)  # None is NaN
         errors = tuple(run for run in runs if run.error and run.model in models)
         unfinished = tuple(model for model in counts if model not in models)
         return cls(sets, models, values, errors, unfinished)
@@ -64,22 +63,26 @@ class Results:
         """Whether each model failed on any set (n_models,)."""
         return np.asarray(np.isnan(self.values["accuracy"]).any(axis=(0, 2)))
 
+    def marked(self, model: int) -> str:
+        """The name of a model, with a mark if it failed on any set."""
+        return self.models[model] + (f" {MARK}" if self.has_failed[model] else "")
 
-MEASURED = (
-    "accuracy", "balanced_accuracy", "log_loss", "fit_seconds", "predict_seconds", "parameters",
-)  # fmt: skip
+
+# The title of each column, the average over all runs, a factor and the number of digits.
+MEASURED: dict[str, tuple[str, Callable[[Floats], Any], int, int]] = {
+    "accuracy": ("accuracy", np.mean, 100, 2),
+    "balanced_accuracy": ("balanced accuracy", np.mean, 100, 2),
+    "log_loss": ("log-loss", np.mean, 1, 3),
+    "fit_seconds": ("fit (s)", np.median, 1, 4),
+    "predict_seconds": ("predict (s)", np.median, 1, 4),
+    "parameters": ("parameters", np.median, 1, 0),
+}
 
 
 def ranks(accuracies: Floats) -> Floats:
     """The rank of each model on each set (n_sets, n_models): 1 is best, ties get the mean rank.
 
     Models with accuracy NaN are tied for the last rank.
-
-    Examples
-    --------
-    >>> from ffmlp.benchmark.report import ranks
-    >>> ranks(np.array([[0.9, 0.8, 0.9, np.nan]]))
-    array([[1.5, 3. , 1.5, 4. ]])
     """
     return rankdata(np.where(np.isnan(accuracies), np.inf, -without_rounding(accuracies)), axis=1)
 
@@ -93,10 +96,10 @@ def wins(accuracies: Floats) -> NDArray[np.intp]:
 
 def tables(results: Results, settings: Settings, missing: dict[str, str]) -> list[Table]:
     """The summary, then the details."""
-    made = [summary(results, settings), _by_set(results), _failures(results)]
     unfinished = dict.fromkeys(results.unfinished, "Not all of its runs are finished.")
     lines = [[name, reason] for name, reason in (unfinished | missing).items()]
-    made.append(Table("Missing", "Models and sets that were not run.", ["name", "reason"], lines))
+    left_out = Table("Missing", "Models and sets that were not run.", ["name", "reason"], lines)
+    made = [summary(results, settings), _by_set(results), _failures(results), left_out]
     return [table for table in made if table.lines]
 
 
@@ -108,25 +111,14 @@ def summary(results: Results, settings: Settings) -> Table:
     n_wins = wins(results.accuracies)
     lines = []
     for model in np.argsort(mean_ranks, kind="stable"):
-        of_model = {name: array[:, model].ravel() for name, array in results.values.items()}
-        mark = f" {MARK}" if results.has_failed[model] else ""
-        lines.append(
-            [
-                results.models[model] + mark,
-                _cell(of_model["accuracy"], np.mean, lambda value: f"{100 * value:.2f}"),
-                f"{mean_ranks[model]:.2f}",
-                str(n_wins[model]),
-                _cell(of_model["balanced_accuracy"], np.mean, lambda value: f"{100 * value:.2f}"),
-                _cell(of_model["log_loss"], np.mean, lambda value: f"{value:.3f}"),
-                _cell(of_model["fit_seconds"], np.median, lambda value: f"{value:.4f}"),
-                _cell(of_model["predict_seconds"], np.median, lambda value: f"{value:.4f}"),
-                _cell(of_model["parameters"], np.median, lambda value: f"{value:.0f}"),
-            ]
+        accuracy, *cells = (
+            _cell(scale * results.values[name][:, model], average, digits)
+            for name, (_, average, scale, digits) in MEASURED.items()
         )
-    header = [
-        "model", "accuracy", "rank", "wins", "balanced accuracy", "log-loss", "fit (s)", "predict (s)",
-        "parameters",
-    ]  # fmt: skip
+        standing = [f"{mean_ranks[model]:.2f}", str(n_wins[model])]
+        lines.append([results.marked(model), accuracy, *standing, *cells])
+    accuracy, *titles = (title for title, *_ in MEASURED.values())
+    header = ["model", accuracy, "rank", "wins", *titles]
     return Table("Summary", _summary_text(results, settings), header, lines)
 
 
@@ -147,9 +139,9 @@ def _summary_text(results: Results, settings: Settings) -> str:
     return f"{text}Versions: {versions}."
 
 
-def _cell(values: Floats, average: Callable[[Floats], np.floating], text: Callable[[float], str]) -> str:
+def _cell(values: Floats, average: Callable[[Floats], Any], digits: int) -> str:
     present = values[~np.isnan(values)]
-    return text(float(average(present))) if len(present) else "–"
+    return f"{average(present):.{digits}f}" if len(present) else "–"
 
 
 def _by_set(results: Results) -> Table:
@@ -158,20 +150,17 @@ def _by_set(results: Results) -> Table:
         line = [name]
         for splits in accuracies:
             failed = np.isnan(splits).sum()
-            line.append(
-                f"failed ({failed} of {len(splits)})"
-                if failed
-                else f"{splits.mean():.2f} ± {splits.std():.2f}"
-            )
+            mean = f"{splits.mean():.2f} ± {splits.std():.2f}"
+            line.append(f"failed ({failed} of {len(splits)})" if failed else mean)
         lines.append(line)
     text = "Test accuracy in %, mean ± standard deviation over splits."
     return Table("Accuracy by set", text, ["set", *results.models], lines)
 
 
 def _failures(results: Results) -> Table:
-    splits: dict[tuple[str, str, str], list[str]] = {}
+    splits = defaultdict(list)
     for run in results.errors:
-        splits.setdefault((run.set, run.model, run.error), []).append(str(run.split))
+        splits[run.set, run.model, run.error].append(str(run.split))
     lines = [[name, model, ", ".join(of), why] for (name, model, why), of in splits.items()]
     return Table("Failed runs", "Errors by set and model.", ["set", "model", "splits", "error"], lines)
 
@@ -185,17 +174,12 @@ def figure(results: Results) -> bytes:
     for number, model in enumerate(results.models):
         accuracy, seconds = (results.values[name][:, number] for name in ("accuracy", "fit_seconds"))
         if not np.isnan(accuracy).all():
-            mark = f" {MARK}" if results.has_failed[number] else ""
-            points.append((model + mark, np.nanmedian(seconds), np.nanmean(accuracy), model in OWN))
+            averages = np.nanmedian(seconds), np.nanmean(accuracy)
+            points.append((results.marked(number), *averages, model in OWN))
     names, seconds, accuracies, own = zip(*points, strict=True)
     canvas = matplotlib("figure").Figure((8.0, 5.5), layout="constrained")
-    display = AccuracyTimeDisplay(
-        names,
-        seconds,
-        accuracies,
-        highlighted=own,
-        title="Mean accuracy and median fit time (circles: FF-MLP, squares: others)",
-    )
+    title = "Mean accuracy and median fit time (circles: FF-MLP, squares: others)"
+    display = AccuracyTimeDisplay(names, seconds, accuracies, highlighted=own, title=title)
     display.plot(canvas.subplots())
     file = io.BytesIO()
     canvas.savefig(file, format="png", dpi=150)
@@ -205,10 +189,7 @@ def figure(results: Results) -> bytes:
 def write_pages(
     results: Results, settings: Settings, missing: dict[str, str], folder: Path
 ) -> list[Table]:
-    """Write ``report.md``, ``report.html`` and, if matplotlib is installed, the figure.
-
-    Returns the tables.
-    """
+    """Write ``report.md``, ``report.html`` and, with matplotlib, the figure; return the tables."""
     undrawn = why_missing("matplotlib", "figures")
     made = tables(results, settings, {**missing, "figure": undrawn} if undrawn else missing)
     pictures = []

@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import version
+from itertools import product
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -82,15 +83,7 @@ class BenchmarkRun:
 
 
 def at_most(rows: int, y: NDArray[np.intp], seed: int) -> NDArray[np.intp]:
-    """The indices of a stratified subsample of at most ``rows`` samples, at least one of each class.
-
-    Examples
-    --------
-    >>> from ffmlp.benchmark.runs import at_most
-    >>> y = np.repeat([0, 1, 2], [60, 30, 1])
-    >>> np.bincount(y[at_most(31, y, seed=0)])
-    array([20, 10,  1])
-    """
+    """The indices of a stratified subsample of at most ``rows`` samples, at least one of each class."""
     if len(y) <= rows:
         return np.arange(len(y))
     order = np.random.default_rng(seed).permutation(len(y))
@@ -152,21 +145,12 @@ def benchmark(
     """Make the runs that the folder does not have yet; return all its runs, also those of other models.
 
     ``on_run`` is called for each requested run, new or not.
-
-    Raises
-    ------
-    ValueError
-        If the folder has runs with other settings.
     """
     claim(folder, settings)
     path = folder / "runs.csv"
     runs = {_key(run): run for run in (read_records(path, BenchmarkRun) if path.exists() else ())}
-    asked = {
-        (dataset.name, split, model): dataset
-        for dataset in sets
-        for split in range(settings.n_splits)
-        for model in models
-    }
+    combinations = product(sets, range(settings.n_splits), models)
+    asked = {(dataset.name, split, model): dataset for dataset, split, model in combinations}
     for key in asked.keys() & runs.keys():
         on_run(runs[key])
     left = [
@@ -196,10 +180,10 @@ def _key(run: BenchmarkRun) -> tuple[str, int, str]:
 
 def _in_order(runs: dict[tuple[str, int, str], BenchmarkRun], settings: Settings) -> list[BenchmarkRun]:
     """Sorted by set, split and model."""
-    sets, models = list(settings.sets), list(MODELS)
+    # An older folder may have models that no longer exist: they come last.
+    sets, models = list(settings.sets), {model: number for number, model in enumerate(MODELS)}
 
     def place(run: BenchmarkRun) -> tuple[int, int, int]:
-        known = run.model in MODELS  # an older folder may have models that no longer exist
-        return sets.index(run.set), run.split, models.index(run.model) if known else len(models)
+        return sets.index(run.set), run.split, models.get(run.model, len(models))
 
     return sorted(runs.values(), key=place)

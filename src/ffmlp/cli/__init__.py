@@ -47,7 +47,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         first = unexpected[0]
         options.refuse(f"{'unknown option' if first[0] == '-' else 'unexpected argument'} {first!r}")
     try:
-        return options.module.run(options)
+        options.module.run(options)
+        return DONE
     except BrokenPipeError:  # the reader of the output has closed it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return DONE

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from ffmlp.cli.console import check_numbers
 from ffmlp.extras import require
 from ffmlp.words import counted
 
@@ -28,14 +29,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", default=0, help="random seed (0)", **number)
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> None:
     """Run and report."""
-    for name in ("splits", "max_rows", "jobs"):
-        if getattr(options, name) < 1:
-            flag = name.replace("_", "-")
-            raise ValueError(f"--{flag} must be at least 1, got {getattr(options, name)}.")
-    if not 0 <= options.seed < 2**31:
-        raise ValueError(f"--seed must be at least 0 and below 2^31, got {options.seed}.")
+    check_numbers(options, 1, "splits", "max_rows", "jobs")
+    check_numbers(options, 0, "seed", bits=31)
     require("ffmlp benchmark", "tqdm", extra="benchmark")
     from tqdm import tqdm
 
@@ -59,4 +56,3 @@ def run(options: argparse.Namespace) -> int:
     for what, reason in missing.items():
         print(f"{what} not run: {reason}", file=sys.stderr)
     print(f"{counted(len(runs), 'run')}: {options.out / 'report.html'}, report.md and runs.csv")
-    return 0

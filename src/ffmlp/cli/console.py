@@ -7,8 +7,10 @@ import codecs
 import json
 import os
 import sys
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib import import_module
+from math import inf
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -21,17 +23,12 @@ _SECONDS_BETWEEN_LINES = 10.0
 _LONGEST_LINE = 2000
 
 
-@dataclass(frozen=True)
 class Console:
     """Results go to stdout, as text or as JSON; notes and progress to stderr."""
 
-    as_json: bool
-    quiet: bool
-
-    @classmethod
-    def of(cls, options: argparse.Namespace) -> Console:
-        """As the options say."""
-        return cls(options.json, getattr(options, "quiet", False))
+    def __init__(self, options: argparse.Namespace) -> None:
+        self.as_json = options.json
+        self.quiet = getattr(options, "quiet", False)
 
     def say(self, text: str) -> None:
         """Print a part of the result, for people."""
@@ -48,34 +45,26 @@ class Console:
         if self.as_json:
             print(json.dumps(values, indent=2, ensure_ascii=False))
 
-    def bar(self, total: int | None, unit: str, label: str) -> Any:
-        """A progress bar on a terminal; elsewhere a line from time to time."""
-        if not sys.stderr.isatty() or self.quiet:
-            return _ProgressLines(unit, label, self.quiet)
-        from tqdm import tqdm
+    @contextmanager
+    def progress(self, total: int | None, unit: str, label: str) -> Iterator[Callable[..., object]]:
+        """A function that counts what is done: with a bar on a terminal, elsewhere a line at times."""
+        if sys.stderr.isatty() and not self.quiet:
+            from tqdm import tqdm
 
-        return tqdm(total=total, unit=unit, desc=label, unit_scale=total is None, leave=False)
+            scale = total is None
+            with tqdm(total=total, unit=unit, desc=label, unit_scale=scale, leave=False) as bar:
+                yield bar.update
+            return
+        done, last = 0, monotonic()
 
+        def update(count: int = 1) -> None:
+            nonlocal done, last
+            done += count
+            if not self.quiet and monotonic() - last > _SECONDS_BETWEEN_LINES:
+                last = monotonic()
+                print(f"{label}: {counted(done, unit)}", file=sys.stderr)
 
-class _ProgressLines:
-    """Progress where no bar can be drawn: a line every ten seconds, or none."""
-
-    def __init__(self, unit: str, label: str, quiet: bool) -> None:
-        self.unit, self.label, self.quiet = unit, label, quiet
-        self.count, self.last = 0, monotonic()
-
-    def __enter__(self) -> _ProgressLines:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        pass
-
-    def update(self, count: int = 1) -> None:
-        """Count what is done."""
-        self.count += count
-        if not self.quiet and monotonic() - self.last > _SECONDS_BETWEEN_LINES:
-            self.last = monotonic()
-            print(f"{self.label}: {counted(self.count, self.unit)}", file=sys.stderr)
+        yield update
 
 
 def require_packages(command: str, *packages: str) -> None:
@@ -91,7 +80,7 @@ def _import_skops() -> None:
     skops walks through all of scikit-learn, part of which imports PyTorch: seconds and 200 MB that no
     model needs.
     """
-    hidden = _Hidden()
+    hidden = _Hidden()  # None in sys.modules would not do: SciPy takes it for an imported module
     sys.meta_path.insert(0, hidden)
     try:
         import_module("skops.io")
@@ -105,6 +94,16 @@ class _Hidden:
     def find_spec(self, name: str, path: object = None, target: object = None) -> None:
         if name == "torch":
             raise ModuleNotFoundError(name)
+
+
+def check_numbers(options: argparse.Namespace, least: int, *names: str, bits: float = inf) -> None:
+    """Refuse options, where given, that are below ``least`` or need more than ``bits`` bits."""
+    limit = "" if bits == inf else f" and below 2^{bits}"
+    for name in names:
+        value = getattr(options, name)
+        if value is not None and not least <= value < 2**bits:
+            flag = name.replace("_", "-")
+            raise ValueError(f"--{flag} must be at least {least}{limit}, got {value}.")
 
 
 def check_suffix(path: Path, *suffixes: str) -> None:
@@ -154,9 +153,8 @@ def add_shared(
         add("--encoding", default="utf-8", help="encoding of a text file (utf-8)")
 
 
-def dialect(options: argparse.Namespace, usual: Dialect | None = None) -> Dialect:
+def dialect(options: argparse.Namespace, usual: Dialect = Dialect()) -> Dialect:  # noqa: B008
     """The format of a data file: as the options say, else that of the file the model was fitted to."""
-    usual = Dialect() if usual is None else usual
     try:
         "".encode(options.encoding)
         encoding = codecs.lookup(options.encoding).name  # utf8 and UTF_8 are utf-8

@@ -6,9 +6,8 @@ import argparse
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from ffmlp.cli.console import Console, add_shared, dialect, require_packages
-from ffmlp.cli.predict import column_notes
-from ffmlp.tables.opening import open_table
+from ffmlp.cli.console import Console, add_shared, require_packages
+from ffmlp.cli.predict import open_data
 from ffmlp.tables.tables import DataTable, pandas
 from ffmlp.words import counted
 
@@ -24,29 +23,22 @@ _ROWS_AT_ONCE = 20_000
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of this command."""
-    parser.add_argument(
-        "--row", type=int, nargs="+", required=True, metavar="N",
-        help="rows to explain; the first row after the header is 1",
-    )  # fmt: skip
-    parser.add_argument(
-        "--counterfactual",
-        action="store_true",
-        help="find a small change of the numeric features that changes the class",
-    )
+    what = "rows to explain; the first row after the header is 1"
+    parser.add_argument("--row", type=int, nargs="+", required=True, metavar="N", help=what)
+    what = "find a small change of the numeric features that changes the class"
+    parser.add_argument("--counterfactual", action="store_true", help=what)
     add_shared(parser, "MODEL", "DATA", quiet=False)
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> None:
     """Find the rows and explain them."""
     require_packages("explain", "pandas", "skops")
     from ffmlp.tabular.substitutes import substitutes
     from ffmlp.tabular.table_model import TableModel
 
-    console = Console.of(options)
+    console = Console(options)
     model = TableModel.load(options.model)
-    table = open_table(options.data, dialect(options, model.dialect))
-    for note in column_notes(table, model, model.id_column):
-        console.note(note)
+    table = open_data(options, model, console)
     if options.counterfactual and not model.numbers:
         raise ValueError(
             "--counterfactual needs numeric features, and the model has none. Leave it out."
@@ -66,7 +58,6 @@ def run(options: argparse.Namespace) -> int:
         console.say("\n" * (number > 0) + "\n\n".join(part for part in parts if part))
         values.append({"row": row, "substitutes": list(map(asdict, instead)), **asdict(explanation)})
     console.result({"model": str(options.model), "data": str(options.data), "rows": values})
-    return 0
 
 
 def _rows(table: DataTable, model: TableModel, rows: list[int]) -> pd.DataFrame:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import argparse
 import io
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ffmlp.cli.console import Console, add_shared, check_output, check_suffix, require_packages
 from ffmlp.extras import require
@@ -19,25 +18,25 @@ EXAMPLE = "ffmlp export iris.model --to onnx -o iris.onnx"
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of this command."""
-    parser.add_argument("--to", choices=tuple(_WRITERS), required=True, help="file format")
+    parser.add_argument("--to", choices=tuple(_FORMATS), required=True, help="file format")
     add_shared(parser, "MODEL", output=("FILE", "file to write: .onnx, .pt2, .txt or .md"))
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> None:
     """Load, convert and write."""
     require_packages("export", "skops")
-    check_suffix(options.output, *_SUFFIXES[options.to])
+    convert, *suffixes = _FORMATS[options.to]
+    check_suffix(options.output, *suffixes)
     check_output(options.output, options.force, options.model)
     from ffmlp.storage.whole_files import write_whole
     from ffmlp.tabular.table_model import TableModel
 
-    console = Console.of(options)
+    console = Console(options)
     model = TableModel.load(options.model)
-    content, inputs = _WRITERS[options.to](model)
+    content, inputs = convert(model)
     write_whole(options.output, content)
     console.say(f"{options.output}: {len(content) / 1000:.0f} kB; {inputs}")
     console.result({"output": str(options.output), "bytes": len(content), "inputs": inputs})
-    return 0
 
 
 def _onnx(model: TableModel) -> tuple[bytes, str]:
@@ -54,16 +53,13 @@ def _torch(model: TableModel) -> tuple[bytes, str]:
 
     # Between one-hot categories there are no training rows: weights can be too large for float32.
     module = model.classifier.to_torch(torch.float64)
-    example = (torch.zeros((2, model.classifier.n_features_in_), dtype=torch.float64),)
-    rows = torch.export.Dim("rows")
-    program = torch.export.export(module, example, dynamic_shapes=({0: rows},))
+    example = (torch.zeros((2, model.n_inputs), dtype=torch.float64),)
+    program = torch.export.export(module, example, dynamic_shapes=({0: torch.export.Dim("rows")},))
     content = io.BytesIO()
     torch.export.save(program, content)
     names = ", ".join(model.classifier.network_.feature_names)
-    return (
-        content.getvalue(),
-        f"the network alone; its inputs are imputed, encoded float64 values: {names}",
-    )
+    inputs = f"the network alone; its inputs are imputed, encoded float64 values: {names}"
+    return content.getvalue(), inputs
 
 
 def _text(model: TableModel) -> tuple[bytes, str]:
@@ -74,10 +70,9 @@ def _text(model: TableModel) -> tuple[bytes, str]:
     return f"{text.rstrip()}\n".encode(), "the design as text"
 
 
-_WRITERS: dict[str, Callable[[TableModel], tuple[bytes, str]]] = {
-    "onnx": _onnx,
-    "torch": _torch,
-    "text": _text,
+# How to convert a model, and the suffixes; PyTorch reads only files with its own.
+_FORMATS: dict[str, Any] = {
+    "onnx": (_onnx, ".onnx"),
+    "torch": (_torch, ".pt2"),
+    "text": (_text, ".txt", ".md"),
 }
-# PyTorch reads only files with its own suffix.
-_SUFFIXES = {"onnx": (".onnx",), "torch": (".pt2",), "text": (".txt", ".md")}

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from ffmlp.cli.console import Console, add_shared, check_output, dialect, require_packages
+from ffmlp.cli.console import Console, add_shared, check_numbers, check_output, dialect, require_packages
 from ffmlp.tables.opening import open_table
 from ffmlp.tables.tables import TEXT, DataTable, pandas
 from ffmlp.tabular.columns import Columns, infer, require_columns
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-    from ffmlp.tabular.evaluation import Evaluation
     from ffmlp.tabular.table_model import TableModel
 
 HELP = "design a network from a table and save it as a model"
@@ -41,19 +40,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     columns.add_argument("--categorical", help="columns to treat as categories", **several)
     columns.add_argument("--id", metavar="COLUMN", help="column that names the rows; predict copies it")
     evaluation = parser.add_argument_group("evaluation").add_mutually_exclusive_group()
-    evaluation.add_argument(
-        "--test-size", type=float, default=0.25, metavar="SHARE",
-        help="share of the rows to hold out (0.25); 0 skips the evaluation",
-    )  # fmt: skip
+    what = "share of the rows to hold out (0.25); 0 skips the evaluation"
+    evaluation.add_argument("--test-size", type=float, default=0.25, metavar="SHARE", help=what)
     evaluation.add_argument("--cv", type=int, metavar="FOLDS", help="cross-validate instead")
     design = parser.add_argument_group("design")
-    design.add_argument(
-        "--design", choices=("auto", "region", "blob", "readout"), default="auto",
-        help="network design; auto chooses one on held-out rows (auto)",
-    )  # fmt: skip
-    design.add_argument(
-        "--n-components", type=_components, default="auto", metavar="N", help="blobs per class (auto)"
-    )
+    designs, what = ("auto", "region", "blob", "readout"), "auto chooses one on held-out rows (auto)"
+    design.add_argument("--design", choices=designs, default="auto", help=f"network design; {what}")
+    what = "blobs per class (auto)"
+    design.add_argument("--n-components", type=_components, default="auto", metavar="N", help=what)
     design.add_argument("--max-neurons", type=int, metavar="N", help="neurons at most (no limit)")
     design.add_argument("--seed", type=int, default=0, metavar="N", help="random seed (0)")
     add_shared(parser, "DATA", output=("MODEL", "model file to write"))
@@ -66,17 +60,16 @@ def _components(text: str) -> int | str:
         raise argparse.ArgumentTypeError(f"must be auto or an integer, got {text!r}") from None
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> None:
     """Evaluate, fit, save and print a summary."""
     _check(options)
     require_packages("fit", "pandas", "tqdm", "skops")
     from threadpoolctl import threadpool_limits
 
     from ffmlp.classifier import FFMLPClassifier
-    from ffmlp.tabular.evaluation import evaluate
-    from ffmlp.tabular.table_model import pipeline
+    from ffmlp.tabular.table_model import TableModel, pipeline, preparation
 
-    console = Console.of(options)
+    console = Console(options)
     table = open_table(options.data, dialect(options))
     columns = _columns(table, options)
     X, y, n_dropped = _read(table, columns, options.target)
@@ -84,40 +77,38 @@ def run(options: argparse.Namespace) -> int:
         console.note(f"{name} is not used: {reason}.")
     if n_dropped:
         console.note(f"left out {counted(n_dropped, 'row')} without {options.target!r}.")
-    classifier = FFMLPClassifier(
-        options.n_components, design=options.design, max_neurons=options.max_neurons,
-        random_state=options.seed,
-    )  # fmt: skip
-    model = pipeline(columns, classifier)
-    evaluation = None
+    plan: Any = {"design": options.design, "max_neurons": options.max_neurons}
+    model = pipeline(columns, FFMLPClassifier(options.n_components, **plan, random_state=options.seed))
     n_threads = 1 if X.size < _SMALL else None
     with threadpool_limits(n_threads), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
-        if options.cv is not None or options.test_size > 0:
-            with console.bar(options.cv or 1, "fit", "evaluating") as bar:
-                evaluation = evaluate(
-                    model, X, y, test_size=options.test_size, n_folds=options.cv, seed=options.seed,
-                    on_fold=bar.update,
-                )  # fmt: skip
+        evaluation = _evaluated(model, X, y, options, console)
         start = perf_counter()
         model.fit(X, y)
         seconds = perf_counter() - start
     warned = [str(warning.message) for warning in caught if warning.category is UserWarning]
     for message in dict.fromkeys(warned):
         console.note(message)
-    fitted = _described(model, columns, table, options, y, evaluation, seconds)
+    facts = {
+        "file": table.path.name,
+        "rows": len(y),
+        "classes": {str(label): count for label, count in sorted(Counter(y.tolist()).items())},
+        "order": list(table.columns),
+        "unused": columns.unused,
+        "evaluation": evaluation,
+        "fit_seconds": seconds,
+    }
+    names = columns.numbers, columns.categories, options.target, options.id
+    fitted = TableModel(*names, dialect(options), facts, preparation(model), model)
     fitted.save(options.output)
     _print_summary(console, fitted, options)
-    return 0
 
 
 def _check(options: argparse.Namespace) -> None:
     if not 0 <= options.test_size < 1:
         raise ValueError(f"--test-size must be at least 0 and below 1, got {options.test_size:g}.")
-    if options.cv is not None and options.cv < 2:
-        raise ValueError(f"--cv must be at least 2, got {options.cv}.")
-    if not 0 <= options.seed < 2**32:
-        raise ValueError(f"--seed must be at least 0 and below 2^32, got {options.seed}.")
+    check_numbers(options, 2, "cv")
+    check_numbers(options, 0, "seed", bits=32)
     what = _OTHER_FILES.get(options.output.suffix.lower())
     if what is not None:
         raise ValueError(
@@ -160,29 +151,17 @@ def _read(table: DataTable, columns: Columns, target: str) -> tuple[pd.DataFrame
     return frame[columns.features], y, int((~labelled).sum())
 
 
-def _described(
-    model: object,
-    columns: Columns,
-    table: DataTable,
-    options: argparse.Namespace,
-    y: NDArray,
-    evaluation: Evaluation | None,
-    seconds: float,
-) -> TableModel:
-    from ffmlp.tabular.table_model import TableModel, preparation
+def _evaluated(
+    model: Any, X: pd.DataFrame, y: NDArray, options: argparse.Namespace, console: Console
+) -> dict[str, Any] | None:
+    """The evaluation that the options ask for, as plain JSON values."""
+    from ffmlp.tabular.evaluation import evaluate
 
-    facts = {
-        "file": table.path.name,
-        "rows": len(y),
-        "classes": {str(label): count for label, count in sorted(Counter(y.tolist()).items())},
-        "order": list(table.columns),
-        "unused": columns.unused,
-        "evaluation": None if evaluation is None else asdict(evaluation),
-        "fit_seconds": seconds,
-    }
-    prepared = preparation(model)
-    features = columns.numbers, columns.categories
-    return TableModel(*features, options.target, options.id, dialect(options), facts, prepared, model)
+    n_folds, test_size = options.cv, options.test_size
+    if n_folds is None and not test_size:
+        return None
+    with console.progress(n_folds or 1, "fit", "evaluating") as update:
+        return asdict(evaluate(model, X, y, test_size, n_folds, options.seed, update))
 
 
 def _print_summary(console: Console, model: TableModel, options: argparse.Namespace) -> None:
@@ -199,17 +178,10 @@ def _print_summary(console: Console, model: TableModel, options: argparse.Namesp
     console.say(f"network:  {layers} neurons ({design} design), fitted in {facts['fit_seconds']:.2f} s")
     console.say(f"saved:    {options.output} ({size / 1000:.0f} kB)")
     console.result(
-        {
-            "model": str(options.output),
-            "bytes": size,
-            "layers": list(clf.network_.layer_sizes),
-            "design": design,
-            "numbers": list(model.numbers),
-            "categories": list(model.categories),
-            "target": model.target,
-            **facts,
-        }
-    )
+        {"model": str(options.output), "bytes": size, "layers": list(clf.network_.layer_sizes),
+         "design": design, "numbers": list(model.numbers), "categories": list(model.categories),
+         "target": model.target, **facts}
+    )  # fmt: skip
 
 
 def evaluation_text(evaluation: dict) -> str:

@@ -24,22 +24,20 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_shared(parser, "MODEL", quiet=False)
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> None:
     """Load and print."""
     require_packages("inspect", "skops")
     from ffmlp.tabular.table_model import TableModel
 
-    console = Console.of(options)
+    console = Console(options)
     model = TableModel.load(options.model)
     console.say(to_text(options.model, model))
     console.result({"model": str(options.model), **_values(model)})
-    return 0
 
 
 def to_text(path: Path, model: TableModel) -> str:
     """The model in a few lines."""
     clf, facts = model.classifier, model.facts
-    network = clf.network_
     counts = facts.get("classes", {})
     classes = [
         f"{label} ({counted(counts[str(label)], 'row')})" if str(label) in counts else str(label)
@@ -54,23 +52,21 @@ def to_text(path: Path, model: TableModel) -> str:
         "categorical": listed(model.categories),
         "id": model.id_column or "",
         "not used": "; ".join(f"{name} ({why})" for name, why in facts.get("unused", {}).items()),
-        "network": network.layers,
+        "network": clf.network_.layers,
         "fit time": ", ".join(f"{step} {seconds:.3f} s" for step, seconds in clf.timings_.items()),
+        "accuracy": evaluation_text(facts["evaluation"]) if facts.get("evaluation") else "",
     }
     text = [f"{name + ':':<13}{value}" for name, value in lines.items() if value]
-    if facts.get("evaluation"):
-        text.append(f"{'accuracy:':<13}{evaluation_text(facts['evaluation'])}")
     return "\n".join([*text, "", "candidate plans (→ is the chosen one):", str(clf.selection_)])
 
 
 def _values(model: TableModel) -> dict[str, Any]:
     clf = model.classifier
     selection = clf.selection_
+    scored = zip(selection.plans, selection.log_losses, selection.accuracies, strict=True)
     plans = [
         {**asdict(plan), "log_loss": _number(loss), "accuracy": _number(accuracy)}
-        for plan, loss, accuracy in zip(
-            selection.plans, selection.log_losses, selection.accuracies, strict=True
-        )
+        for plan, loss, accuracy in scored
     ]
     return {
         "target": model.target,

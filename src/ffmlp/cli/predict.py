@@ -7,7 +7,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from ffmlp.cli.console import Console, add_shared, check_output, dialect, require_packages
+from ffmlp.cli.console import Console, add_shared, check_numbers, check_output, dialect, require_packages
 from ffmlp.tables.opening import open_table
 from ffmlp.tables.tables import DataTable, file_type
 from ffmlp.tabular.columns import require_columns
@@ -26,23 +26,21 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of this command."""
     parser.add_argument("--proba", action="store_true", help="add the probability of each class")
     parser.add_argument("--id", metavar="COLUMN", help="column to copy to the output (that of fit)")
-    parser.add_argument(
-        "--block-rows", type=int, metavar="N", help="rows per block, approximately (at most 100000)"
-    )
+    what = "rows per block, approximately (at most 100000)"
+    parser.add_argument("--block-rows", type=int, metavar="N", help=what)
     what = "file to write: .csv, .tsv (also compressed) or .parquet"
     add_shared(parser, "MODEL", "DATA", output=("FILE", what))
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> None:
     """Read, predict and write at the same time."""
     require_packages("predict", "pandas", "tqdm")
     from ffmlp.tabular.predictions import output_columns, write_predictions
 
-    if options.block_rows is not None and not 1 <= options.block_rows < 2**31:
-        raise ValueError(f"--block-rows must be at least 1 and below 2^31, got {options.block_rows}.")
+    check_numbers(options, 1, "block_rows", bits=31)
     file_type(options.output)  # an unknown one is an error
     check_output(options.output, options.force, options.model, options.data)
-    console = Console.of(options)
+    console = Console(options)
     model = _model(options.model)
     table = open_table(options.data, dialect(options, model.dialect))
     id_column = _id_column(table, model, options.id)
@@ -54,16 +52,15 @@ def run(options: argparse.Namespace) -> int:
         )
     notes = column_notes(table, model, id_column)
     if id_column is None and model.id_column is not None:
-        notes.append(
-            f"{table.path} has no column {model.id_column!r}: predictions are written without an id."
-        )
+        what = "predictions are written without an id"
+        notes.append(f"{table.path} has no column {model.id_column!r}: {what}.")
     for note in notes:
         console.note(note)
     start = perf_counter()
-    with console.bar(None, "row", "predicting") as bar:
+    with console.progress(None, "row", "predicting") as update:
         written = write_predictions(
             model, table, options.output, id_column=id_column, proba=options.proba,
-            n_rows=options.block_rows, on_block=bar.update,
+            n_rows=options.block_rows, on_block=update,
         )  # fmt: skip
     seconds = perf_counter() - start
     for unseen in written.unseen:
@@ -74,7 +71,6 @@ def run(options: argparse.Namespace) -> int:
         {"output": str(options.output), "rows": written.n_rows, "columns": names, "notes": notes,
          "seconds": seconds}
     )  # fmt: skip
-    return 0
 
 
 def _model(path: Path) -> Predictor | TableModel:
@@ -100,6 +96,14 @@ def _id_column(table: DataTable, model: Interface, given: str | None) -> str | N
     return given
 
 
+def open_data(options: argparse.Namespace, model: Interface, console: Console) -> DataTable:
+    """The data file of the options; how its columns differ from those of the model is noted."""
+    table = open_table(options.data, dialect(options, model.dialect))
+    for note in column_notes(table, model, model.id_column):
+        console.note(note)
+    return table
+
+
 def column_notes(table: DataTable, model: Interface, id_column: str | None) -> list[str]:
     """How the columns of a file differ from those of a model; an error if some are missing."""
     names = [name for name in table.columns if name]
@@ -109,14 +113,13 @@ def column_notes(table: DataTable, model: Interface, id_column: str | None) -> l
             f"{table.path} lacks {_columns(missing)} of the model. It has {listed(map(repr, names))}."
         )
     notes = []
-    # Columns that the fit has already left out are not worth a note.
-    seen = model.facts.get("order", [])
-    extra = [name for name in names if name not in (*model.features, *seen, id_column)]
+    # All columns of the file that the model was fitted to; those that it left out are not worth a note.
+    order = model.facts.get("order", model.features)
+    extra = [name for name in names if name not in (*model.features, *order, id_column)]
     if extra:
         notes.append(f"{table.path}: the model does not use {_columns(extra)}.")
-    # The model has numbers first; `order` is the order of the columns in the file that it was fitted to.
-    order = [name for name in model.facts.get("order", model.features) if name in model.features]
-    if [name for name in names if name in model.features] != order:
+    before, now = ([name for name in those if name in model.features] for those in (order, names))
+    if before != now:
         notes.append(f"{table.path}: the columns are in another order; they are matched by name.")
     return notes
 

@@ -7,9 +7,8 @@ import warnings
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from ffmlp.cli.console import Console, add_shared, check_output, check_suffix, dialect, require_packages
-from ffmlp.cli.predict import column_notes
-from ffmlp.tables.opening import open_table
+from ffmlp.cli.console import Console, add_shared, check_output, check_suffix, require_packages
+from ffmlp.cli.predict import open_data
 from ffmlp.words import counted
 
 HELP = "write an HTML report on a model: design, accuracy, importance, uncertain rows"
@@ -21,7 +20,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_shared(parser, "MODEL", "DATA", output=("PAGE", "self-contained page to write (.html)"))
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> None:
     """Assess, draw and write."""
     require_packages("report", "pandas", "tqdm", "skops", "matplotlib")
     check_suffix(options.output, ".html", ".htm")
@@ -34,24 +33,22 @@ def run(options: argparse.Namespace) -> int:
     from ffmlp.storage.whole_files import write_whole
     from ffmlp.tabular.table_model import TableModel
 
-    console = Console.of(options)
+    console = Console(options)
     model = TableModel.load(options.model)
-    table = open_table(options.data, dialect(options, model.dialect))
-    for note in column_notes(table, model, model.id_column):
-        console.note(note)
+    table = open_data(options, model, console)
     with (
-        console.bar(4, "part", "reporting") as bar,
+        console.progress(4, "part", "reporting") as update,
         threadpool_limits(1),
         TemporaryDirectory() as folder,
         warnings.catch_warnings(),
     ):
         warnings.simplefilter("ignore", UserWarning)  # about categories that the model has not seen
         rows = read_rows(model, table)
-        bar.update()
+        update()
         assessed = HyperplaneEffects.of(model, rows), Importance.of(model, rows)
-        bar.update()
+        update()
         tables = model_report.tables(model, rows, *assessed, options.data)
-        bar.update()
+        update()
         pictures = model_figures.draw(model, rows, *assessed, Path(folder))
         title, text = model_report.introduction(model, options.model)
         page = to_html(title, text, tables, pictures)
@@ -61,4 +58,3 @@ def run(options: argparse.Namespace) -> int:
     if rows.labelled.any():
         accuracy = float((rows.predicted == rows.truth)[rows.labelled].mean())
     console.result({"page": str(options.output), "rows": len(rows.X), "accuracy": accuracy})
-    return 0

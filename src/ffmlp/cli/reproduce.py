@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from ffmlp.cli.console import check_numbers
 from ffmlp.extras import require
 from ffmlp.reproduction.paper import ROWS, ROWS_BY_KEY
 from ffmlp.words import counted
@@ -21,26 +22,22 @@ INTERRUPTED = "run the same command again to continue"
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of this command."""
     number: dict[str, Any] = {"type": int, "metavar": "N"}
-    parser.add_argument(
-        "--out", type=Path, default=Path("reproduction"), metavar="FOLDER",
-        help="output folder (reproduction)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--rows", nargs="+", metavar="ROW", help="rows to repeat, such as iris xor (all)"
-    )
+    folder: dict[str, Any] = {"type": Path, "default": Path("reproduction"), "metavar": "FOLDER"}
+    parser.add_argument("--out", help="output folder (reproduction)", **folder)
+    rows = "rows to repeat, such as iris xor (all)"
+    parser.add_argument("--rows", nargs="+", metavar="ROW", help=rows)
     parser.add_argument("--splits", help="random splits of each data set (20; 5 for training)", **number)
     parser.add_argument("--quick", action="store_true", help="3 splits, 1 for training")
     parser.add_argument("--seed", default=0, help="random seed (0)", **number)
     parser.add_argument("--pima", metavar="CSV", help="file with the Pima data set")
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: argparse.Namespace) -> None:
     """Run, draw and report."""
     unknown = [key for key in options.rows or () if key not in ROWS_BY_KEY]
     if unknown:
         raise ValueError(f"unknown row {unknown[0]!r}. Known: {', '.join(ROWS_BY_KEY)}.")
-    if options.splits is not None and options.splits < 1:
-        raise ValueError(f"--splits must be at least 1, got {options.splits}.")
+    check_numbers(options, 1, "splits")
     require("ffmlp reproduce", "torch", "tqdm", "matplotlib", extra="reproduce")
     import torch  # noqa: F401  (so that the limit of threads applies to it, too)
     from sklearn.exceptions import ConvergenceWarning
@@ -52,9 +49,8 @@ def run(options: argparse.Namespace) -> int:
     from ffmlp.reproduction.experiments import Settings, n_runs, reproduce
     from ffmlp.storage.whole_files import write_whole
 
-    settings = Settings(options.seed, pima_path=options.pima)
-    if options.quick:
-        settings = Settings.quick(options.seed, options.pima)
+    make = Settings.quick if options.quick else Settings
+    settings = make(options.seed, pima_path=options.pima)
     if options.splits is not None:
         trained = min(options.splits, settings.n_trained_splits)
         settings = replace(settings, n_splits=options.splits, n_trained_splits=trained)
@@ -80,4 +76,3 @@ def run(options: argparse.Namespace) -> int:
         f"{counted(len(runs), 'run')} and {counted(len(pictures), 'figure')}: "
         f"{options.out / 'report.html'}, report.md and runs.csv"
     )
-    return 0

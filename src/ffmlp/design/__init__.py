@@ -1,1 +1,1 @@
-"""What makes a network of samples: blobs, hyperplanes, pruning, and the stages of each design."""
+"""The design of a network from samples: blobs, hyperplanes, pruning, and the stages of each design."""

@@ -1,4 +1,4 @@
-"""Stages 2 and 3 of the blob design: a neuron for each blob that a hyperplane is left to."""
+"""Stages 2 and 3 of the blob design: one l_2 neuron per blob that still has a hyperplane."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ffmlp.model.hyperplanes import Hyperplanes
 def blob_design(
     samples: Samples, plan: Plan, blobs: Blobs, planes: Hyperplanes, progress: Progress
 ) -> UpperLayers:
-    """One l_2 neuron for each blob that a hyperplane is left to."""
+    """One l_2 neuron per blob that has a hyperplane after pruning."""
     with progress.step("boundaries"):
         path, _ = pruned(samples, plan, planes, progress)
         planes = planes.select(path.kept)

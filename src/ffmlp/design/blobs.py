@@ -1,8 +1,8 @@
 """Stage 0: every class becomes a mixture of Gaussian blobs.
 
-The mixture of a class is fitted by expectation maximisation with full covariances. All that EM reads
-from the samples is a `Moments`: a sum over samples, so the moments of blocks of samples add up to the
-moments of all of them. Only the start, k-means, looks at the samples of a class together.
+The mixture of a class is fitted by expectation maximisation with full covariances. EM reads the samples
+through their `Moments` only. These are sums over samples, so the moments of blocks add up. Only k-means,
+the initialisation, reads the samples of a class together.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from ffmlp.arrays import Floats, without_rounding
 from ffmlp.design.scaling import Scaling
 from ffmlp.model.blobs import Blobs
 
-# Added to the variances of standardised features: no covariance is ever singular.
+# Added to the variances of standardised features, so that no covariance is singular.
 REGULARIZATION = 1e-6
-# A covariance is trusted as it is from this many samples per feature on.
+# From this many samples per feature on, a covariance is not shrunk.
 TRUSTED_SAMPLES_PER_FEATURE = 5.0
 MAX_LLOYD_ITERATIONS = 30
 MAX_EM_ITERATIONS = 100
-# EM stops when the mean log-likelihood of a sample gains less than this.
+# EM stops when the mean log-likelihood of a sample improves by less than this.
 EM_TOLERANCE = 1e-3
 # Entries of the (blob, sample, feature) arrays of one block (2 MB: they stay in the cache).
 _BLOCK_ENTRIES = 1 << 18
@@ -42,10 +42,10 @@ class Mixture:
 
 @dataclass(frozen=True, eq=False)
 class Moments:
-    """What a block of samples says about k blobs; the moments of blocks add up.
+    """Sufficient statistics of k blobs for a block of samples; the moments of blocks add up.
 
-    Deviations are taken from ``origin`` (k, N), which all summands share: near the blobs' means,
-    so that variances do not drown in rounding.
+    Deviations are taken from ``origin`` (k, N), the same for all blocks and near the blobs' means, so
+    that rounding errors do not dominate variances.
     """
 
     origin: Floats
@@ -97,13 +97,13 @@ def expectation(mixture: Mixture, X: Floats, weight: Floats) -> Moments:
 
 
 def assignment(origin: Floats, X: Floats, weight: Floats, labels: NDArray[np.intp]) -> Moments:
-    """The moments of samples X (n, N) that belong wholly to the blob named by their label."""
+    """The moments of samples X (n, N), each of which belongs to the blob of its label."""
     share = np.where(labels == np.arange(len(origin))[:, None], weight, 0.0)
     return _moments(X - origin[:, None, :], share, origin, 0.0)
 
 
 def maximization(moments: Moments, regularization: float = REGULARIZATION) -> Mixture:
-    """M-step: the mixture that explains the moments best."""
+    """M-step: the mixture of greatest likelihood for the moments."""
     mass = np.maximum(moments.mass, np.finfo(np.float64).tiny)
     shift = moments.deviation / mass[:, None]
     covariances = moments.product / mass[:, None, None]
@@ -123,8 +123,8 @@ def summed(statistic: Callable[..., Moments], n_blobs: int, X: Floats, *others: 
 def fit_mixture(X: Floats, weight: Floats, n_components: int, rng: np.random.RandomState) -> Mixture:
     """Fit a mixture to the samples of one class: k-means++ seeds, Lloyd's iterations, then EM.
 
-    Costs O(n·k·N²) time an iteration and O(n·k) memory. Fewer than ``n_components`` blobs come
-    back when there are fewer distinct samples.
+    Takes O(n·k·N²) time per iteration and O(n·k) memory. There are fewer than ``n_components`` blobs if
+    there are fewer distinct samples.
     """
     order = _order_by_value(X, rng)
     X, weight = X[order], weight[order]
@@ -139,7 +139,7 @@ def fit_mixture(X: Floats, weight: Floats, n_components: int, rng: np.random.Ran
 def _order_by_value(X: Floats, rng: np.random.RandomState) -> NDArray[np.intp]:
     """An order of the samples that depends on their values only.
 
-    Repeated samples are neighbours in it: the draw of seeds then depends neither on the order of the
+    Repeated samples are adjacent in it, so that the draw of seeds depends neither on the order of the
     rows nor on whether a row of weight 2 is given once or twice.
     """
     # Column by column, because a matrix product might round equal rows differently.
@@ -159,7 +159,7 @@ def maximize_likelihood(
     max_iterations: int = MAX_EM_ITERATIONS,
     regularization: float = REGULARIZATION,
 ) -> Mixture:
-    """Expectation maximisation from a given start; the likelihood never falls."""
+    """Expectation maximisation from a given start; the likelihood never decreases."""
     previous = -np.inf
     for _ in range(max_iterations):
         moments = summed(partial(expectation, mixture), len(mixture.means), X, weight)
@@ -196,12 +196,12 @@ def seeds(X: Floats, weight: Floats, n_seeds: int, rng: np.random.RandomState) -
 
 
 def nearest(X: Floats, means: Floats) -> NDArray[np.intp]:
-    """Index of the nearest mean of each sample; the lowest one in a tie."""
+    """Index of the nearest mean of each sample; ties go to the lowest index."""
     return _first_smallest(np.sum(means**2, axis=1) - 2 * (X @ means.T))
 
 
 def _first_smallest(distances: Floats) -> NDArray[np.intp]:
-    """Argmin over the last axis in which rounding decides no tie; ties are common in discrete data."""
+    """Argmin over the last axis; rounding does not decide ties, which are common in discrete data."""
     return np.argmin(without_rounding(distances), axis=-1)
 
 
@@ -223,24 +223,24 @@ def lloyd(
 
 
 def shrunk(covariances: Floats, mass: Floats) -> Floats:
-    """Covariances of one class's blobs, those of few samples drawn towards what they share.
+    """Covariances of one class's blobs; those of few samples are shrunk towards the pooled covariance.
 
-    A blob with fewer than `TRUSTED_SAMPLES_PER_FEATURE` · N samples borrows the pooled covariance
-    of its class in the proportion in which samples are missing. The pooled one borrows in the same
-    way its own diagonal, with the unit variance of the standardised features counted as one more
-    sample: a feature that does not vary within a few samples is not certain to be constant.
+    The shrinkage of a blob with fewer than `TRUSTED_SAMPLES_PER_FEATURE` · N samples is the share of
+    these that is missing. The pooled covariance is shrunk likewise towards its diagonal, where the unit
+    variance of the standardised features counts as one more sample: a feature that is constant within a
+    few samples need not be constant.
     """
     n_features = covariances.shape[1]
 
-    def doubt(n_samples: Floats) -> Floats:
+    def shrinkage(n_samples: Floats) -> Floats:
         return np.maximum(0.0, 1.0 - n_samples / (TRUSTED_SAMPLES_PER_FEATURE * n_features))
 
     total = mass.sum()
     pooled = np.tensordot(mass / total, covariances, axes=1)
     diagonal = np.diag((total * np.diag(pooled) + 1.0) / (total + 1.0))
-    pooled = (1.0 - doubt(total)) * pooled + doubt(total) * diagonal
-    distrust = doubt(mass)[:, None, None]
-    return (1.0 - distrust) * covariances + distrust * pooled
+    pooled = (1.0 - shrinkage(total)) * pooled + shrinkage(total) * diagonal
+    towards_pooled = shrinkage(mass)[:, None, None]
+    return (1.0 - towards_pooled) * covariances + towards_pooled * pooled
 
 
 def fitted_blobs(
@@ -271,7 +271,7 @@ def labelled_blobs(
     *,
     shrink: bool = True,
 ) -> Blobs:
-    """Blobs whose members are known: ``blob`` (n,) names each sample's, each of one class only."""
+    """Blobs with known members: ``blob`` (n,) is the blob of each sample; each is of one class only."""
     mixtures = []
     for label in np.unique(y):
         mine = y == label

@@ -12,24 +12,24 @@ from ffmlp.arrays import Floats, without_rounding
 from ffmlp.design.blobs import Mixture, collected, lloyd, nearest
 from ffmlp.model.blobs import Blobs
 
-# A blob of fewer samples says too little about where its class lies.
+# Fewer samples would estimate a blob too poorly.
 SAMPLES_PER_CELL = 6.0
 # Added to the variances of standardised features: no blob is thinner than a tenth of their deviation.
-# Features that do not vary within a few samples, categories above all, would rule all others.
+# Features that are constant within a few samples, such as categories, would dominate the other features.
 REGULARIZATION = 0.01
 LLOYD_ITERATIONS = 5
-# Small blobs in all, for up to `_ROWS_OF_SMALL_DATA` samples. Beyond, they grow with the cube root of n,
-# and fall with its square root from `_ROWS_OF_LARGE_DATA` on: the least squares take no longer then.
+# The number of small blobs for up to `_ROWS_OF_SMALL_DATA` samples. Beyond, it grows with the cube root
+# of n. From `_ROWS_OF_LARGE_DATA` on it falls with the square root: least squares then take no longer.
 N_SMALL_BLOBS = 130
 _ROWS_OF_SMALL_DATA = 3000
 _ROWS_OF_LARGE_DATA = 100_000
-# Small blobs of more features are told apart along their principal axes only: a covariance of every
-# blob would be estimated from far fewer samples than it has entries, and would not fit into memory.
+# With more features, small blobs are separated along principal axes only: the full covariance of a blob
+# would be estimated from far fewer samples than it has entries, and all of them would not fit in memory.
 _MAX_AXES = 100
 
 
 def small_blobs(Z: Floats, y: NDArray[np.intp], weight: Floats) -> Blobs:
-    """As many small blobs as the samples are worth; of many features, along their principal axes."""
+    """Small blobs, more of them for more samples; with many features, along principal axes."""
     n_samples = weight.sum()
     growth = max(1.0, n_samples / _ROWS_OF_SMALL_DATA) ** (1 / 3)
     growth *= min(1.0, _ROWS_OF_LARGE_DATA / n_samples) ** (5 / 6)
@@ -41,9 +41,9 @@ def small_blobs(Z: Floats, y: NDArray[np.intp], weight: Floats) -> Blobs:
 
 
 def cell_blobs(Z: Floats, y: NDArray[np.intp], weight: Floats, n_blobs: float) -> Blobs:
-    """About ``n_blobs`` blobs in all, shared among the classes by their weight; no chance involved.
+    """About ``n_blobs`` blobs in total, distributed over the classes by their weight. Deterministic.
 
-    Costs O(n·k·N) time for k cells in a class, and O(n·N²) for the covariances.
+    Takes O(n·k·N) time for k cells in a class, and O(n·N²) for the covariances.
     """
     per_sample = min(n_blobs / weight.sum(), 1.0 / SAMPLES_PER_CELL)
     mixtures = []
@@ -67,9 +67,9 @@ def principal_axes(Z: Floats, weight: Floats, n_axes: int) -> Floats:
 
 
 def bisected(Z: Floats, weight: Floats, n_cells: int) -> Floats:
-    """Means of up to ``n_cells`` cells: halves of halves, each cut at the mean of its widest feature.
+    """Means of up to ``n_cells`` cells, by repeated bisection at the mean of a cell's widest feature.
 
-    All cells are cut at once; of the last generation only those with the largest spread.
+    All cells are bisected at once; in the last round, only those with the largest spread.
     """
     cell = np.zeros(len(Z), np.intp)
     n_made = 1

@@ -1,7 +1,7 @@
 """From samples and a plan to a network: the stages one after the other.
 
-Stages 0 and 1 are the same for every design: blobs, then hyperplanes between them. What layer l_2 is
-made of, and how l_out reads it, is where the designs differ.
+Stages 0 and 1 are the same for every design: blobs, then hyperplanes between them. Designs differ in
+the neurons of l_2 and in how l_out reads them.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ from ffmlp.model.hyperplanes import Hyperplanes
 from ffmlp.model.network import Network
 
 N_NEIGHBOURS = 5
-# Thresholds of each feature; fewer where they would outnumber the other hyperplanes.
+# Thresholds of each feature; fewer if they would outnumber the other hyperplanes.
 MAX_THRESHOLDS_OF_EACH_FEATURE = 16
 _MAX_THRESHOLDS = 200
-# Hyperplanes that cut out regions are moved by this much, so that a sample on one of them has this
-# response and lies on its positive side: rounding does not decide.
+# Hyperplanes whose signs are read are moved by this much. A sample on one of them then has this response
+# and lies on its positive side, so that rounding does not decide.
 _LEAST_RESPONSE = 1e-9
 
 Stages2And3 = Callable[[Samples, Plan, Blobs, Hyperplanes, Progress], UpperLayers]
@@ -53,7 +53,7 @@ DESIGNS: dict[str, Stages2And3] = {
 
 @dataclass(frozen=True, eq=False)
 class Design:
-    """What the stages have made."""
+    """The result of all stages."""
 
     blobs: Blobs
     pruning_path: PruningPath
@@ -63,7 +63,7 @@ class Design:
 def design_network(
     samples: Samples, plan: Plan, rng: np.random.RandomState, progress: Progress
 ) -> Design:
-    """The stages of the paper, one after the other, with layers l_2 and l_out as the plan has them."""
+    """The stages of the paper, one after the other; the plan chooses layers l_2 and l_out."""
     if plan.chooses_greedily:
         samples = samples.merged()
     with progress.step("gmm"):
@@ -78,7 +78,7 @@ def design_network(
         if plan.design == "readout":
             n_each = max(1, min(MAX_THRESHOLDS_OF_EACH_FEATURE, _MAX_THRESHOLDS // scores.shape[1]))
             planes = axis_thresholds(scaling.apply(scores), samples.weight, n_each).joined(planes)
-        else:  # codes are read
+        else:  # signs are read
             planes = replace(planes, biases=planes.biases + _LEAST_RESPONSE)
         planes = replace(scaling.unscaled_planes(planes), gaussianisation=gaussianisation)
 
@@ -97,7 +97,7 @@ def _blobs(
     scaling: Scaling,
     rng: np.random.RandomState,
 ) -> Blobs:
-    """Stage 0, in standardised features; a class counts as much as its samples matter."""
+    """Stage 0, in standardised features; the shares of blobs include class weights."""
     y, weight = samples.y, samples.weight
     if samples.members is not None:
         blobs = labelled_blobs(scores, y, samples.members, weight, scaling)
@@ -118,7 +118,7 @@ def _hyperplanes(blobs: Blobs, plan: Plan, samples: Samples) -> Hyperplanes:
     pairs = pairs_of_neighbours(blobs, N_NEIGHBOURS)
     if blobs.axes is None:
         return separate(blobs, pairs)
-    # Axes are orthonormal, so blobs and normals are taken to them and back by products.
+    # Axes are orthonormal, so products map means to the axes and normals back to the features.
     along = separate(replace(blobs, means=blobs.means @ blobs.axes, axes=None), pairs)
     return replace(along, weights=along.weights @ blobs.axes.T)
 
@@ -129,7 +129,7 @@ def _warn_of_missing_blobs(blobs: Blobs, samples: Samples, wanted: tuple[int, ..
         if made[label] < wanted[label]:
             name = samples.labels.tolist()[label]
             warnings.warn(
-                f"class {name!r} has too few distinct samples for {wanted[label]} Gaussian blobs: it "
+                f"Class {name!r} has too few distinct samples for {wanted[label]} Gaussian blobs; it "
                 f"gets {made[label]}.",
                 UserWarning,
                 stacklevel=5,

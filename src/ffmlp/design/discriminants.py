@@ -19,7 +19,7 @@ from ffmlp.model.hyperplanes import NO_BLOB, Hyperplanes
 # Pairs whose pooled covariances are held in memory at once, as a number of matrix entries (32 MB).
 _ENTRIES_AT_ONCE = 1 << 22
 
-# Angles of the heteroscedastic search that are tried at once, and how often the grid closes in.
+# Angles in a grid of the heteroscedastic search, and the number of times that the grid is refined.
 _N_ANGLES = 32
 _N_REFINEMENTS = 5
 
@@ -39,7 +39,7 @@ def pairs_of_neighbours(blobs: Blobs, n_neighbours: int) -> NDArray[np.intp]:
     squares = np.sum(blobs.means**2, axis=1)
     distance = squares[:, None] + squares - 2 * (blobs.means @ blobs.means.T)
     distance[blobs.classes[:, None] == blobs.classes] = np.inf
-    # Rounding must not decide between blobs at the same distance.
+    # Rounding must not decide ties.
     near = np.argsort(without_rounding(distance), axis=1, kind="stable")[:, :n_neighbours]
     blob = np.repeat(np.arange(len(blobs)), near.shape[1])
     pairs = np.sort(np.column_stack([blob, near.ravel()]), axis=1)
@@ -51,7 +51,7 @@ def axis_thresholds(Z: Floats, weight: Floats, n_each: int) -> Hyperplanes:
     """Hyperplanes ``z_j = t`` at quantiles t of each feature that varies; they separate no blobs."""
     levels = np.arange(1, n_each + 1) / (n_each + 1)
     thresholds = [np.unique(quantiles(values, weight, levels)) for values in Z.T]
-    # At the largest value a threshold has one side only.
+    # A threshold at the largest value has no sample above it.
     thresholds = [
         values[values < largest] for values, largest in zip(thresholds, Z.max(axis=0), strict=True)
     ]
@@ -65,7 +65,7 @@ def lda(blobs: Blobs, pairs: NDArray[np.intp]) -> Hyperplanes:
     """Two-class linear discriminant analysis of each pair, in closed form from the blobs alone.
 
     ``w = Σ⁻¹(μ_i − μ_j)`` and ``b = −½(μ_i + μ_j)·w + log(n_i / n_j)`` with the pooled covariance
-    ``Σ = (n_i Σ_i + n_j Σ_j) / (n_i + n_j)``. Costs O(L·N³) time.
+    ``Σ = (n_i Σ_i + n_j Σ_j) / (n_i + n_j)``. Takes O(L·N³) time.
     """
     n_features = blobs.means.shape[1]
     weights = np.empty((len(pairs), n_features))
@@ -84,7 +84,7 @@ def lda(blobs: Blobs, pairs: NDArray[np.intp]) -> Hyperplanes:
 
 
 def error_probability(blobs: Blobs, planes: Hyperplanes) -> Floats:
-    """The chance (L,) that a sample of a pair's blobs lies on the wrong side of their hyperplane."""
+    """The probability (L,) that a sample of a pair's blobs is on the wrong side of their hyperplane."""
     i, j = planes.pairs.T
     share = blobs.weights[i] / (blobs.weights[i] + blobs.weights[j])
 
@@ -94,7 +94,7 @@ def error_probability(blobs: Blobs, planes: Hyperplanes) -> Floats:
         spread = np.sqrt(
             np.einsum("ld,lde,le->l", planes.weights, blobs.covariances[blob], planes.weights)
         )
-        # A hyperplane without direction puts every sample on the side of its bias.
+        # A hyperplane of zero weights puts every sample on the side of its bias.
         return np.divide(mean, spread, out=np.sign(mean) * np.inf, where=spread > 0)
 
     return share * ndtr(-side(i)) + (1.0 - share) * ndtr(side(j))
@@ -103,12 +103,12 @@ def error_probability(blobs: Blobs, planes: Hyperplanes) -> Floats:
 def heteroscedastic(blobs: Blobs, pairs: NDArray[np.intp]) -> Hyperplanes:
     """The linear rule of least error between two Gaussians whose covariances differ, for each pair.
 
-    That rule is one of the Anderson-Bahadur family ``w = (s Σ_i + t Σ_j)⁻¹(μ_i − μ_j)``,
-    ``b = s w'Σ_i w − w·μ_i``, in which only the angle of (s, t) matters. One simultaneous
-    diagonalisation of the pair's covariances makes each angle cost O(N); the angles that keep the
-    matrix positive definite are searched by a grid that closes in on its best point. The response
-    is scaled to be the log-odds along w to first order at the boundary, and where LDA errs less, LDA
-    is kept. Costs O(L·N³) time.
+    The rule belongs to the Anderson-Bahadur family ``w = (s Σ_i + t Σ_j)⁻¹(μ_i − μ_j)``,
+    ``b = s w'Σ_i w − w·μ_i``, in which only the angle of (s, t) matters. After one simultaneous
+    diagonalisation of the pair's covariances, each angle takes O(N) time. A grid that is refined around
+    its best point searches the angles that keep the matrix positive definite. The response is scaled to
+    be the log-odds along w to first order at the boundary. If LDA has a smaller error, LDA is kept.
+    Takes O(L·N³) time.
     """
     linear = lda(blobs, pairs)
     step = max(1, _ENTRIES_AT_ONCE // (blobs.means.shape[1] * max(blobs.means.shape[1], _N_ANGLES)))
@@ -121,7 +121,7 @@ def heteroscedastic(blobs: Blobs, pairs: NDArray[np.intp]) -> Hyperplanes:
         pairs,
     )
     error, least = error_probability(blobs, linear), error_probability(blobs, optimal)
-    # Where covariances are equal, the two are the same but for rounding.
+    # With equal covariances, the two differ by rounding error only.
     better = without_rounding(np.divide(least, error, out=np.ones_like(error), where=error > 0)) < 1
     return Hyperplanes(
         np.where(better[:, None], optimal.weights, linear.weights),
@@ -131,7 +131,7 @@ def heteroscedastic(blobs: Blobs, pairs: NDArray[np.intp]) -> Hyperplanes:
 
 
 def _anderson_bahadur(blobs: Blobs, pairs: NDArray[np.intp]) -> Hyperplanes:
-    """The member of least error of each pair's Anderson-Bahadur family."""
+    """The rule of least error in the Anderson-Bahadur family of each pair."""
     i, j = pairs.T
     # Coordinates in which Σ_j is the identity and Σ_i is diagonal, with eigenvalues λ (L, N).
     root = np.linalg.inv(np.linalg.cholesky(blobs.covariances[j]))

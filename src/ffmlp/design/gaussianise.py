@@ -1,7 +1,7 @@
 """Before stage 0: a monotone map of each feature that makes its distribution more Gaussian.
 
 Blobs and linear discriminants assume Gaussian features. Skewed features, and features with a few extreme
-values, are drawn towards their normal scores.
+values, are mapped towards their normal scores.
 """
 
 from __future__ import annotations
@@ -14,28 +14,28 @@ from ffmlp.arrays import Floats
 from ffmlp.model.features import Gaussianisation
 
 N_KNOTS = 100
-# A value this many robust standard deviations from the median is drawn in to 0.7 times that.
+# A value this many robust standard deviations from the median is mapped to 0.7 times that.
 REACH = 3.0
-# Values nearer to 0 than this are 0: the slope between two knots must be a finite number.
+# Values closer to 0 than this are 0: the slope between two knots must be finite.
 _TINY = 1e-280
-# The range between the quartiles of a Gaussian, in standard deviations.
-_GAUSSIAN_QUARTILES = 1.349
+# The interquartile range of a Gaussian, in standard deviations.
+_GAUSSIAN_IQR = 1.349
 
 
 def fit_gaussianisation(X: NDArray[np.floating], weight: Floats) -> Gaussianisation:
-    """The map halfway between a feature's normal scores and its robustly standardised values.
+    """The map to the mean of a feature's normal score and its robustly standardised value.
 
-    Normal scores alone would forget how far apart two values are; standardised values alone would let
-    extreme ones dominate the covariances. Takes O(n log n) time for each feature.
+    Normal scores alone would lose the distances between values; with standardised values alone, extreme
+    ones would dominate the covariances. Takes O(n log n) time per feature.
     """
     maps = [_scores_at_knots(np.asarray(column, np.float64), weight) for column in X.T]
     return Gaussianisation(tuple(knots for knots, _ in maps), tuple(scores for _, scores in maps))
 
 
 def quantiles(values: Floats, weight: Floats, levels: Floats) -> Floats:
-    """The smallest value that reaches each level of the cumulated weight.
+    """The smallest value at which the cumulative weight reaches each level.
 
-    Always one of the values, so that a value of weight 2 counts exactly as two values.
+    It is always one of the values, so that a value of weight 2 counts exactly as two values.
     """
     order = np.argsort(values, kind="stable")
     cumulated = np.cumsum(weight[order])
@@ -51,7 +51,7 @@ def _scores_at_knots(values: Floats, weight: Floats) -> tuple[Floats, Floats]:
     knots, which = np.unique(at_levels, return_inverse=True)
     normal = np.bincount(which, ndtri(levels)) / np.bincount(which)
     median, low, high = at_levels[[N_KNOTS // 2, N_KNOTS // 4, 3 * N_KNOTS // 4]]
-    spread = (high - low) / _GAUSSIAN_QUARTILES
+    spread = (high - low) / _GAUSSIAN_IQR
     if not spread > 0:  # more than half of the values are equal
         spread = (knots[-1] - knots[0]) / (2 * REACH) if len(knots) > 1 else 1.0
     with np.errstate(over="ignore"):  # the clip makes an overflow harmless

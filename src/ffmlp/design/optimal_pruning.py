@@ -1,10 +1,10 @@
 """Stage 1, pruning with a proof: the fewest hyperplanes that keep the training error below a threshold.
 
-Greedy pruning gives no guarantee. The exact problem is an integer programme: choose hyperplanes
-``x_l ∈ {0, 1}`` and give up groups ``d_g ∈ {0, 1}`` of samples (those of one class in one region of all
-hyperplanes), so that the given-up samples stay below the error budget and every two groups of different
-classes are separated by a chosen hyperplane unless one of them is given up. There are too many
-pairs of groups to write down; they are added when a solution violates them.
+Greedy pruning gives no guarantee. The exact problem is an integer program: choose hyperplanes
+``x_l ∈ {0, 1}`` and discard groups ``d_g ∈ {0, 1}`` of samples (those of one class in one region of all
+hyperplanes). The discarded samples must stay within the error budget. Of every two groups of different
+classes, one is discarded or a chosen hyperplane separates them. There are too many such pairs to list,
+so a pair becomes a constraint when a solution violates it.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from ffmlp.design.pruning import PruningPath, prune
 from ffmlp.model.codes import distinct_codes, pack
 from ffmlp.model.regions import Regions
 
-# For each group, constraints with this many of the groups that are hardest to separate from it.
+# Each group is constrained with this many of the groups that are hardest to separate from it.
 _PARTNERS = 2
-# A bound this far above an integer proves the next one.
+# A bound that exceeds an integer by more than this proves the next integer.
 _BOUND_TOLERANCE = 1e-6
 
 
 def prune_optimally(regions: Regions, error_threshold: float, time_limit: float) -> PruningPath:
-    """Keep as few hyperplanes as the threshold allows.
+    """Keep the fewest hyperplanes that the threshold allows.
 
     Starts from the greedy solution. The result's ``proved_minimum`` equals the number of hyperplanes
     kept if optimality was proved within ``time_limit`` seconds; otherwise the difference is the gap. If
-    not even all hyperplanes stay below the threshold, all are kept.
+    the error rate of all hyperplanes is not below the threshold, all are kept.
     """
     stop = perf_counter() + time_limit
     greedy = prune(regions, error_threshold)
@@ -45,25 +45,25 @@ def prune_optimally(regions: Regions, error_threshold: float, time_limit: float)
     pairs = problem.inseparable()
     while minimum < len(kept) and perf_counter() < stop:
         solution = problem.solve(pairs, minimum, len(kept), stop - perf_counter())
-        if solution.status == 2:  # infeasible: nothing smaller than what is kept would do
+        if solution.status == 2:  # infeasible: no smaller set meets the threshold
             minimum = len(kept)
             break
         if solution.mip_dual_bound is not None:
             minimum = max(minimum, int(np.ceil(solution.mip_dual_bound - _BOUND_TOLERANCE)))
         if solution.x is None:
             break
-        chosen, given_up = problem.parts(solution.x)
+        chosen, discarded = problem.parts(solution.x)
         if len(chosen) < len(kept) and regions.select(chosen).error_rate < error_threshold:
             kept = chosen
         known = len(pairs)
-        pairs = pairs | problem.violated(chosen, given_up)
+        pairs = pairs | problem.violated(chosen, discarded)
         if len(pairs) == known:
             break
     return _path(regions, greedy.initial_error_rate, kept, minimum)
 
 
 class _Problem:
-    """The integer programme of one region table."""
+    """The integer program of one region table."""
 
     def __init__(self, regions: Regions, error_threshold: float) -> None:
         self.region, self.label = np.nonzero(regions.counts)
@@ -76,15 +76,17 @@ class _Problem:
         """Pairs of groups of different classes in the same region."""
         return self._pairs_within(self.region, np.zeros(len(self.mass), bool))
 
-    def violated(self, chosen: NDArray[np.intp], given_up: NDArray[np.bool_]) -> set[tuple[int, int]]:
-        """Pairs of groups that the chosen hyperplanes do not separate and of which none is given up."""
+    def violated(self, chosen: NDArray[np.intp], discarded: NDArray[np.bool_]) -> set[tuple[int, int]]:
+        """Pairs of groups, neither of them discarded, that the chosen hyperplanes do not separate."""
         _, cell = distinct_codes(pack(self.codes[:, chosen]))
-        return self._pairs_within(cell, given_up)
+        return self._pairs_within(cell, discarded)
 
-    def _pairs_within(self, cell: NDArray[np.intp], given_up: NDArray[np.bool_]) -> set[tuple[int, int]]:
-        """In every cell, pair each group with those of other classes hardest to separate from it."""
+    def _pairs_within(
+        self, cell: NDArray[np.intp], discarded: NDArray[np.bool_]
+    ) -> set[tuple[int, int]]:
+        """Pair each group with the groups of other classes in its cell whose codes differ least."""
         pairs = set()
-        held = np.flatnonzero(~given_up)
+        held = np.flatnonzero(~discarded)
         held = held[np.argsort(cell[held], kind="stable")]
         for members in np.split(held, np.flatnonzero(np.diff(cell[held])) + 1):
             for group in members:
@@ -108,12 +110,12 @@ class _Problem:
         if pairs:
             first, second = np.array(sorted(pairs)).T
             row = np.arange(len(first))
-            given_up = sparse.csr_array(
+            discarded = sparse.csr_array(
                 (np.ones(2 * len(row)), (np.tile(row, 2), np.concatenate([first, second]))),
                 shape=(len(row), n_groups),
             )
             separated = sparse.csr_array((self.codes[first] != self.codes[second]).astype(np.float64))
-            constraints.append(LinearConstraint(sparse.hstack([separated, given_up]), 1, np.inf))
+            constraints.append(LinearConstraint(sparse.hstack([separated, discarded]), 1, np.inf))
         return milp(
             size,
             constraints=constraints,
@@ -123,7 +125,7 @@ class _Problem:
         )
 
     def parts(self, x: Floats) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
-        """The chosen hyperplanes and the given-up groups of a solution."""
+        """The chosen hyperplanes and the discarded groups of a solution."""
         return np.flatnonzero(x[: self.n_hyperplanes] > 0.5), x[self.n_hyperplanes :] > 0.5
 
 

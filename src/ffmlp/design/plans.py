@@ -1,4 +1,4 @@
-"""Which plans the parameters of a classifier allow: "auto" stands for alternatives."""
+"""The plans that the parameters of a classifier allow; "auto" stands for alternatives."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from ffmlp.design.selection import MAX_SAMPLES_OF_FOLDS
 if TYPE_CHECKING:
     from ffmlp.classifier import FFMLPClassifier
 
-# What a parameter says that is to be chosen.
+# The value of a parameter that is to be chosen.
 AUTO = "auto"
-# Blobs per class that are tried where a design has few.
+# Numbers of blobs per class that are tried in designs with few blobs.
 _NUMBERS_OF_COMPONENTS = (1, 2, 4)
 _SAMPLES_WORTH_THREADS = 20_000
-# Mixtures of more features take long.
+# Mixtures of more features take too long.
 _MAX_FEATURES_OF_MIXTURES = 100
 
 
 def possible_plans(classifier: FFMLPClassifier, samples: Samples) -> list[Plan]:
-    """All plans that the parameters allow; the first is what stays if none is clearly better."""
+    """All plans that the parameters allow; the first one wins unless another is clearly better."""
     plans = []
     for design in _alternatives(classifier.design, _designs(classifier, samples)):
         choices = product(
@@ -61,8 +61,8 @@ def _alternatives(value: Any, automatic: tuple) -> tuple:
 
 
 def _designs(classifier: FFMLPClassifier, samples: Samples) -> tuple[str, ...]:
-    # A simpler design may win with the few samples that plans for many are made with, and lose with all:
-    # it is tried only where nothing is held back but a fold.
+    # With many samples, plans are compared on a subset. A simpler design may win there and lose on all
+    # samples, so it is tried only where plans are compared by cross-validation.
     few_samples = samples.weight.sum() <= MAX_SAMPLES_OF_FOLDS
     few_features = samples.X.shape[1] <= _MAX_FEATURES_OF_MIXTURES
     if few_samples and few_features and _components_that_fit(classifier, samples):
@@ -85,14 +85,14 @@ def _components(classifier: FFMLPClassifier, samples: Samples, design: str) -> t
 
 
 def _components_that_fit(classifier: FFMLPClassifier, samples: Samples) -> tuple[Any, ...]:
-    """What the blob design may be tried with, as far as it has no more neurons than allowed."""
+    """The numbers of components for which the blob design has no more neurons than allowed."""
     choices = _alternatives(classifier.n_components, _NUMBERS_OF_COMPONENTS[:2])
     limit = np.inf if classifier.max_neurons is None else classifier.max_neurons
     return tuple(choice for choice in choices if _size_of_blob_design(samples, choice) <= limit)
 
 
 def _size_of_blob_design(samples: Samples, components: Any) -> int:
-    """How many neurons it has in l_1, l_2 and l_out, if no class has fewer blobs than it should."""
+    """The number of neurons in l_1, l_2 and l_out, if every class gets all of its blobs."""
     if samples.members is not None:
         _, first = np.unique(samples.members, return_index=True)
         each = np.bincount(samples.y[first], minlength=len(samples.labels))
@@ -132,10 +132,10 @@ def _checked_count(count: object, name: str) -> int:
 
 
 def threads_for(samples: Samples, plans: list[Plan]) -> AbstractContextManager:
-    """One thread for the matrices of a readout of few samples.
+    """Limit matrix products to one thread for a readout of few samples.
 
-    They gain little from more threads, which wait for each other where other programs run: ten times
-    longer has been seen on two busy cores. The other designs hardly multiply matrices.
+    Small matrices gain little from more threads, and threads on busy cores wait for each other: a factor
+    of ten has been measured on two busy cores. The other designs have few matrix products.
     """
     if len(samples.y) >= _SAMPLES_WORTH_THREADS or all(plan.design != "readout" for plan in plans):
         return nullcontext()

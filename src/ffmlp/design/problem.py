@@ -1,4 +1,4 @@
-"""What a design is given, samples and a plan, and what it gives: the layers above the hyperplanes."""
+"""The input of a design, samples and a plan, and its result, the layers above the hyperplanes."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from ffmlp.model.stages import Stages
 class Samples:
     """Validated training samples.
 
-    ``weight`` (n,) says how often a sample counts, ``class_weight`` (C,) how much a sample of a class
-    matters; ``members`` (n,) is the blob of each sample where that is known.
+    ``weight`` (n,) is the frequency of each sample, ``class_weight`` (C,) the weight of a sample of each
+    class, and ``members`` (n,) the blob of each sample, if known.
     """
 
     X: NDArray[np.floating]
@@ -32,22 +32,22 @@ class Samples:
 
     @property
     def importance(self) -> Floats:
-        """What the mistakes on each sample cost (n,)."""
+        """The weight (n,) of each sample in errors and losses."""
         return self.weight * self.class_weight[self.y]
 
     def select(self, rows: NDArray) -> Samples:
-        """Some of the samples; the classes stay as they are."""
+        """Some of the samples, with the labels of all."""
         members = None if self.members is None else self.members[rows]
         return replace(self, X=self.X[rows], y=self.y[rows], weight=self.weight[rows], members=members)
 
     def reweighted(self, weight: Floats) -> Samples:
-        """The samples whose new weight is not 0."""
+        """The samples with new weights, except those of weight 0."""
         return replace(self, weight=weight).select(weight > 0)
 
     def merged(self) -> Samples:
-        """Each distinct sample once, with the weight of all equal ones, in the order of class and value.
+        """Each distinct sample once, with the weight of all equal ones, sorted by class and value.
 
-        However the samples were given, this gives the same to the last bit.
+        The result does not depend on the order of the samples or on repetition, to the last bit.
         """
         group = self.y if self.members is None else self.members
         order = np.lexsort((*self.X.T[::-1], group, self.y))
@@ -59,9 +59,9 @@ class Samples:
 
 @dataclass(frozen=True)
 class Plan:
-    """Everything that is chosen before a network is designed.
+    """All choices that are made before a network is designed.
 
-    ``n_components`` is the number of blobs of each class, None for many small blobs, each separated
+    ``n_components`` is the number of blobs of each class, or None for many small blobs, each separated
     from its neighbours only.
     """
 
@@ -77,13 +77,13 @@ class Plan:
 
     @property
     def chooses_greedily(self) -> bool:
-        """Whether hyperplanes of a readout are taken one by one: rounding may decide what is taken."""
+        """Whether hyperplanes of a readout are chosen one by one, so that rounding could decide."""
         return self.max_neurons is not None or (
             self.design == "readout" and self.error_threshold is not None
         )
 
     def max_half_spaces(self, n_classes: int) -> float:
-        """How many neurons l_1 of the readout design may have, beside two for each class."""
+        """The largest number of l_1 neurons of the readout design; l_2 and l_out have two per class."""
         return np.inf if self.max_neurons is None else self.max_neurons - 2 * n_classes
 
 

@@ -1,4 +1,4 @@
-"""Times the steps of a fit and, if asked, tells how it goes on."""
+"""Times of the steps of a fit, and messages about its progress."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from time import perf_counter
 
 
 class Progress:
-    """The seconds of each step so far; prints by stage if ``verbose``."""
+    """The seconds of each step so far; prints messages if ``verbose``."""
 
     def __init__(self, verbose: int = 0) -> None:
         self.verbose = verbose
@@ -17,7 +17,7 @@ class Progress:
 
     @contextmanager
     def step(self, name: str) -> Iterator[None]:
-        """Time what happens inside; what a step takes in several parts adds up."""
+        """Time a step; if it has several parts, their times add up."""
         self._current = name
         start = perf_counter()
         yield
@@ -31,5 +31,5 @@ class Progress:
             print(f"[FFMLPClassifier] {self._current}: {message}")
 
     def deletion(self, n_left: int, error_rate: float) -> None:
-        """Tell that pruning has deleted a hyperplane."""
+        """Report the deletion of a hyperplane."""
         self.say(f"{n_left} hyperplanes left, training error {100 * error_rate:.2f} %")

@@ -1,15 +1,15 @@
-"""Stage 1, pruning: drop the hyperplanes whose loss costs the fewest training errors.
+"""Stage 1, pruning: delete the hyperplanes whose deletion costs the fewest training errors.
 
 Only the region table is read. Deleting hyperplane l merges exactly the pairs of regions whose codes
-differ in bit l alone, so the errors that it adds are ``Σ max(a) + max(b) − max(a + b)`` over the class
-counts of those pairs.
+differ in bit l alone, so its cost, the errors that it adds, is ``Σ max(a) + max(b) − max(a + b)`` over
+the class counts of those pairs.
 
-Most deletions need not be priced in every round, because a price seldom falls. Merge a with b, and
-their neighbours x with y across another hyperplane. Its price was ``max(a) + max(x) − max(a + x)``, and
-the same of b and y; now it is ``max(a + b) + max(x + y) − max(a + b + x + y)``. Where neither merge lost
-anything, ``max(a + b) = max(a) + max(b)``, and so for x and y. As ``max(u + v) ≤ max(u) + max(v)``, the
-new price is at least the old ones together. So old prices are lower bounds once the pairs next to the
-few merges that did lose something are priced anew. In full a deletion is priced only while it can win.
+Most costs need not be computed in every round, because a cost seldom decreases. Merge a with b, and
+their neighbours x with y across another hyperplane. Its cost was ``max(a) + max(x) − max(a + x)``, plus
+the same of b and y; now it is ``max(a + b) + max(x + y) − max(a + b + x + y)``. If neither merge added
+errors, ``max(a + b) = max(a) + max(b)``, and likewise for x and y. As ``max(u + v) ≤ max(u) + max(v)``,
+the new cost is at least the sum of the old ones. Old costs are therefore lower bounds, once those of
+pairs next to the few merges that added errors are updated. Exact costs are computed only where needed.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from ffmlp.arrays import Floats
 from ffmlp.model.codes import chain, pack, slots_of, table_size
 from ffmlp.model.regions import Regions
 
-# Hyperplanes that are priced at once: no fewer than these, and more where that makes few cells
+# Hyperplanes whose costs are computed at once: at least this many, and more if that makes few cells
 # (hyperplane, region) to look up.
 _HYPERPLANES_AT_ONCE = 6
 _CELLS_AT_ONCE = 1 << 15
-# Slots per region: so many that most of those that are looked up are empty.
+# Slots per region: enough for most slots that are looked up to be empty.
 _SLOTS_PER_REGION = 32
 
 
 @dataclass(frozen=True, eq=False)
 class PruningPath:
-    """What was deleted in which order.
+    """The deleted hyperplanes in order, and the error rates.
 
     Attributes
     ----------
@@ -42,15 +42,16 @@ class PruningPath:
         Hyperplanes in the order of their deletion, numbered as before pruning. The readout design
         deletes all at once, in ascending order.
     error_rates : ndarray of shape (n_deleted,)
-        Training error rate after each deletion. In the readout design, that after all of them:
-        leave-one-out error rate where ``error_threshold`` prunes, training error of a small readout.
+        Training error rate after each deletion. In the readout design, the rate after all of them:
+        the leave-one-out error rate with ``error_threshold``, the training error rate with
+        ``max_neurons``.
     initial_error_rate : float
-        The same with all hyperplanes; NaN where the readout design took some of them only.
+        The same with all hyperplanes; NaN if the readout design was fitted to some of them only.
     kept : ndarray of shape (L,)
-        The hyperplanes that stay, in ascending order.
+        The remaining hyperplanes, in ascending order.
     proved_minimum : int
-        No fewer hyperplanes can stay below the threshold: proved by optimal pruning, which found the
-        optimum if this equals ``len(kept)``; greedy pruning proves nothing and says 1.
+        A proved lower bound of the number of hyperplanes that stay below the threshold. Optimal pruning
+        found the optimum if it equals ``len(kept)``. Greedy pruning proves nothing; its bound is 1.
     """
 
     deleted: NDArray[np.intp]
@@ -61,13 +62,13 @@ class PruningPath:
 
 
 class _Partition:
-    """The regions of one round, their class counts, and which of them are neighbours.
+    """The regions of one round, their class counts and their neighbours.
 
-    A region's slot is the exclusive or of the keys of its code's set bits, so its neighbour across
-    hyperplane l is ``keys[l]`` away. Most slots there are empty or hold the same majority class, which
-    loses nothing, as the marks tell: 0 if empty, 1 + majority class, or 1 + C where several regions
-    share a slot and form a chain. Whole codes are compared before regions are called neighbours: the
-    keys decide how fast an answer comes, never which.
+    A region's slot is the exclusive or of the keys of its code's set bits. The exclusive or with
+    ``keys[l]`` is the slot of its neighbour across hyperplane l. Most such slots are empty or have the
+    same majority class, so that merging adds no errors. Each slot has a mark: 0 if empty, 1 + majority
+    class, or 1 + C if several regions share it and form a chain. Whole codes are compared before regions
+    count as neighbours: keys affect the speed, never the result.
     """
 
     def __init__(self, regions: Regions) -> None:
@@ -75,15 +76,15 @@ class _Partition:
         n_slots = table_size(_SLOTS_PER_REGION * n_regions)
         words = pack(regions.codes)
         self._words = np.ascontiguousarray(words.T)  # (n_words, R)
-        self._bits = pack(np.eye(n_hyperplanes, dtype=bool)).T  # (n_words, L) each one's bit alone
+        self._bits = pack(np.eye(n_hyperplanes, dtype=bool)).T  # (n_words, L) the bit of each hyperplane
         self._keys = np.random.default_rng(0).integers(n_slots, size=(n_hyperplanes,))
         self._slots = slots_of(words, self._keys)
         self._counts = np.array(regions.counts.T, np.float64, order="C")  # (C, R)
         self.largest = self._counts.max(axis=0)
         self._marks = np.zeros(n_slots, np.min_scalar_type(1 + len(self._counts)))
-        self._own = (1 + self._counts.argmax(axis=0)).astype(self._marks.dtype)  # (R,) marks alone
-        self._common = np.bincount(self._own).argmax()  # it need not stay the most common one
-        self._heads = np.empty(n_slots, np.int32)  # first region of each chain; read where marked only
+        self._own = (1 + self._counts.argmax(axis=0)).astype(self._marks.dtype)  # (R,) without chains
+        self._common = np.bincount(self._own).argmax()  # the most common one at first
+        self._heads = np.empty(n_slots, np.int32)  # first region of each chain; valid where marked
         self._index()
 
     def __len__(self) -> int:
@@ -95,27 +96,28 @@ class _Partition:
         self._marks[self._slots[self._following >= 0]] = 1 + len(self._counts)
 
     def _neighbours(
-        self, hyperplanes: NDArray[np.intp], asks: NDArray[np.bool_], clashing: bool = True
+        self, hyperplanes: NDArray[np.intp], chosen: NDArray[np.bool_], clashing: bool = True
     ) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
-        """All (i, a, b): regions a that ask (R,) and b that only ``hyperplanes[i]`` separates.
+        """All (i, a, b): regions a of ``chosen`` (R,) and b that only ``hyperplanes[i]`` separates.
 
-        If clashing, pairs of one majority, which lose nothing, may be left out. No pair is found twice.
+        If ``clashing``, pairs with the same majority class, which add no errors, may be omitted. No pair
+        is found twice.
         """
-        asking = np.flatnonzero(asks)
-        reached = self._slots[asking] ^ self._keys[hyperplanes, None]
+        sources = np.flatnonzero(chosen)
+        reached = self._slots[sources] ^ self._keys[hyperplanes, None]
         marks = self._marks[reached]
         wanted = marks != 0
         if clashing:
-            wanted &= marks != self._own[asking]
+            wanted &= marks != self._own[sources]
         cells = np.flatnonzero(wanted)
-        i, a = np.divmod(cells, len(asking))
-        a, b = asking[a], self._heads[reached.ravel()[cells]].astype(np.intp)
+        i, a = np.divmod(cells, len(sources))
+        a, b = sources[a], self._heads[reached.ravel()[cells]].astype(np.intp)
         found = []
         while True:
             same = self._words[0][a] ^ self._words[0][b] == self._bits[0][hyperplanes][i]
             for words, bits in zip(self._words[1:], self._bits[1:], strict=True):
                 same &= words[a] ^ words[b] == bits[hyperplanes][i]
-            once = np.flatnonzero(same & ((a < b) | ~asks[b]))
+            once = np.flatnonzero(same & ((a < b) | ~chosen[b]))
             found.append((i[once], a[once], b[once]))
             b = self._following[b]
             more = np.flatnonzero(~same & (b >= 0))
@@ -126,19 +128,19 @@ class _Partition:
         return i, a, b
 
     def added_errors(
-        self, hyperplanes: NDArray[np.intp], asks: NDArray[np.bool_] | None = None
+        self, hyperplanes: NDArray[np.intp], chosen: NDArray[np.bool_] | None = None
     ) -> Floats:
-        """Errors that each deletion adds, counting the pairs with a region that asks (default: all)."""
-        if asks is None:
-            # Of two regions that clash at least one is not of the common class.
-            asks = self._own != self._common
+        """The errors that each deletion adds by pairs with a chosen region (default: by all pairs)."""
+        if chosen is None:
+            # Of two regions with different majority classes, at least one is not of the common class.
+            chosen = self._own != self._common
         added = np.zeros(len(hyperplanes))
-        if len(hyperplanes) == 0 or not asks.any():
+        if len(hyperplanes) == 0 or not chosen.any():
             return added
-        step = _at_once(int(np.count_nonzero(asks)))
+        step = _at_once(int(np.count_nonzero(chosen)))
         for first in range(0, len(hyperplanes), step):
             some = hyperplanes[first : first + step]
-            i, a, b = self._neighbours(some, asks)
+            i, a, b = self._neighbours(some, chosen)
             merged = self._counts[0][a] + self._counts[0][b]
             for count in self._counts[1:]:
                 np.maximum(merged, count[a] + count[b], out=merged)
@@ -149,7 +151,7 @@ class _Partition:
     def delete(self, hyperplane: int, left: NDArray[np.intp]) -> Floats:
         """Merge the regions that only this hyperplane separates.
 
-        Returns for each hyperplane that is ``left`` how much its price rises at least, or falls.
+        Returns a lower bound of the change of the cost of each hyperplane in ``left``.
         """
         word, bit = self._words[hyperplane // 64], self._bits[hyperplane // 64, hyperplane]
         beyond = word & bit != 0
@@ -172,7 +174,7 @@ class _Partition:
         return self.added_errors(left, touched) - before
 
     def _drop(self, gone: NDArray[np.intp], touched: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Move the last regions into the places of those that are gone."""
+        """Move the last regions into the places of those that are ``gone``."""
         n_regions = len(self) - len(gone)
         stays = np.ones(len(self), bool)
         stays[gone] = False
@@ -181,7 +183,7 @@ class _Partition:
             values[holes] = values[last]
         self._words, self._counts = self._words[:, :n_regions], self._counts[:, :n_regions]
         self.largest, self._own = self.largest[:n_regions], self._own[:n_regions]
-        # The number of slots is a power of two: keeping the low bits keeps the algebra of the keys.
+        # The number of slots is a power of two: keeping the low bits preserves the algebra of the keys.
         n_slots = min(len(self._marks), table_size(_SLOTS_PER_REGION * n_regions))
         self._slots = self._slots[:n_regions] & (n_slots - 1)
         self._keys = self._keys & (n_slots - 1)
@@ -194,10 +196,11 @@ def prune(
     error_threshold: float,
     on_deletion: Callable[[int, float], None] = lambda n_left, error_rate: None,
 ) -> PruningPath:
-    """Delete the cheapest hyperplane again and again while the error rate stays below a threshold.
+    """Delete the cheapest hyperplane repeatedly while the error rate stays below a threshold.
 
-    One hyperplane always stays; the lowest index wins a tie. Same result as pricing every deletion
-    on all samples in every round, which costs O(n·L³); this costs O(R·L) a round at worst.
+    At least one hyperplane is kept; ties go to the lowest index. The result is the same as if the errors
+    of every deletion were counted on all samples in every round, which would take O(n·L³) time. This
+    takes at most O(R·L) time per round.
 
     Parameters
     ----------
@@ -213,25 +216,25 @@ def prune(
     errors = total - partition.largest.sum()
     initial_error_rate = errors / total
 
-    prices = np.zeros(regions.codes.shape[1])
-    left = np.arange(len(prices))
+    costs = np.zeros(regions.codes.shape[1])
+    left = np.arange(len(costs))
     deleted: list[int] = []
     error_rates: list[float] = []
-    # Errors never fall, so no deletion is worth pricing once they have reached the threshold.
+    # Errors never decrease, so no deletion is possible once they have reached the threshold.
     while len(left) > 1 and errors / total < error_threshold:
-        cheapest = _cheapest(partition, left, prices)
-        if not (errors + prices[cheapest]) / total < error_threshold:
+        cheapest = _cheapest(partition, left, costs)
+        if not (errors + costs[cheapest]) / total < error_threshold:
             break
-        errors += prices[cheapest]
+        errors += costs[cheapest]
         left = left[left != cheapest]
         deleted.append(cheapest)
         error_rates.append(errors / total)
         on_deletion(len(left), errors / total)
         if _at_once(len(partition)) < len(left):
-            prices[left] += partition.delete(cheapest, left)
-        else:  # all are priced in the next round: old prices are of no use
+            costs[left] += partition.delete(cheapest, left)
+        else:  # the next round computes all costs
             partition.delete(cheapest, left[:0])
-            prices[left] = 0.0
+            costs[left] = 0.0
     return PruningPath(
         np.array(deleted, np.intp), np.array(error_rates), float(initial_error_rate), left
     )
@@ -241,20 +244,20 @@ def _at_once(n_regions: int) -> int:
     return max(_HYPERPLANES_AT_ONCE, _CELLS_AT_ONCE // n_regions)
 
 
-def _cheapest(partition: _Partition, left: NDArray[np.intp], prices: Floats) -> int:
-    """The hyperplane whose deletion adds the fewest errors, the lowest index in a tie.
+def _cheapest(partition: _Partition, left: NDArray[np.intp], costs: Floats) -> int:
+    """The hyperplane whose deletion adds the fewest errors; ties go to the lowest index.
 
-    Raises ``prices`` (L,), lower bounds of those errors, in place; the winner's is exact afterwards.
+    Updates ``costs`` (L,), lower bounds of those errors, in place; the cost of the result is exact.
     """
     at_once = _at_once(len(partition))
     if at_once >= len(left):
-        prices[left] = partition.added_errors(left)
-        return int(left[np.argmin(prices[left])])
-    unpriced = left
+        costs[left] = partition.added_errors(left)
+        return int(left[np.argmin(costs[left])])
+    pending = left
     while True:
-        cheapest = left[np.argmin(prices[left])]
-        if cheapest not in unpriced:
+        cheapest = left[np.argmin(costs[left])]
+        if cheapest not in pending:
             return int(cheapest)
-        unpriced = unpriced[np.argsort(prices[unpriced], kind="stable")]
-        some, unpriced = unpriced[:at_once], np.sort(unpriced[at_once:])
-        prices[some] = partition.added_errors(some)
+        pending = pending[np.argsort(costs[pending], kind="stable")]
+        some, pending = pending[:at_once], np.sort(pending[at_once:])
+        costs[some] = partition.added_errors(some)

@@ -1,9 +1,9 @@
 """Stages 2 and 3 read out of layer l_1 by least squares, in closed form.
 
-The two neurons of a hyperplane carry ``max(h, 0)`` and ``max(-h, 0)``. Their sum is ``|h|`` and their
-difference ``h``, and the h of all hyperplanes lie in the N + 1 dimensions of affine functions. So the
-2L neurons span no more than L bends ``|h|`` and the h of N hyperplanes, and the squares are solved for
-these L + N regressors instead of 2L.
+The two neurons of a hyperplane are ``max(h, 0)`` and ``max(-h, 0)``. Their sum is ``|h|``, and their
+difference is ``h``. The h of all hyperplanes lie in the space of affine functions, of N + 1 dimensions.
+The 2L neurons therefore span no more than the L bends ``|h|`` and the h of N hyperplanes. Least squares
+has these L + N regressors instead of 2L.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from ffmlp.arrays import Floats, without_rounding
 from ffmlp.design.subsets import weighted_subsample
 from ffmlp.model.hyperplanes import NO_BLOB, Hyperplanes
 
-# Tried ridges: penalties on the squared weights of regressors of unit variance, per sample.
+# Candidates for the ridge, the penalty on squared weights of regressors of unit variance, per sample.
 RIDGES = 10.0 ** np.arange(-3.0, 2.1, 0.5)
 # Samples that are left out, one by one, to choose ridge and temperature.
 MAX_LEFT_OUT = 1000
 # Rows of regressors held in memory at once, as a number of entries (128 MB).
 _ENTRIES_AT_ONCE = 1 << 24
 # A regressor that varies by less than this, in log-odds or standard deviations, or by less than a share
-# of its largest terms, does so by rounding: its weight would be the larger for it.
+# of its largest terms, varies by rounding error only. Its weight would be huge.
 _LEAST_SPREAD, _LEAST_SHARE = 1e-9, 1e-14
-# A sample with a larger leverage is predicted by itself: leaving it out is not trusted to tell more.
+# Leverages are clipped to this: a sample of leverage 1 determines its own prediction.
 _LARGEST_LEVERAGE = 0.999
-# Evidence so far below any other has no part in a sum of exponentials.
+# Evidence this far below any other adds nothing to a sum of exponentials.
 _FAR = 1e300
-# An eigenvalue that is a smaller share of the largest one is 0.
+# An eigenvalue below this share of the largest one counts as 0.
 _SMALLEST_EIGENVALUE = 1e-10
-# The range of temperatures. One that lowers the log-loss by less than this, for its logarithm, is too
-# high: where no sample is misclassified, there is no end to it.
+# The range of the logarithm of the temperature, and the least decrease of the log-loss per unit of it:
+# without misclassified samples, the log-loss would decrease forever.
 _LOG_TEMPERATURES, _LEAST_GAIN = (-5.0, 5.0), 1e-9
 
 
@@ -50,9 +50,9 @@ class Readout:
         Weights of the sum and of the difference of a hyperplane's two neurons.
     bias : ndarray of shape (C,)
     ridge : float
-        The penalty with the least leave-one-out error, of `RIDGES`.
+        The penalty of `RIDGES` with the least leave-one-out error.
     temperature : float
-        What the evidence is multiplied with to make its softmax a probability.
+        The factor of the evidence that makes its softmax a probability.
     error_rate : float
         Leave-one-out error rate.
     """
@@ -109,15 +109,15 @@ def fit_readout(
 def best_temperature(
     evidence: Floats, owners: NDArray[np.intp], y: NDArray[np.intp], weight: Floats
 ) -> float:
-    """The factor on the evidence (n, m) whose softmax gives the labels y the least log-loss.
+    """The factor of the evidence (n, m) whose softmax has the least log-loss for the labels y.
 
-    ``owners`` (m,) names the class that each column speaks for.
+    ``owners`` (m,) is the class that each column supports.
     """
-    spoken_for = np.isin(y, owners)  # pruning may leave a class without a neuron
-    y, weight = y[spoken_for], weight[spoken_for]
-    evidence = np.ascontiguousarray(evidence[spoken_for].T)  # (m, n): sums of few rows are fast
+    supported = np.isin(y, owners)  # pruning may leave a class without a neuron
+    y, weight = y[supported], weight[supported]
+    evidence = np.ascontiguousarray(evidence[supported].T)  # (m, n): sums of few rows are fast
     own = np.where(owners[:, None] == y, evidence, -_FAR)
-    # Both sums of exponentials are taken relative to their largest one, which then cannot overflow.
+    # Both sums of exponentials are relative to their largest term, so that they cannot overflow.
     largest, largest_own = evidence.max(axis=0), own.max(axis=0)
     evidence, own = evidence - largest, own - largest_own
     share = weight / weight.sum()
@@ -128,7 +128,7 @@ def best_temperature(
         return float(share @ (np.einsum("mn,mn->n", masses, exponents) / masses.sum(axis=0)))
 
     def slope(log_factor: float) -> float:
-        """Of the mean log-loss. Its zero is known to more digits than the place of the least loss."""
+        """Of the mean log-loss. Its root is more precise than the location of the least loss."""
         factor = np.exp(log_factor)
         return mean(factor * evidence) - mean(factor * own) + factor * behind + _LEAST_GAIN
 
@@ -140,7 +140,7 @@ def best_temperature(
 
 @dataclass(frozen=True, eq=False)
 class _Regressors:
-    """The p columns ``([|h|, h[:, linear]] − mean) / scale`` of samples X, made block by block.
+    """The p columns ``([|h|, h[:, linear]] − mean) / scale`` of samples X, computed block by block.
 
     ``linear`` are hyperplanes whose h span those of all hyperplanes.
     """
@@ -150,7 +150,7 @@ class _Regressors:
     X: NDArray
     mean: Floats
     scale: Floats
-    whole: Floats | None = None  # all rows, where they fit into memory
+    whole: Floats | None = None  # all rows, if they fit in memory
 
     @classmethod
     def of(cls, planes: Hyperplanes, X: NDArray) -> _Regressors:
@@ -182,7 +182,7 @@ class _Regressors:
             yield rows, self.rows(rows)
 
     def standardised(self, share: Floats) -> _Regressors:
-        """Columns of weighted mean 0 and variance 1; those that do not vary are left at 0."""
+        """Columns of weighted mean 0 and variance 1; constant ones are 0."""
         mean = np.sum([share[rows] @ block for rows, block in self.blocks()], axis=0)
         squares = [share[rows] @ np.square(block - mean) for rows, block in self.blocks()]
         scale = np.sqrt(np.sum(squares, axis=0))
@@ -195,10 +195,10 @@ class _Regressors:
         return replace(self, mean=mean, scale=scale)
 
     def principal_axes(self, weight: Floats, others: Floats) -> tuple[Floats, Floats, Floats]:
-        """Positive eigenvalues (r,) of the weighted Gram matrix of the columns, eigenvectors (p, r).
+        """Positive eigenvalues (r,) and eigenvectors (p, r) of the weighted Gram matrix, and moments.
 
-        The third are the weighted sums (r, C) of the columns along the eigenvectors times other ones
-        (n, C). With fewer samples than columns the smaller matrix of products of rows gives the same.
+        Moments are weighted products (r, C) of the columns along the eigenvectors with other columns
+        (n, C). With fewer samples than columns, the smaller matrix of products of rows gives the same.
         """
         root = np.sqrt(weight)[:, None]
         few = len(self.X) < len(self.mean)
@@ -218,15 +218,15 @@ class _Regressors:
         if not few:
             return values, vectors, vectors.T @ sums
         lengths = np.sqrt(values)
-        # Eigenvectors of the columns are less exact for small eigenvalues. These sums do not use them.
+        # The eigenvectors are less precise for small eigenvalues. The moments do not use them.
         return values, wide.T @ (vectors / lengths), lengths[:, None] * (vectors.T @ (root * others))
 
 
 def _spanning(planes: Hyperplanes) -> NDArray[np.intp]:
-    """Hyperplanes whose normals span those of all, at most N.
+    """At most N hyperplanes whose normals span those of all.
 
-    Features with thresholds are spanned by the middle one of each, which is the easiest to read; for
-    the others the pivots of a QR decomposition are taken.
+    For a feature with thresholds, this is its middle one, which is the easiest to read. For the other
+    features, these are the pivots of a QR decomposition.
     """
     is_threshold = planes.pairs[:, 0] == NO_BLOB
     thresholds = np.flatnonzero(is_threshold)
@@ -239,7 +239,7 @@ def _spanning(planes: Hyperplanes) -> NDArray[np.intp]:
         return chosen
     rest = rest / np.abs(rest).max(axis=0)
     length = np.linalg.norm(rest, axis=1)
-    # Of normals of one length rounding would choose the pivot: earlier ones are a little longer.
+    # Rounding would choose among normals of equal length, so earlier ones are made slightly longer.
     length = np.where(length > 0, length, 1.0) * (1.0 + 1e-6 * np.linspace(0.0, 1.0, len(length)))
     _, triangle, order = qr(
         (rest / length[:, None]).T, mode="economic", pivoting=True, check_finite=False

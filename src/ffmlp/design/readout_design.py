@@ -18,7 +18,7 @@ from ffmlp.model.readout_stages import ReadoutStages
 def readout_design(
     samples: Samples, plan: Plan, blobs: Blobs, planes: Hyperplanes, progress: Progress
 ) -> UpperLayers:
-    """One l_2 neuron for the evidence of each class."""
+    """One l_2 neuron per class: its evidence."""
     n_classes = len(samples.labels)
     data = samples.X, samples.y, samples.importance, n_classes
     path = None
@@ -48,7 +48,7 @@ def _small_readout_design(
     n_neurons: int,
     progress: Progress,
 ) -> UpperLayers:
-    """Few half-spaces that do what the readout of all hyperplanes does."""
+    """Few half-spaces that approximate the readout of all hyperplanes."""
     with progress.step("regions"):
         small = fit_small_readout(planes, readout, samples.X, samples.y, samples.importance, n_neurons)
         progress.say(f"{len(small.kept)} half-spaces, training error {small.error_rate:.2%}")

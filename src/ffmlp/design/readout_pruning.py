@@ -1,9 +1,8 @@
-"""A pruned readout: the hyperplanes that explain the classes best, taken one by one.
+"""A pruned readout: forward selection of the hyperplanes that explain the classes best.
 
-A hyperplane brings its bend ``|h|`` and its ``h`` into the least squares. The one that lowers the
-squared error most is taken next; what it explains is removed from the classes and from all other
-hyperplanes, so that each is judged by what it adds. With orthogonal regressors, leaving a sample out
-costs nothing more.
+A hyperplane has two regressors, its bend ``|h|`` and its ``h``. The one that lowers the squared error
+most is taken next. The other regressors and the classes are made orthogonal to it, so that each
+hyperplane is judged by what it adds. With orthogonal regressors, leave-one-out errors take no more time.
 """
 
 from __future__ import annotations
@@ -16,11 +15,11 @@ from ffmlp.design.pruning import PruningPath
 from ffmlp.design.subsets import weighted_subsample
 from ffmlp.model.hyperplanes import Hyperplanes
 
-# Of more samples, evenly spaced ones are enough to judge hyperplanes by.
+# With more samples, hyperplanes are selected by a subsample.
 MAX_SAMPLES = 3000
-# An error threshold that this many hyperplanes do not reach is not reached: all stay.
+# If this many hyperplanes do not reach the error threshold, all are kept.
 MAX_TAKEN = 150
-# Squared length per sample below which what is left of a regressor of unit variance is rounding.
+# A regressor of unit variance whose remaining variance is below this is left out.
 _SMALLEST_VARIANCE = 1e-4
 _LARGEST_LEVERAGE = 0.999
 
@@ -33,10 +32,10 @@ def prune_readout(
     n_classes: int,
     error_threshold: float,
 ) -> PruningPath:
-    """Keep the fewest hyperplanes, in the order they are taken, whose LOO error rate is below a limit.
+    """Keep the first hyperplanes taken whose leave-one-out error rate is below a threshold.
 
-    Takes O(n·L) time for each hyperplane that is taken. The path has the others deleted all at once, so
-    that every deletion has the final error rate; that of all hyperplanes is not known.
+    Takes O(n·L) time for each hyperplane taken. The path deletes the others all at once, so that every
+    deletion has the final error rate. The error rate of all hyperplanes is not known.
     """
     rows, mass = weighted_subsample(X, y, weight, MAX_SAMPLES)
     taken, rates = _path(planes.signed_responses(X[rows]), y[rows], mass, n_classes, error_threshold)
@@ -75,7 +74,7 @@ def _path(
 
 
 def _standardised(columns: Floats, weight: Floats, root: Floats) -> Floats:
-    """Columns of weighted mean 0 and variance 1 (0 if they do not vary), times the weights' root."""
+    """Columns of weighted mean 0 and variance 1 (0 if constant), times the root of the weights."""
     share = weight / weight.sum()
     columns = columns - share @ columns
     scale = np.sqrt(share @ columns**2)
@@ -83,7 +82,7 @@ def _standardised(columns: Floats, weight: Floats, root: Floats) -> Floats:
 
 
 def _gains(bends: Floats, lines: Floats, residual: Floats) -> Floats:
-    """How much of the squared residual each pair of regressors explains (L,)."""
+    """The part (L,) of the squared residual that each pair of regressors explains."""
     ridge = _SMALLEST_VARIANCE * len(residual)
     a, b = np.sum(bends**2, axis=0) + ridge, np.sum(lines**2, axis=0) + ridge
     mixed = np.sum(bends * lines, axis=0)

@@ -17,7 +17,7 @@ from ffmlp.model.regions import Regions, sign_codes, tabulate
 def region_design(
     samples: Samples, plan: Plan, blobs: Blobs, planes: Hyperplanes, progress: Progress
 ) -> UpperLayers:
-    """The paper's: one l_2 neuron for each occupied region."""
+    """The paper's design: one l_2 neuron per occupied region."""
     with progress.step("boundaries"):
         path, regions = pruned(samples, plan, planes, progress)
     with progress.step("regions"):
@@ -31,14 +31,14 @@ def region_design(
 def pruned(
     samples: Samples, plan: Plan, planes: Hyperplanes, progress: Progress
 ) -> tuple[PruningPath, Regions]:
-    """The hyperplanes that the threshold keeps, and the regions that all of them cut out."""
+    """The pruning path by the plan's threshold, and the occupied regions before pruning."""
     codes = sign_codes(planes, samples.X)
     weight = None if (samples.weight == 1.0).all() else samples.weight
     regions = tabulate(codes, len(planes), samples.y, len(samples.labels), weight)
     if (samples.class_weight != 1.0).any():  # sums of weights are exact, those of products are not
         regions = replace(regions, counts=regions.counts * samples.class_weight)
-    progress.say(f"{len(planes)} hyperplanes cut out {len(regions)} occupied regions")
-    # A threshold of 0 allows no deletion: no error rate is below it.
+    progress.say(f"{len(planes)} hyperplanes, {len(regions)} occupied regions")
+    # A threshold of 0 allows no deletion, because no error rate is below it.
     threshold = 0.0 if plan.error_threshold is None else plan.error_threshold
     if plan.pruning == "greedy":
         return prune(regions, threshold, progress.deletion), regions

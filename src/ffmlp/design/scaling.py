@@ -1,4 +1,4 @@
-"""Standardised features, and what was made in them for features as they were before."""
+"""Standardisation of features; blobs and hyperplanes of standardised and of original features."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ class Scaling:
 
     @classmethod
     def of(cls, X: NDArray[np.floating], weight: Floats) -> Scaling:
-        """The weighted mean and standard deviation of each feature; constant features keep scale 1."""
+        """The weighted mean and standard deviation of each feature; constant features have scale 1."""
         share = weight / weight.sum()
         largest = np.max(np.abs(X), axis=0).astype(np.float64)
-        # Features are brought to unit size first: squares of 1e200 would overflow.
+        # Features are scaled to unit size first: squares of 1e200 would overflow.
         size = np.where(largest > 0, largest, 1.0)
         deviation = X / size
         mean = share @ deviation
         deviation -= mean
         deviation *= deviation
         scale = np.sqrt(share @ deviation)
-        # Rounding alone may leave a spread of a constant feature.
+        # The spread of a constant feature may be a rounding error instead of 0.
         constant = (X.min(axis=0) == X.max(axis=0)) | (scale * size < _SMALLEST_SPREAD)
         return cls(mean * size, np.where(constant, 1.0, scale * size))
 
@@ -50,12 +50,12 @@ class Scaling:
         return replace(planes, weights=weights, biases=planes.biases + planes.weights @ self.mean)
 
     def unscaled_planes(self, planes: Hyperplanes) -> Hyperplanes:
-        """Hyperplanes of standardised features for features as they were before."""
+        """Hyperplanes of standardised features, for the original features."""
         weights = planes.weights / self.scale
         return replace(planes, weights=weights, biases=planes.biases - weights @ self.mean)
 
     def unscaled_blobs(self, blobs: Blobs) -> Blobs:
-        """Blobs of standardised features for features as they were before."""
+        """Blobs of standardised features, for the original features."""
         means = blobs.means * self.scale + self.mean
         if blobs.axes is not None:
             return replace(blobs, means=means, axes=blobs.axes * self.scale[:, None])

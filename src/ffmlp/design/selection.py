@@ -1,4 +1,4 @@
-"""Which plan is best for the data: cross-validated on the training samples, then told as a table."""
+"""Selection of a plan on held-out training samples; its results as a table."""
 
 from __future__ import annotations
 
@@ -17,30 +17,30 @@ from ffmlp.design.subsets import evenly
 from ffmlp.markup import html_table
 
 N_FOLDS = 3
-# With more distinct samples than this, plans are made with some and judged by others, once: what is
-# judged by many samples is known well enough, and no plan is carried out with many.
+# With more distinct samples than this, plans are fitted to some and judged by others, once: many samples
+# give a precise judgement, and few take little time to fit.
 MAX_SAMPLES_OF_FOLDS = 600
 N_PLANNED, N_JUDGED = 300, 1000
-# A sample is dealt out in no more parts: its weight may be any number.
+# The largest number of parts of one sample, because a weight may be any number.
 _MOST_DEALT = 1e9
-# Probabilities below this count as this: one sample must not decide.
+# Probabilities are clipped to this, so that one sample does not decide.
 _SMALLEST_PROBABILITY = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
 class Selection:
-    """The plans that were tried, how well they did, and which of them won. Prints as a table.
+    """The plans that were compared, their results, and the chosen one. Prints as a table.
 
     Attributes
     ----------
     plans : tuple of Plan
-        What was tried.
+        The plans that were compared.
     log_losses : ndarray of shape (n_plans,)
-        Log-loss of each plan on samples it was not made with; NaN where nothing had to be chosen.
+        Log-loss of each plan on held-out samples; NaN if there was only one plan.
     accuracies : ndarray of shape (n_plans,)
-        Accuracy of each plan on these samples.
+        Accuracy of each plan on the same samples.
     best : int
-        The plan that won: the first, unless that of least log-loss beats it by a standard error.
+        The chosen plan: the first, unless that of least log-loss beats it by a standard error.
     """
 
     plans: tuple[Plan, ...]
@@ -50,12 +50,12 @@ class Selection:
 
     @property
     def plan(self) -> Plan:
-        """The plan that won."""
+        """The chosen plan."""
         return self.plans[self.best]
 
     @property
     def table(self) -> list[list[str]]:
-        """A header, and a row for each plan; an arrow marks the one that won."""
+        """A header, and a row for each plan; an arrow marks the chosen one."""
         rows = [
             [
                 "",
@@ -105,7 +105,7 @@ def _components(n_components: tuple[int, ...] | None) -> str:
 def select(
     samples: Samples, plans: Sequence[Plan], rng: np.random.RandomState, progress: Progress
 ) -> Selection:
-    """The first plan, unless the one of least cross-validated log-loss is clearly better."""
+    """The first plan, unless the one of least log-loss on held-out samples is clearly better."""
     unknown = np.full(len(plans), np.nan)
     if len(plans) == 1:
         return Selection(tuple(plans), unknown, unknown, 0)
@@ -125,10 +125,10 @@ def select(
 
 
 def _winner(losses: NDArray[np.float64], weight: NDArray[np.float64], share: NDArray[np.float64]) -> int:
-    """The plan of least loss, or the first unless the best one beats it by a standard error.
+    """The plan of least loss if it beats the first one by a standard error, otherwise the first.
 
-    ``share`` (n,) is the part of each sample in the mean. ``weight`` (n,) says how many samples of equal
-    gain it stands for.
+    ``share`` (n,) is the share of each sample in the mean loss. ``weight`` (n,) is its frequency: it
+    stands for that many samples of equal gain, whose mean has a smaller standard error than one sample.
     """
     best = int(np.argmax(without_rounding((losses[0] - losses) @ share)))
     gains = losses[0] - losses[best]
@@ -140,7 +140,7 @@ def _winner(losses: NDArray[np.float64], weight: NDArray[np.float64], share: NDA
 def _judged(
     plans: Sequence[Plan], training: Samples, held: Samples, rng: np.random.RandomState
 ) -> tuple[NDArray, NDArray, NDArray, NDArray] | None:
-    """Log-loss and hit of each plan (P, n) on samples held out; their weight and importance (n,)."""
+    """Log-loss and hit (P, n) of each plan on held-out samples; their weight and importance (n,)."""
     if len(np.unique(training.y)) < 2:
         return None
     losses, hits = np.empty((2, len(plans), len(held.y)))
@@ -157,24 +157,24 @@ def _probabilities(
 ) -> NDArray[np.float64]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # a fold has fewer samples than the user gave
-        # A small readout does what the whole one does, which is made faster.
+        # The whole readout stands for the small one, which approximates it and takes longer to fit.
         design = design_network(training, replace(plan, max_neurons=None), rng, Progress())
     return design.network.probabilities(X)
 
 
 def splits(merged: Samples) -> list[tuple[Samples, Samples]]:
-    """Pairs of samples to make plans with and others to judge them by.
+    """Pairs of training samples and held-out samples.
 
-    Distinct samples are dealt out in the order of class and value, so that each part is like the whole.
-    Equal ones stay together, so that none is judged by its twin. Only those that are frequent enough to
-    be in every fold are dealt out one by one; with many distinct samples, only if most are frequent.
-    A sample of weight 2 counts as two samples do.
+    Distinct samples are dealt out in the order of class and value, so that each part is representative.
+    Equal samples stay on the same side of a split. Only a sample that is frequent enough to be in every
+    fold is divided; with many distinct samples, only if frequent ones make up most of the weight. A
+    sample of weight 2 thus counts as two samples.
     """
     weight = merged.weight
     frequent, few = weight >= N_FOLDS, len(weight) <= MAX_SAMPLES_OF_FOLDS
-    one_by_one = frequent & (few or weight[frequent].sum() > weight.sum() / 2)
-    dealt = np.where(one_by_one, np.minimum(weight, _MOST_DEALT), 1).astype(np.int64)
-    # All weights are multiples of this unit, and stay so: their sums are exact.
+    divided = frequent & (few or weight[frequent].sum() > weight.sum() / 2)
+    dealt = np.where(divided, np.minimum(weight, _MOST_DEALT), 1).astype(np.int64)
+    # A multiple of the common unit of all weights, so that sums stay exact.
     unit = 8 * np.spacing(weight.sum())
     each = np.round(weight / dealt / unit) * unit
     if few:
@@ -194,7 +194,7 @@ def splits(merged: Samples) -> list[tuple[Samples, Samples]]:
 
 
 def _some_of(numbers: NDArray[np.int64], at_most: int) -> NDArray[np.intp]:
-    """How many of each number of equal samples (n,) are among at most so many, evenly spaced."""
+    """How many of the ``numbers`` (n,) of equal samples are taken, if ``at_most`` are taken evenly."""
     last = np.cumsum(numbers)
     taken = np.searchsorted(last, evenly(int(last[-1]), at_most), side="right")
     return np.bincount(taken, minlength=len(numbers))

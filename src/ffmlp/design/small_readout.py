@@ -1,15 +1,14 @@
-"""A small readout: few half-spaces that say what all hyperplanes say together.
+"""A small readout: few half-spaces that approximate the readout of all hyperplanes.
 
-The readout of all hyperplanes is known everywhere, so the small one has more to learn from than the
-samples: points between neighbouring samples too, with the probabilities that all hyperplanes give
-them. Half-spaces are taken one by one, the one that explains most of the evidence that is left first.
-An l_1 neuron is one side of a hyperplane: opposite neurons would only add ``h``, and all h lie in the
-few dimensions of affine functions.
+The whole readout is known everywhere, so the small one is fitted to more than the samples: also to
+points between neighbouring samples, with the probabilities of the whole readout. Half-spaces are taken
+one by one, always the one that explains most of the remaining evidence. An l_1 neuron is one side of a
+hyperplane. The opposite neuron would only add ``h``, and all h lie in the space of affine functions,
+which has few dimensions.
 
-Then each half-space is moved, once, to where it serves better. As long as no point changes sides, the
-evidence is linear in a neuron's normal and offset, so the best ones solve a logistic regression, of
-which one weighted least squares step is done. The same steps fit the weights from l_1 to each class in
-turn.
+Then each half-space is moved once. As long as no point changes sides, the evidence is linear in a
+neuron's normal and offset, so the best ones solve a logistic regression. One weighted least squares step
+of it is taken. The same steps fit the weights from l_1 to each class in turn.
 """
 
 from __future__ import annotations
@@ -30,25 +29,25 @@ from ffmlp.design.scaling import Scaling
 from ffmlp.design.subsets import evenly, weighted_subsample
 from ffmlp.model.hyperplanes import NO_BLOB, Hyperplanes, both_sides
 
-# Samples and points between them. Of more samples, evenly spaced ones are taken.
+# Samples and points between them. More samples are subsampled.
 N_POINTS = 6000
-# Half-spaces are taken by this many of them, evenly spaced.
-_N_POINTS_TO_TAKE_BY = 3000
-# Points on the ways from one sample.
+# Half-spaces are selected by this many of these points, evenly spaced.
+_N_SELECTION_POINTS = 3000
+# Points between one sample and its nearest neighbours.
 _MAX_NEIGHBOURS = 100
 _N_SWEEPS = 3
-# Parts of a least squares step that are tried until one helps.
+# Fractions of a least squares step, tried until one lowers the loss.
 _STEPS = (1.0, 0.5, 0.25, 0.125)
 # Penalties: on the squared weights of responses of unit variance, and on how far a hyperplane is moved,
-# relative to what the points say about it.
+# relative to the curvature of the loss.
 _RIDGE = 1e-4
-_RELUCTANCE = 1e-2
-# What is left of a response of unit length below this repeats others.
+_DAMPING = 1e-2
+# A response of unit length whose remaining square is below this repeats others.
 _SMALLEST_SQUARE = 1e-3
-# Evidence starts from probabilities no smaller than this: between far samples they may be anything. No
-# point's curvature (at most 1/4) counts as less either: where all is certain, a step knows no measure.
+# Lower bound of the probabilities that the evidence starts from, which are arbitrary between distant
+# samples, and of a point's curvature (at most 1/4), without which steps could be arbitrarily long.
 _SMALLEST_PROBABILITY = 1e-3
-# A half-space with fewer points is not moved by them.
+# A half-space with fewer points is not moved.
 _FEWEST_POINTS = 5
 # Hyperplanes are moved along this many principal axes at most.
 _MAX_AXES = 100
@@ -58,8 +57,8 @@ _MAX_AXES = 100
 class SmallReadout:
     """Evidence for each class in log-odds: ``max(h, 0) @ weights + bias``, h of one-sided hyperplanes.
 
-    ``kept`` (m,) are the hyperplanes that these were made of, in ascending order; ``error_rate`` is
-    that on the samples.
+    ``kept`` (m,) are the hyperplanes that these were made from, in ascending order. ``error_rate`` is
+    the training error rate.
     """
 
     hyperplanes: Hyperplanes
@@ -71,15 +70,15 @@ class SmallReadout:
 
 @dataclass(frozen=True, eq=False)
 class _Points:
-    """Distinct samples, then points between them: standardised scores, share, wanted probabilities."""
+    """Distinct samples, then points between them: standardised scores, share, target probabilities."""
 
     Z: Floats
     share: Floats
-    wanted: Floats
+    target: Floats
 
     def loss(self, evidence: Floats) -> float:
         """The log-loss of evidence (n, C)."""
-        return float(self.share @ (logsumexp(evidence, axis=1) - np.sum(self.wanted * evidence, axis=1)))
+        return float(self.share @ (logsumexp(evidence, axis=1) - np.sum(self.target * evidence, axis=1)))
 
 
 def fit_small_readout(
@@ -90,10 +89,10 @@ def fit_small_readout(
     weight: Floats,
     n_neurons: int,
 ) -> SmallReadout:
-    """A readout of at most ``n_neurons`` half-spaces that does what that of all planes does.
+    """A readout of at most ``n_neurons`` half-spaces that approximates the whole readout.
 
-    No chance is involved. Takes O(n·L) time for each half-space that is taken and O(n·N²) for each that
-    is moved, with n limited to `N_POINTS`, and a prediction of all samples for the error rate.
+    Deterministic. Takes O(n·L) time for each half-space taken and O(n·N²) for each one moved, with n
+    limited to `N_POINTS`, and a prediction of all samples for the error rate.
     """
     rows, mass = weighted_subsample(X, y, weight, N_POINTS)
     scores = planes.mapped(X[rows])
@@ -106,13 +105,13 @@ def fit_small_readout(
         return evidence
 
     points = _points(scores, y[rows], mass, scaling, evidence_of)
-    some = evenly(len(points.Z), _N_POINTS_TO_TAKE_BY)
+    some = evenly(len(points.Z), _N_SELECTION_POINTS)
     h = points.Z[some] @ standard.weights.T + standard.biases
     kept, sides = taken_half_spaces(h, evidence_of(points.Z[some]), points.share[some], n_neurons)
     if len(kept) == 0:  # nothing varies
         kept, sides = np.zeros(1, np.intp), np.ones(1, np.intp)
     few = standard.select(kept).one_sided_by(sides)
-    start = np.log(np.maximum(points.wanted, _SMALLEST_PROBABILITY))
+    start = np.log(np.maximum(points.target, _SMALLEST_PROBABILITY))
     weights, bias = _fitted(points, _responses(points, few), start)
     few = _moved(points, few, weights, bias)
     responses = _responses(points, few)
@@ -130,27 +129,27 @@ def _points(
     scaling: Scaling,
     evidence_of: Callable[[Floats], Floats],
 ) -> _Points:
-    """Wanted of a sample is halfway between its class and what the whole readout says."""
+    """The target of a sample is halfway between its class and the whole readout's probabilities."""
     distinct, which = np.unique(scores, axis=0, return_inverse=True)
     Z = scaling.apply(distinct)
     mass = np.bincount(which.ravel(), weight)
     between, start = _between_neighbours(Z)
-    wanted = softmax(evidence_of(np.vstack([Z, between])), axis=1)
-    wanted[: len(Z)] *= 0.5
-    np.add.at(wanted, (which.ravel(), y), 0.5 * weight / mass[which.ravel()])
+    target = softmax(evidence_of(np.vstack([Z, between])), axis=1)
+    target[: len(Z)] *= 0.5
+    np.add.at(target, (which.ravel(), y), 0.5 * weight / mass[which.ravel()])
     share = np.concatenate([mass, mass[start]])
-    return _Points(np.vstack([Z, between]), share / share.sum(), wanted)
+    return _Points(np.vstack([Z, between]), share / share.sum(), target)
 
 
 def _between_neighbours(Z: Floats) -> tuple[Floats, NDArray[np.intp]]:
-    """Points on the way from each sample to its nearest ones, and the samples they start from.
+    """Points on the lines from each sample to its nearest neighbours, and the samples they start from.
 
-    Each goes another part of its way; multiples of the golden ratio spread the parts evenly.
+    Each is at another fraction of its line; multiples of the golden ratio spread the fractions evenly.
     """
     n_each = min(len(Z) - 1, N_POINTS // len(Z) - 1, _MAX_NEIGHBOURS)
     if n_each < 1:
         return np.empty((0, Z.shape[1])), np.zeros(0, np.intp)
-    rounded = without_rounding(Z)  # rounding must not decide between samples at the same distance
+    rounded = without_rounding(Z)  # rounding must not decide ties
     search = NearestNeighbors(n_neighbors=n_each).fit(rounded)
     end = search.kneighbors(return_distance=False).ravel()
     start = np.repeat(np.arange(len(Z)), n_each)
@@ -164,8 +163,8 @@ def taken_half_spaces(
     """Hyperplanes, ascending, and a side of each (1 or -1), by orthogonal matching pursuit.
 
     The side whose response explains most of the squared targets (n, C), beside the responses taken
-    before, is taken next. Only the squares and products of what is left of the responses are kept up to
-    date, not the responses: a step costs a product of all responses and one vector.
+    before, is taken next. Only the squares and products of the responses' residuals are updated, not the
+    responses: a step takes one product of all responses with a vector.
     """
     root = np.sqrt(share / share.sum())
     constant = root[:, None]
@@ -203,11 +202,11 @@ def _responses(points: _Points, planes: Hyperplanes) -> Floats:
 
 
 def _fitted(points: _Points, responses: Floats, evidence: Floats) -> tuple[Floats, Floats]:
-    """Weights (m, C) and bias (C,) of the evidence whose softmax is nearest to what is wanted.
+    """Weights (m, C) and bias (C,) of the evidence whose softmax is closest to the targets.
 
-    Starts with least squares to the evidence given; then each class in turn against all others.
+    Starts with least squares to the given evidence, then fits each class in turn against all others.
     """
-    share, wanted = points.share, points.wanted
+    share, target = points.share, points.target
     mean = share @ responses
     scale = np.sqrt(share @ (responses - mean) ** 2)
     scale = np.where(scale > 1e-12 * mean, scale, 1.0)
@@ -219,31 +218,31 @@ def _fitted(points: _Points, responses: Floats, evidence: Floats) -> tuple[Float
     for label in np.tile(np.arange(evidence.shape[1]), _N_SWEEPS):
         others = logsumexp(np.delete(evidence, label, axis=1), axis=1)
         own = coefficients[:, label]
-        coefficients[:, label] = _regressed(F, share, wanted[:, label], others, ridge, own)
+        coefficients[:, label] = _regressed(F, share, target[:, label], others, ridge, own)
         evidence[:, label] = F @ coefficients[:, label]
     weights = coefficients[:-1] / scale[:, None]
     return weights, coefficients[-1] - mean @ weights
 
 
 def _regressed(
-    F: Floats, share: Floats, wanted: Floats, others: Floats, ridge: Floats, own: Floats
+    F: Floats, share: Floats, target: Floats, others: Floats, ridge: Floats, own: Floats
 ) -> Floats:
-    """A step of the logistic regression of one class against the evidence for all others together."""
+    """One step of the logistic regression of one class against the evidence of all others together."""
 
     def loss(own: Floats) -> float:
         z = F @ own
-        return float(share @ (np.logaddexp(z, others) - wanted * z) + 0.5 * ridge @ own**2)
+        return float(share @ (np.logaddexp(z, others) - target * z) + 0.5 * ridge @ own**2)
 
     p = expit(F @ own - others)
     curvature = np.maximum(p * (1.0 - p), _SMALLEST_PROBABILITY)
     gram = (F * (share * curvature)[:, None]).T @ F + np.diag(ridge)
-    return _improved(own, np.linalg.solve(gram, F.T @ (share * (wanted - p)) - ridge * own), loss)
+    return _improved(own, np.linalg.solve(gram, F.T @ (share * (target - p)) - ridge * own), loss)
 
 
 def _moved(points: _Points, planes: Hyperplanes, weights: Floats, bias: Floats) -> Hyperplanes:
-    """The hyperplanes, one after the other, where they lower the log-loss of the evidence.
+    """The hyperplanes, moved one after the other to lower the log-loss of the evidence.
 
-    A threshold of one feature stays one: its offset alone is moved.
+    A threshold of one feature remains one: only its offset is moved.
     """
     places = np.column_stack([points.Z, np.ones(len(points.Z))])
     every = _directions(points)
@@ -267,7 +266,7 @@ def _moved(points: _Points, planes: Hyperplanes, weights: Floats, bias: Floats) 
 
 
 def _directions(points: _Points) -> Floats:
-    """Where a hyperplane (normal and offset) may be moved: along axes, and the offset as last column."""
+    """Directions in which a hyperplane (normal and offset) may move; the last column is the offset."""
     n_features = points.Z.shape[1]
     if n_features <= _MAX_AXES:
         return np.eye(n_features + 1)
@@ -283,13 +282,13 @@ def _step(
     p, share = softmax(evidence, axis=1), points.share[inside]
     spread = np.maximum(p @ own**2 - (p @ own) ** 2, _SMALLEST_PROBABILITY * np.ptp(own) ** 2)
     gram = (places * (share * spread)[:, None]).T @ places
-    gram += np.eye(len(gram)) * (_RELUCTANCE * np.trace(gram) / len(gram) + 1e-12)
-    step: Floats = np.linalg.solve(gram, places.T @ (share * ((points.wanted[inside] - p) @ own)))
+    gram += np.eye(len(gram)) * (_DAMPING * np.trace(gram) / len(gram) + 1e-12)
+    step: Floats = np.linalg.solve(gram, places.T @ (share * ((points.target[inside] - p) @ own)))
     return step
 
 
 def _improved(parameters: Floats, step: Floats, loss: Callable[[Floats], float]) -> Floats:
-    """The parameters after the longest part of the step that lowers the loss, if one does."""
+    """The parameters after the largest fraction of the step that lowers the loss, if one does."""
     before = loss(parameters)
     for part in _STEPS:
         if without_rounding(np.array(before - loss(parameters + part * step))) > 0:

@@ -1,4 +1,4 @@
-"""Deterministic subsets of many samples, the same whatever the order of the samples."""
+"""Deterministic subsets of samples, independent of the order of the samples."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _GOLDEN_RATIO = (np.sqrt(5.0) - 1.0) / 2.0
 
 
 def evenly(n: int, at_most: int) -> NDArray[np.intp]:
-    """At most so many of the numbers below n, evenly spaced."""
+    """Up to ``at_most`` of the numbers below n, evenly spaced."""
     return np.unique(np.arange(at_most) * n // at_most)
 
 
@@ -20,9 +20,9 @@ def weighted_subsample(
 ) -> tuple[NDArray[np.intp], Floats]:
     """Distinct samples that represent all, and the weight that each of them represents.
 
-    Samples are put in the order of their class and of a sum of their features; one at every step of
-    the cumulated weight is taken, so that a sample of weight 2 counts as two samples do. If no more than
-    ``at_most`` samples are distinct, these are taken. Takes O(n·(N + log n)) time.
+    Samples are sorted by class and by a weighted sum of their features. One is taken at every step of
+    the cumulative weight, so that a sample of weight 2 counts as two samples. If at most ``at_most``
+    samples are distinct, all of these are taken. Takes O(n·(N + log n)) time.
     """
     order, first = _grouped(X, y)
     rows, mass = order[first], np.add.reduceat(weight[order], first)
@@ -37,7 +37,7 @@ def weighted_subsample(
 
 
 def changes(order: NDArray[np.intp], *columns: NDArray) -> NDArray[np.bool_]:
-    """Which samples, in the given order, differ from the one before in some column (n,)."""
+    """Whether each sample (n,), in the given order, differs from the previous one in some column."""
     new = np.zeros(len(order), bool)
     new[0] = True
     for column in columns:
@@ -47,11 +47,11 @@ def changes(order: NDArray[np.intp], *columns: NDArray) -> NDArray[np.bool_]:
 
 
 def _grouped(X: NDArray[np.floating], y: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """An order by class and a sum of the features, equal samples together; where each one starts."""
+    """An order by class and a sum of the features, equal samples adjacent; the start of each group."""
     place = np.zeros(len(X))
     with np.errstate(over="ignore", invalid="ignore"):  # any order will do
-        # Column by column, because a matrix product might round equal rows differently. No two features
-        # count alike: different samples seldom have the same sum.
+        # Column by column, because a matrix product might round equal rows differently. Features have
+        # different factors, so that different samples seldom have the same sum.
         for feature, column in enumerate(X.T):
             place += (1.0 + feature * _GOLDEN_RATIO % 1.0) * column
     place = np.nan_to_num(place)

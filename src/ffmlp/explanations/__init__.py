@@ -1,1 +1,1 @@
-"""Decisions explained: what each hyperplane and each feature adds to them."""
+"""Explanations of predictions: the contributions of hyperplanes and features."""

@@ -1,4 +1,4 @@
-"""The whole design in words: what its blobs, hyperplanes, regions and weights say."""
+"""The whole design as text: blobs, hyperplanes, regions and weights."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from ffmlp.words import counted, itemised
 if TYPE_CHECKING:
     from ffmlp.classifier import FFMLPClassifier
 
-# Features that are named of a hyperplane or a blob.
+# Features that are named for each hyperplane or blob.
 _MAX_FEATURES = 3
-# A feature with a smaller share of a hyperplane is not worth a word.
+# Features with a smaller share of a hyperplane are not named.
 _SMALLEST_SHARE = 0.05
 
 
@@ -29,7 +29,7 @@ def feature_shares(clf: FFMLPClassifier) -> Floats:
 
 
 def hyperplane_meaning(clf: FFMLPClassifier, hyperplane: int) -> str:
-    """What a hyperplane separates, and which features it mostly looks at.
+    """What a hyperplane separates, and the features with the largest shares in it.
 
     Parameters
     ----------
@@ -54,9 +54,7 @@ def hyperplane_meaning(clf: FFMLPClassifier, hyperplane: int) -> str:
     """
     check_is_fitted(clf)
     if not 0 <= hyperplane < len(clf.hyperplanes_):
-        raise ValueError(
-            f"there are hyperplanes 0 to {len(clf.hyperplanes_) - 1}, got hyperplane {hyperplane!r}."
-        )
+        raise ValueError(f"hyperplane must be 0 to {len(clf.hyperplanes_) - 1}, got {hyperplane!r}.")
     return _meaning(clf, hyperplane, feature_shares(clf)[hyperplane])
 
 
@@ -65,7 +63,7 @@ def _meaning(clf: FFMLPClassifier, hyperplane: int, shares: Floats) -> str:
     threshold = clf.hyperplanes_.threshold(hyperplane)
     if threshold is not None:
         feature, value = threshold
-        return f"is where {network.feature_names[feature]} reaches {value:.4g}"
+        return f"is the threshold {network.feature_names[feature]} = {value:.4g}"
     first, second = clf.hyperplanes_.pairs[hyperplane]
     near, far = network.labels[network.blob_classes[[first, second]]]
     order = np.argsort(-shares, kind="stable")[:_MAX_FEATURES]
@@ -78,15 +76,15 @@ def _meaning(clf: FFMLPClassifier, hyperplane: int, shares: Floats) -> str:
 
 
 def export_text(clf: FFMLPClassifier, *, max_items: int = 20) -> str:
-    """The design as a report: blobs, hyperplanes, and how the classes follow from them.
+    """The design as text: blobs, hyperplanes, and how the classes follow from them.
 
     Parameters
     ----------
     clf : FFMLPClassifier
         Fitted.
     max_items : int, default=20
-        Blobs, hyperplanes and regions that are listed; the others are counted. Regions of most
-        training samples, and hyperplanes of most weight, come first where not all are listed.
+        The number of blobs, hyperplanes and regions that are listed; the others are counted. Regions
+        are listed in descending order of training samples.
 
     Returns
     -------
@@ -123,23 +121,23 @@ def export_text(clf: FFMLPClassifier, *, max_items: int = 20) -> str:
     mapped = ", of gaussianised features" if network.hyperplanes.gaussianisation else ""
     parts = [
         [f"{stages.design} design{mapped}: {network.layers}"],
-        [counted(len(clf.blobs_), "blob"), *itemised(len(clf.blobs_), max_items, _blob(clf))],
+        [counted(len(clf.blobs_), "blob"), *itemised(len(clf.blobs_), max_items, _blob_line(clf))],
         [counted(len(clf.hyperplanes_), "hyperplane"), *_hyperplane_lines(clf, max_items)],
         stages.description(network, spreads, max_items),
     ]
     return "\n\n".join("\n".join(part) for part in parts)
 
 
-def _blob(clf: FFMLPClassifier) -> Callable[[int], str]:
-    """A line for each blob: its class, its size and its place in the features that tell blobs apart."""
+def _blob_line(clf: FFMLPClassifier) -> Callable[[int], str]:
+    """The line of each blob: class, share, and mean in the features in which blobs differ most."""
     blobs, network = clf.blobs_, clf.network_
     spread = np.sqrt(blobs.weights @ (blobs.means - blobs.weights @ blobs.means) ** 2)
     order = np.argsort(-spread / blobs.feature_spreads, kind="stable")[:_MAX_FEATURES]
-    middles = network.hyperplanes.unmapped(blobs.means)
+    means = network.hyperplanes.unmapped(blobs.means)
 
     def line(blob: int) -> str:
         label, share = network.labels[blobs.classes[blob]], blobs.weights[blob]
-        place = ", ".join(f"{network.feature_names[j]} = {middles[blob, j]:.4g}" for j in order)
+        place = ", ".join(f"{network.feature_names[j]} = {means[blob, j]:.4g}" for j in order)
         return f"{blob}  {label}, {share:.1%} of the training samples, around {place}"
 
     return line

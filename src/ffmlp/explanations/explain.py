@@ -1,4 +1,4 @@
-"""Why a sample got its class: the hyperplanes that decided, and the features that drove them."""
+"""Explanations of predictions: the hyperplanes that decide and the features behind them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chdtri
 
-from ffmlp.arrays import Floats
+from ffmlp.arrays import Flags, Floats, Indices, without_rounding
 from ffmlp.explanations.explanation import Counterfactual, Driver, Explanation, Margin, Place
 from ffmlp.explanations.margins import crossings, nearest_blobs, response_spreads
 from ffmlp.extras import imported
@@ -22,17 +22,17 @@ from ffmlp.model.stages import Places
 from ffmlp.robustness.distance import Robustness
 from ffmlp.words import counted
 
-# A sample is far from all training samples if this share of its nearest blob is nearer to the middle.
+# A sample is far from all training samples if it is outside of this share of its nearest blob.
 _FAR = 0.999
 # Samples that are shown in a notebook.
 _MAX_ROWS = 10
-# Stands for the rival where no other class can be predicted.
-_NOBODY = -1
+# The rival of a sample if no other class can be predicted.
+_NO_RIVAL = -1
 
 
 @dataclass(frozen=True, eq=False)
 class Explanations:
-    """Why samples got their classes: arrays for all of them, an `Explanation` for each.
+    """Explanations of predictions: arrays for all samples, an `Explanation` for each.
 
     ``explanations[i]`` explains sample i; ``print(explanations)`` prints a page for each;
     ``to_frame()`` has a row for each. Classes are indices into ``network.labels``.
@@ -43,17 +43,17 @@ class Explanations:
     blobs : Blobs
     samples : ndarray of shape (n, N)
     predicted, rivals : ndarray of shape (n,)
-        The predicted class and the next one, -1 where there is none.
+        The predicted class and the next best one, -1 if there is none.
     probabilities : ndarray of shape (n, C)
     leads, rest : ndarray of shape (n,)
         ``leads == contributions.sum(axis=1) + rest``.
     responses, deviations, contributions : ndarray of shape (n, L)
-        Signed response of each hyperplane, the same in standard deviations, and what it adds to the
-        lead.
+        Signed response of each hyperplane, the same in standard deviations, and its contribution to
+        the lead.
     places : Places
         The region or the nearest blob of each sample (``places.numbers``), and whether the sample is
         ``places.unseen``: in a region without training samples, or farther from its nearest blob than
-        99.9 % of such a Gaussian.
+        99.9 % of that Gaussian.
     robustness : Robustness or None
         The counterfactuals.
     """
@@ -61,8 +61,8 @@ class Explanations:
     network: Network
     blobs: Blobs
     samples: Floats
-    predicted: NDArray[np.intp]
-    rivals: NDArray[np.intp]
+    predicted: Indices
+    rivals: Indices
     probabilities: Floats
     leads: Floats
     rest: Floats
@@ -98,18 +98,18 @@ class Explanations:
         labels, probability = self.network.labels.tolist(), self.probabilities[number]
         winner, rival = self.predicted[number], self.rivals[number]
         parts = self._parts(number)
-        ahead = -np.round(np.abs(self.contributions[number]), 12)
+        ahead = -without_rounding(np.abs(self.contributions[number]))
         order = np.lexsort([np.abs(self.deviations[number]), ahead])
         return Explanation(
             label=labels[winner],
             probability=float(probability[winner]),
-            rival=None if rival == _NOBODY else labels[rival],
-            rival_probability=0.0 if rival == _NOBODY else float(probability[rival]),
+            rival=None if rival == _NO_RIVAL else labels[rival],
+            rival_probability=0.0 if rival == _NO_RIVAL else float(probability[rival]),
             lead=float(self.leads[number]),
             rest=float(self.rest[number]),
             place=self._place(number),
             margins=tuple(self._margin(number, hyperplane, parts) for hyperplane in order),
-            features=() if rival == _NOBODY else self._features(number),
+            features=() if rival == _NO_RIVAL else self._features(number),
             counterfactual=None if self.robustness is None else self._counterfactual(number),
             searched=self.robustness is not None,
         )
@@ -131,7 +131,7 @@ class Explanations:
         return Place(places.kind, place, label, unseen, float(places.shares[place]), counts)
 
     def _parts(self, number: int) -> Floats:
-        """What each feature adds to each response of a sample (L, N)."""
+        """The contribution (L, N) of each feature to each response of a sample."""
         planes = self.network.hyperplanes
         return planes.weights * (planes.mapped(self.samples[number : number + 1]) - self._crossings)
 
@@ -141,7 +141,7 @@ class Explanations:
         return tuple(Driver(names[j], values[j], sizes[j]) for j in order if sizes[j])
 
     def _features(self, number: int) -> tuple[Driver, ...]:
-        """The lead as a sum over features: slopes of the lead times what features add to responses."""
+        """The lead as a sum over features: its slopes times the features' contributions to responses."""
         slopes = self.network.stages.slopes(self.responses[number : number + 1])[0]
         slope = slopes[self.predicted[number]] - slopes[self.rivals[number]]
         return self._drivers(number, slope @ self._parts(number))
@@ -182,7 +182,7 @@ class Explanations:
         pandas = imported("pandas", "Explanations.to_frame")
         rows, labels = np.arange(len(self)), self.network.labels.astype(object)
         strongest = np.argmax(np.abs(self.contributions), axis=1)
-        known = self.rivals != _NOBODY
+        known = self.rivals != _NO_RIVAL
         columns: dict[str, Any] = {
             "class": labels[self.predicted],
             "probability": self.probabilities[rows, self.predicted],
@@ -206,7 +206,7 @@ class Explanations:
         return pandas.DataFrame(columns)
 
 
-def _or_none(known: NDArray[np.bool_], values: NDArray) -> NDArray:
+def _or_none(known: Flags, values: NDArray) -> NDArray:
     values[~known] = None
     return values
 
@@ -219,9 +219,9 @@ def explained(network: Network, blobs: Blobs, X: NDArray[np.floating]) -> Explan
     predicted = network.classes(X)
     others = stages.scores(h)
     others[np.arange(len(X)), predicted] = -np.inf
-    rivals = np.where(np.isfinite(others).any(axis=1), others.argmax(axis=1), _NOBODY)
+    rivals = np.where(np.isfinite(others).any(axis=1), others.argmax(axis=1), _NO_RIVAL)
     summands, rest = np.zeros_like(h), np.zeros(len(h))
-    beaten = rivals != _NOBODY
+    beaten = rivals != _NO_RIVAL
     summands[beaten], rest[beaten] = stages.contributions(h[beaten], predicted[beaten], rivals[beaten])
     return Explanations(
         network, blobs, samples, predicted, rivals,

@@ -11,21 +11,21 @@ from typing import Any
 from ffmlp.markup import html_bars
 from ffmlp.words import counted
 
-# What is shown of hyperplanes, of their features, and of the features that change.
+# The numbers of hyperplanes, features of a hyperplane and changed features on a page.
 _MAX_MARGINS = 5
 _MAX_DRIVERS = 3
 _MAX_CHANGES = 12
 # Bars of hyperplanes and of features in a notebook.
 _MAX_BARS = 8
-# Of the lines that are wrapped.
+# Width of wrapped lines.
 _WIDTH = 85
 _REST = "not due to any one hyperplane"
-_UNBROKEN = "\N{NO-BREAK SPACE}"
+_NO_BREAK = "\N{NO-BREAK SPACE}"
 
 
 @dataclass(frozen=True)
 class Driver:
-    """A feature of a sample and what it adds to a hyperplane's response."""
+    """A feature of a sample and its contribution to a response or a lead."""
 
     feature: str
     value: float
@@ -34,7 +34,7 @@ class Driver:
 
 @dataclass(frozen=True)
 class Margin:
-    """How far and on which side of a hyperplane a sample lies.
+    """The side of a hyperplane on which a sample lies, and how far from it.
 
     Attributes
     ----------
@@ -42,16 +42,16 @@ class Margin:
     side : str
         The half-space that the sample is in.
     response : float
-        ``h(x)`` of the side that the sample is on, never negative: the log-odds of the half-space's
-        blob over the other. Of the threshold of a feature, the distance from it.
+        ``|h(x)|``: the log-odds of the half-space's blob over the other blob. For the threshold of a
+        feature, the distance from it.
     deviations : float
         The same in standard deviations along the hyperplane's normal.
     is_log_odds : bool
-        False for thresholds of single features.
+        False for thresholds of single features and for hyperplanes that have been moved.
     contribution : float
-        What the hyperplane adds to the lead of the predicted class over the next one.
+        The hyperplane's contribution to the lead of the predicted class over the next one.
     drivers : tuple of Driver
-        What each feature adds to the response, largest first; they sum to it.
+        The contribution of each feature to the response, largest first; they sum to the response.
     """
 
     hyperplane: int
@@ -65,9 +65,9 @@ class Margin:
 
 @dataclass(frozen=True)
 class Place:
-    """Where a sample fell: a region (region design) or the nearest blob.
+    """The place of a sample: its region (region design) or its nearest blob.
 
-    ``share`` is its share of the training samples, ``counts`` those of each class in a region.
+    ``share`` is the place's share of the training samples, ``counts`` are those of a region by class.
     """
 
     kind: str
@@ -87,13 +87,13 @@ class Counterfactual:
     label : object
         The other class.
     changes : tuple of (str, float, float)
-        Each feature that moves, most first: name, value of the sample, value it needs.
+        Each changed feature, largest change first: name, value of the sample, new value.
     distance : float
-        How far that is, in standard deviations of the features.
+        The size of the change, in standard deviations of the features.
     lower : float
-        No change below this gives another class.
+        A proved lower bound: no smaller change gives another class.
     exact : bool
-        Whether it is proved that nothing nearer exists, so that ``lower`` is ``distance``.
+        Whether the change is proved to be the smallest; ``lower`` then equals ``distance``.
     """
 
     label: Any
@@ -105,28 +105,28 @@ class Counterfactual:
 
 @dataclass(frozen=True)
 class Explanation:
-    """Why one sample got its class. Prints as a page.
+    """The explanation of one prediction. Prints as a page.
 
     Attributes
     ----------
     label, probability
         The predicted class.
     rival, rival_probability
-        The next class; None where no other class can be predicted.
+        The next class; None if no other class can be predicted.
     lead : float
-        By how much the predicted class is ahead: the sum of the margins' contributions and ``rest``.
-        Log-odds of the two classes; in the region design how much less the sample violates its
-        region than the nearest region of the rival.
+        The lead of the predicted class: the sum of the margins' contributions and ``rest``. It is the
+        log-odds of the two classes; in the region design it is how much less the sample violates its
+        region than the least violated region of the rival.
     rest : float
-        What no hyperplane adds: the bias, or the other blobs of the two classes.
+        The part of the lead without a hyperplane: the bias, or the other blobs of the two classes.
     place : Place
     margins : tuple of Margin
-        All hyperplanes, those that add most first, then those that are nearest.
+        All hyperplanes, largest contribution first, ties by distance.
     features : tuple of Driver
-        What each feature adds to the lead through all hyperplanes together, largest first. With
-        ``rest`` they sum to the lead, but for the blob design, where they are of first order.
+        The contribution of each feature to the lead through all hyperplanes, largest first. With
+        ``rest`` they sum to the lead; in the blob design they are a first-order approximation.
     searched : bool
-        Whether a change to another class was searched for.
+        Whether a counterfactual was searched for.
     counterfactual : Counterfactual or None
     """
 
@@ -166,7 +166,7 @@ class Explanation:
         return [*bars, (_REST, self.rest)] if self.rest else bars
 
     def feature_bars(self, max_bars: int) -> list[tuple[str, float]]:
-        """Names with values, and contributions, of the first features and of all others together."""
+        """Names with values, and contributions, of the first features, and of all others together."""
         bars = [(f"{one.feature} = {one.value:.4g}", one.contribution) for one in self.features]
         return _first(bars, max_bars, "other feature")
 
@@ -178,7 +178,7 @@ def _first(bars: list[tuple[str, float]], max_bars: int, noun: str) -> list[tupl
 
 
 def _page(explanation: Explanation) -> str:
-    """All of it, for a reader who knows the features but not the network."""
+    """The text of an explanation, for a reader who knows the features but not the network."""
     parts = [
         [_head(explanation)],
         [_place(explanation.place)],
@@ -188,7 +188,7 @@ def _page(explanation: Explanation) -> str:
     if explanation.counterfactual is not None:
         parts.append(_counterfactual(explanation.counterfactual))
     elif explanation.searched:
-        parts.append(["No change within the limits was found that gives another class."])
+        parts.append(["No change to another class was found within the limits."])
     return "\n\n".join("\n".join(lines) for lines in parts if lines)
 
 
@@ -203,12 +203,12 @@ def _place(place: Place) -> str:
     if place.kind == "blob":
         what = f"blob {place.number} of class {place.label}, {place.share:.1%} of the training samples"
         if place.unseen:
-            return f"Far from all training samples. The nearest of them: {what}."
+            return f"Far from all training samples. The nearest ones are those of {what}."
         return f"Among the samples of {what}."
     counts = ", ".join(f"{count:g} of class {label}" for label, count in place.counts)
     what = f"region {place.number}, with training samples: {counts}"
     if place.unseen:
-        return f"In a region where no training sample was. It violates least {what}."
+        return f"In a region without training samples. The region that it violates least: {what}."
     return f"In {what}."
 
 
@@ -217,7 +217,7 @@ def _lead(explanation: Explanation) -> list[str]:
         return []
     kind = "" if explanation.place.kind == "region" else ", in log-odds"
     lines = [f"Its lead over {explanation.rival}{kind}: {explanation.lead:+z.2f}, the sum of"]
-    n_shown = min(max(1, _n_telling(explanation)), _MAX_MARGINS)
+    n_shown = min(max(1, _n_visible(explanation)), _MAX_MARGINS)
     for margin in explanation.margins[:n_shown]:
         lines += _margin(margin)
     left = explanation.margins[n_shown:]
@@ -229,13 +229,13 @@ def _lead(explanation: Explanation) -> list[str]:
     return lines
 
 
-def _n_telling(explanation: Explanation) -> int:
-    """Hyperplanes whose contribution is not rounded to zero."""
+def _n_visible(explanation: Explanation) -> int:
+    """The number of hyperplanes whose contribution is not printed as zero."""
     return sum(abs(margin.contribution) >= 0.005 for margin in explanation.margins)
 
 
 def _features(explanation: Explanation) -> list[str]:
-    if _n_telling(explanation) < 2:  # its own line says it all
+    if _n_visible(explanation) < 2:  # the line of the hyperplane has the same features
         return []
     return _drivers("All hyperplanes together, by feature: ", explanation.features)
 
@@ -250,15 +250,15 @@ def _margin(margin: Margin) -> list[str]:
 
 
 def _drivers(start: str, drivers: Sequence[Driver]) -> list[str]:
-    """What each feature adds; a feature stays on one line with its value."""
+    """The contribution of each feature; lines break between features only."""
     shown = [f"{d.feature} = {d.value:.4g} ({d.contribution:+z.2f})" for d in drivers[:_MAX_DRIVERS]]
     left = drivers[_MAX_DRIVERS:]
     if left:
         total = sum(driver.contribution for driver in left)
         shown.append(f"{counted(len(left), 'other feature')} ({total:+z.2f})")
-    whole = start + ", ".join(part.replace(" ", _UNBROKEN) for part in shown)
+    whole = start + ", ".join(part.replace(" ", _NO_BREAK) for part in shown)
     lines = wrap(whole, _WIDTH, break_long_words=False, break_on_hyphens=False)
-    return [line.replace(_UNBROKEN, " ") for line in lines]
+    return [line.replace(_NO_BREAK, " ") for line in lines]
 
 
 def _counterfactual(change: Counterfactual) -> list[str]:

@@ -1,4 +1,4 @@
-"""Which features matter to the whole design, from its geometry."""
+"""Feature importance from the geometry of a design."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from ffmlp.arrays import Floats
+from ffmlp.arrays import Floats, Indices
 from ffmlp.validation import checked_samples
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class FeatureImportance:
-    """How much each feature matters. Prints as a table, the most important feature first.
+    """The importance of each feature. Prints as a table, the most important feature first.
 
     Attributes
     ----------
@@ -30,7 +30,7 @@ class FeatureImportance:
     values: Floats
 
     @property
-    def ranking(self) -> NDArray[np.intp]:
+    def ranking(self) -> Indices:
         """Features from the most to the least important."""
         return np.argsort(-self.values, kind="stable")
 
@@ -40,23 +40,23 @@ class FeatureImportance:
 
 
 def feature_importance(clf: FFMLPClassifier, X: ArrayLike) -> FeatureImportance:
-    """The share of predictions that the value of another sample in one feature would overturn.
+    """The share of predictions that change if one feature takes the value of another sample.
 
-    The lead of a sample's class over class c is linear as long as the sample stays in its region, with
-    gradient g. If feature j has the value of another sample, the lead changes by ``g_j (x'_j − x_j)``;
-    the importance of j is how often that makes a lead negative, over all samples and all values that
-    the feature has in X. No sample is predicted again and nothing is drawn at random: O(n·N·log n)
-    time after the gradients. Of gaussianised features, the scores are exchanged.
+    Within a region, the lead of a sample's class over class c is linear with gradient g. If feature j
+    takes the value of another sample, the lead changes by ``g_j (x'_j − x_j)``. The importance of j is
+    the frequency with which this makes a lead negative, over all samples and all values of the feature
+    in X. Deterministic, O(n·N·log n) time after the gradients, no further predictions. Of gaussianised
+    features, the scores are exchanged.
 
-    It is first order: what happens beyond the next hyperplane is not looked at, and a feature that
-    matters only together with others (as in XOR) can be underrated.
+    The importance is a first-order approximation: it ignores what lies beyond the next hyperplane, and
+    it can underrate a feature that matters only together with others (as in XOR).
 
     Parameters
     ----------
     clf : FFMLPClassifier
         Fitted.
     X : array-like of shape (n_samples, n_features)
-        Samples such as those that will be predicted.
+        Samples like those to be predicted.
 
     Returns
     -------
@@ -81,7 +81,7 @@ def feature_importance(clf: FFMLPClassifier, X: ArrayLike) -> FeatureImportance:
     values = np.zeros(Z.shape[1])
     for feature, column in enumerate(Z.T):
         slope = gradient[:, :, feature]
-        # The value beyond which the lead is lost; none if the feature does not enter it.
+        # The value beyond which the lead is lost; not finite if the lead does not depend on the feature.
         with np.errstate(divide="ignore", invalid="ignore"):
             limit = column[:, None] - lead / slope
         ordered = np.sort(column)

@@ -1,12 +1,11 @@
-"""Margins of hyperplanes in units that people know: standard deviations, and sums over features."""
+"""Margins of hyperplanes, in standard deviations and as sums over features."""
 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve, pinv
 
-from ffmlp.arrays import Floats
+from ffmlp.arrays import Floats, Indices
 from ffmlp.model.blobs import Blobs
 from ffmlp.model.hyperplanes import NO_BLOB, Hyperplanes
 
@@ -14,7 +13,8 @@ from ffmlp.model.hyperplanes import NO_BLOB, Hyperplanes
 def response_spreads(blobs: Blobs, planes: Hyperplanes) -> Floats:
     """The standard deviation (L,) of each response.
 
-    Within the two blobs that a hyperplane separates; over all samples for the threshold of a feature.
+    It is taken within the two blobs that a hyperplane separates; for the threshold of a feature, over
+    all samples.
     """
     variance = np.sum((planes.weights * blobs.feature_spreads) ** 2, axis=1)
     within = np.zeros(planes.pairs.shape)
@@ -31,10 +31,10 @@ def response_spreads(blobs: Blobs, planes: Hyperplanes) -> Floats:
 
 
 def crossings(blobs: Blobs, planes: Hyperplanes) -> Floats:
-    """Where each hyperplane is crossed on the way from its second blob to its first (L, N).
+    """The point (L, N) where the line from the second blob of each hyperplane to its first crosses it.
 
-    The response of a sample x is ``weights · (x − crossing)``: a sum over the features. The threshold
-    of a feature is crossed from the middle of all samples.
+    The response of a sample x is ``weights · (x − crossing)``: a sum over the features. For the
+    threshold of a feature, the line starts at the mean of all samples.
     """
     first, second = planes.pairs.T
     start, stop = blobs.means[second], blobs.means[first]
@@ -48,9 +48,9 @@ def crossings(blobs: Blobs, planes: Hyperplanes) -> Floats:
     return start - np.divide(height, rise, out=np.zeros_like(rise), where=rise > 0)[:, None] * way
 
 
-def nearest_blobs(blobs: Blobs, Z: Floats) -> tuple[NDArray[np.intp], Floats]:
+def nearest_blobs(blobs: Blobs, Z: Floats) -> tuple[Indices, Floats]:
     """The blob (n,) of least Mahalanobis distance, and that distance squared."""
-    # Along axes, where the covariances are given so; else feature by feature, each in its own unit.
+    # In the axes of the covariances, if there are any; otherwise in standardised features.
     scale = blobs.feature_spreads if blobs.axes is None else np.ones(blobs.axes.shape[1])
     coordinates = np.diag(1.0 / scale) if blobs.axes is None else pinv(blobs.axes).T
     nearest = np.zeros(len(Z), np.intp)

@@ -16,21 +16,21 @@ def to_torch(network: Network, dtype: Any = None) -> Any:
 
 
 def from_torch(module: Any) -> Network:
-    """The network of a module that `FFMLPClassifier.to_torch` made, with the weights it has now.
+    """The network of a module made by `FFMLPClassifier.to_torch`, with the module's current weights.
 
     Needs the extra ``torch``.
 
     Parameters
     ----------
     module : torch.nn.Sequential
-        What ``to_torch`` returned, trained or not. Weights of a state dict can be loaded into such a
-        module first.
+        A module that ``to_torch`` returned, trained or not. Weights of a state dict can be loaded into
+        such a module first.
 
     Returns
     -------
     Network
-        In float64. Its layer l_1 consists of hyperplanes still; the neurons of l_2 have the weights
-        that training gave them (`stages` are `TrainedStages`).
+        In float64. Layer l_1 still consists of hyperplanes. Layers l_2 and l_out have trained weights
+        (`stages` are `TrainedStages`).
 
     Examples
     --------
@@ -49,7 +49,7 @@ def from_torch(module: Any) -> Network:
     >>> trained.layer_sizes == clf.network_.layer_sizes
     True
     >>> trained.meaning(2, 0)
-    'trained neuron 0 of evidence, most for class 0'
+    'trained neuron 0 of evidence, largest weight to class 0'
     >>> bool((abs(trained.forward(X) - module(torch.tensor(X)).detach().numpy()) < 1e-9).all())
     True
     """

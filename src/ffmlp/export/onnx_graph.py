@@ -1,8 +1,8 @@
-"""A fitted classifier as an ONNX graph that answers as it does (extra ``onnx``).
+"""A fitted classifier as an ONNX graph with the same predictions (extra ``onnx``).
 
-All of it works in float64 inside, as the classifier does, on some rows at a time: the responses of
-many rows to many hyperplanes would fill the memory and take longer to move than to compute. What comes
-after the hyperplanes is added by the stages of the design (`ffmlp.model.stages`).
+The graph computes in float64, as the classifier does, and in blocks of rows: the responses of many rows
+would fill the memory and take longer to move than to compute. The stages of the design
+(`ffmlp.model.stages`) add the nodes that follow the hyperplanes.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, checker, helper, numpy_helper
 
-from ffmlp.arrays import Floats
+from ffmlp.arrays import Floats, Indices
 from ffmlp.model.features import Gaussianisation
 from ffmlp.model.network import Network
 
-# What current runtimes load; newer defaults of onnx are refused by some.
+# Versions that current runtimes load; some refuse the newer defaults of onnx.
 OPSET, ML_OPSET, IR_VERSION = 17, 3, 8
 ML_DOMAIN = "ai.onnx.ml"
 TYPES = {"float32": TensorProto.FLOAT, "float64": TensorProto.DOUBLE}
-# As fast as with more, and a small file.
+# More cells make the file larger, but not faster.
 _CELLS_PER_KNOT = 16
-# Rows at a time: few enough for their responses to stay in the cache, enough to share among threads.
+# Few enough rows for their responses to stay in the cache, enough to share among threads.
 _ROWS_PER_BLOCK = 1024
 
 
 class Graph:
-    """Nodes and constants in the making; every result has a name that starts with the prefix."""
+    """Nodes and constants of a graph under construction; names of results start with the prefix."""
 
     def __init__(self, prefix: str = "ffmlp", constants: list[TensorProto] | None = None) -> None:
         self.nodes: list[NodeProto] = []
@@ -39,16 +39,16 @@ class Graph:
         self._prefix = prefix
 
     def inner(self) -> Graph:
-        """An empty graph for the body of a node, whose constants are those of this one."""
+        """An empty graph for the body of a node; it shares the constants of this one."""
         return Graph(f"{self._prefix}_inner", self.constants)
 
     @property
     def input(self) -> str:
-        """The name of what the body of a node takes in."""
+        """The name of the input of a node's body."""
         return f"{self._prefix}_input"
 
     def constant(self, values: NDArray) -> str:
-        """Add an array and give its name."""
+        """Add an array and return its name."""
         name = f"{self._prefix}_constant_{len(self.constants)}"
         if values.dtype.kind == "O":
             texts = [text.encode() for text in values.tolist()]
@@ -59,7 +59,7 @@ class Graph:
         return name
 
     def apply(self, operator: str, *inputs: str | NDArray, result: str = "", **attributes: Any) -> str:
-        """Add a node and give the name of its output; arrays among the inputs become constants."""
+        """Add a node and return the name of its output; arrays among the inputs become constants."""
         names = [item if isinstance(item, str) else self.constant(item) for item in inputs]
         output = result or f"{self._prefix}_{len(self.nodes)}"
         domain = ML_DOMAIN if operator == "LabelEncoder" else ""
@@ -74,7 +74,7 @@ class Graph:
         return self.apply("Cast", x, to=helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))
 
     def scan(self, x: str, body: Graph, taken: ValueInfoProto, *given: ValueInfoProto) -> list[str]:
-        """Add a node that applies a body to each part of x; the results of all parts, stacked."""
+        """Add a node that applies a body to each block of x; return the names of the stacked results."""
         results = [f"{self._prefix}_{len(self.nodes)}_{number}" for number in range(len(given))]
         inner = helper.make_graph(body.nodes, f"{results[0]}_body", [taken], given)
         name = f"{results[0]}_Scan"
@@ -123,7 +123,7 @@ def output_infos(labels: NDArray, label: str, probabilities: str, kind: int) -> 
 
 
 def label_constants(labels: NDArray) -> NDArray:
-    """Class labels as int64 or as objects that are strings."""
+    """Class labels as int64 or as an object array of strings."""
     if labels.dtype.kind in "iub":
         return labels.astype(np.int64)
     if labels.dtype.kind == "f" and (labels == labels.astype(np.int64)).all():
@@ -131,22 +131,16 @@ def label_constants(labels: NDArray) -> NDArray:
     if all(isinstance(label, str) for label in labels.tolist()):
         return labels.astype(object)
     raise ValueError(
-        f"ONNX labels are integers or strings, got {labels.tolist()[:10]}. Fit with such labels."
+        f"ONNX labels must be integers or strings, got {labels.tolist()[:10]}. Fit with such labels."
     )
 
 
 def add_classifier(
-    graph: Graph,
-    network: Network,
-    labels: NDArray,
-    x: str,
-    label: str,
-    probabilities: str,
-    kind: int,
+    graph: Graph, network: Network, labels: NDArray, x: str, label: str, probabilities: str, kind: int
 ) -> None:
-    """Add what turns samples into labels and probabilities (of type ``kind``), all given by name.
+    """Add nodes that compute ``label`` and ``probabilities`` (of type ``kind``) from ``x``, all by name.
 
-    ``labels`` are what the classes are called.
+    ``labels`` are the labels of the classes.
     """
     n_features, *_, n_classes = network.layer_sizes
     n_rows, blocks = _blocks(graph, x, n_features)
@@ -175,9 +169,9 @@ def add_classifier(
 
 
 def _blocks(graph: Graph, x: str, n_features: int) -> tuple[str, str]:
-    """How many rows there are; and the rows (blocks, rows, N), in blocks of one size.
+    """The number of rows, and the rows in blocks of equal size (blocks, rows, N).
 
-    As few rows of zeros as that takes are added, and one where there is none.
+    Rows of zeros fill up the last block; without any rows, there is one row of zeros.
     """
     one, most = np.array([1]), np.array([_ROWS_PER_BLOCK])
     n_rows = graph.apply("Gather", graph.apply("Shape", x), np.array([0]))
@@ -201,11 +195,11 @@ def _ceiling(graph: Graph, dividend: str, divisor: str) -> str:
 class Grid:
     """Equal cells from the first to the last knot of a feature.
 
-    Before the values of cell i come ``before[i]`` knots for sure, and at most ``n_steps`` more. A cell
-    too many on either side makes up for rounding. Knots too far apart or too near share one cell.
+    At least ``before[i]`` knots, and at most ``n_steps`` more, are at or below a value in cell i. One
+    more cell on either side allows for rounding. Knots too far apart or too close share one cell.
     """
 
-    before: NDArray[np.intp]
+    before: Indices
     cells_per_unit: float
     n_steps: int
 
@@ -225,12 +219,12 @@ class Grid:
 
 
 def _gaussianised(graph: Graph, x: str, gaussianisation: Gaussianisation) -> str:
-    """The scores of samples: a grid, then bisection finds the last knot at or below each value."""
+    """The scores of samples. A grid and bisection find the last knot at or below each value."""
     tables = gaussianisation.padded()
     grids = [Grid.of(own) for own in gaussianisation.knots]
     n_features, n_knots = tables[0].shape
     n_more = (1 << max(grid.n_steps for grid in grids).bit_length()) - 1
-    # The tables are flat: knot k of feature j is entry j * width + k, and so are its cells.
+    # The tables are flat: knot k of feature j is entry j * width + k; cells likewise.
     width, n_cells = n_knots + n_more, 1 + max(len(grid.before) for grid in grids)
     feature = np.arange(n_features, dtype=np.int32)
     cells = [np.pad(grid.before, (0, n_cells - len(grid.before)), mode="edge") for grid in grids]
@@ -244,9 +238,9 @@ def _gaussianised(graph: Graph, x: str, gaussianisation: Gaussianisation) -> str
     inside = graph.apply("Min", graph.apply("Max", x, first), last)
     per_unit = np.array([grid.cells_per_unit for grid in grids])
     cell = graph.apply("Mul", graph.apply("Sub", inside, first), per_unit)
-    # What is not a number has no cell; it becomes a negative one.
+    # NaN has no cell; its cast to an integer may be negative.
     cell = graph.apply("Max", graph.apply("Cast", cell, to=TensorProto.INT32), np.array(0, np.int32))
-    # Flat, for GatherElements: it is several times as fast as Gather, which can move whole rows.
+    # Flat, for GatherElements: it is several times as fast as Gather.
     cell, inside = (
         graph.apply("Reshape", part, np.array([-1]))
         for part in (graph.apply("Add", cell, n_cells * feature), inside)

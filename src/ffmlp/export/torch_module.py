@@ -1,8 +1,7 @@
 """A designed network as a PyTorch module, and back (extra ``torch``).
 
-The module is a sequence of named layers. Its first layer keeps the two neurons of a hyperplane opposite
-to each other, so training moves hyperplanes and the trained network still has a hyperplane behind each
-two neurons of l_1.
+The module is a sequence of named layers. The two neurons of a hyperplane share their weights and stay
+opposite, so training moves hyperplanes.
 """
 
 # No postponed annotations here: torch.jit.script cannot resolve those of attributes.
@@ -23,7 +22,7 @@ from ffmlp.model.trained_stages import TrainedStages
 class Gaussianise(nn.Module):
     """The piecewise linear map of each feature; it is not trained."""
 
-    knots: Tensor  # (N, K), those beyond the last of a feature infinite
+    knots: Tensor  # (N, K), infinite beyond the last knot of a feature
     scores: Tensor  # (N, K)
     slopes: Tensor  # (N, K) from each knot to the next, 0 from the last on
     last: Tensor  # (N,) the last knot of each feature
@@ -44,7 +43,7 @@ class Gaussianise(nn.Module):
 
 
 class HalfSpaces(nn.Module):
-    """Layer l_1 before its activation: the L hyperplanes, then their opposites if there are any."""
+    """Layer l_1 before its activation: L hyperplanes, then their opposites unless one-sided."""
 
     def __init__(self, planes: Hyperplanes, dtype: torch.dtype) -> None:
         super().__init__()
@@ -61,7 +60,7 @@ class HalfSpaces(nn.Module):
 _ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {
     "identity": nn.Identity,
     "relu": nn.ReLU,
-    "softplus": lambda: nn.Softplus(threshold=50.0),  # beyond it a float64 is the same without log
+    "softplus": lambda: nn.Softplus(threshold=50.0),  # beyond it, softplus is the identity in float64
     "softmax": lambda: nn.Softmax(dim=1),
 }
 
@@ -69,8 +68,8 @@ _ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {
 def to_torch(network: Network, dtype: torch.dtype | None = None) -> nn.Sequential:
     """A module whose outputs are those of ``network.forward``.
 
-    Its layers are ``gaussianise`` (where the network has it), ``half_spaces``, the name of the neurons
-    of l_2 (``regions``, ``blobs`` or ``evidence``) and ``classes``, each but the first followed by an
+    Its layers are ``gaussianise`` (if features are mapped), ``half_spaces``, the name of the neurons of
+    l_2 (``regions``, ``blobs`` or ``evidence``) and ``classes``, each of the last three followed by an
     activation.
     """
     dtype = torch.get_default_dtype() if dtype is None else dtype
@@ -100,13 +99,12 @@ def _linear(weight: NDArray, bias: NDArray, dtype: torch.dtype) -> nn.Linear:
 
 
 def from_torch(module: nn.Module) -> Network:
-    """The network of a module that `to_torch` made, with the weights that the module has now."""
+    """The network of a module made by `to_torch`, with the module's current weights."""
     designed = getattr(module, "designed", None)
     if not isinstance(module, nn.Sequential) or not isinstance(designed, Network):
         raise ValueError(
-            f"from_torch reads modules that to_torch made, got {type(module).__name__}. Weights in a "
-            "state dict can be loaded into such a module first; one that was scripted or exported has "
-            "lost its names."
+            f"from_torch needs a module that to_torch made, got {type(module).__name__}. Load a state "
+            "dict into such a module first. Modules that were scripted or exported cannot be converted."
         )
     _, _, neurons, classes = designed.kinds
     half_spaces, second, third = (getattr(module, name) for name in ("half_spaces", neurons, classes))

@@ -1,1 +1,1 @@
-"""What predicts, with NumPy alone: features, hyperplanes, stages, network."""
+"""Prediction with NumPy alone: features, hyperplanes, stages, network."""

@@ -10,7 +10,7 @@ from ffmlp.arrays import Floats
 
 
 def softplus(z: Floats) -> Floats:
-    """What np.logaddexp(z, 0) gives, in a third of the time."""
+    """``np.logaddexp(z, 0)`` in a third of the time."""
     bend = np.abs(z)
     np.log1p(np.exp(np.negative(bend, out=bend), out=bend), out=bend)
     bend += np.maximum(z, 0.0)
@@ -23,14 +23,14 @@ def sigmoid(z: Floats) -> Floats:
 
 
 def softmax(z: Floats) -> Floats:
-    """What scipy.special.softmax(z, axis=1) gives, without SciPy."""
+    """``scipy.special.softmax(z, axis=1)`` without SciPy."""
     shares = np.exp(z - z.max(axis=1, keepdims=True))
     shares /= shares.sum(axis=1, keepdims=True)
     return shares
 
 
 def logsumexp(z: Floats) -> Floats:
-    """What scipy.special.logsumexp(z, axis=1) gives, without SciPy; -inf for a row of -inf."""
+    """``scipy.special.logsumexp(z, axis=1)`` without SciPy; -inf for a row of -inf."""
     largest = z.max(axis=1)
     finite = np.where(np.isfinite(largest), largest, 0.0)
     with np.errstate(divide="ignore"):

@@ -1,8 +1,8 @@
-"""The blob design: a neuron of l_2 for each blob.
+"""The blob design: layer l_2 has one neuron per blob.
 
-``softplus(-h)`` is -log of the probability that a hyperplane gives to its positive side. The neuron of a
-blob sums the log-probabilities of its duels with other blobs. A softmax makes shares of these sums, and
-the shares of a class add up. The lead of a class over another is their log-odds.
+``-softplus(-h)`` is the log-probability that a hyperplane gives to its positive side. A blob's score is
+the sum of its log-probabilities against other blobs. A softmax turns scores into shares; the shares of a
+class add up to its probability. The lead of one class over another is their log-odds.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ffmlp.arrays import Floats
+from ffmlp.arrays import Flags, Floats, Indices
 from ffmlp.model.activations import logsumexp, sigmoid, softmax, softplus
 from ffmlp.model.hyperplanes import Hyperplanes, both_sides
 from ffmlp.model.stages import (
@@ -34,7 +34,7 @@ _BISECTIONS = 60
 
 @dataclass(frozen=True, eq=False)
 class BlobStages:
-    """A neuron of l_2 for each blob, which the far sides of the blob's own hyperplanes silence.
+    """One l_2 neuron per blob; the far sides of the blob's own hyperplanes inhibit it.
 
     Attributes
     ----------
@@ -47,12 +47,12 @@ class BlobStages:
     n_classes : int
         D_out.
     temperature : float
-        What the log-probabilities are multiplied with.
+        Factor of the log-probabilities.
     """
 
-    pairs: NDArray[np.intp]
-    blobs: NDArray[np.intp]
-    neuron_classes: NDArray[np.intp]
+    pairs: Indices
+    blobs: Indices
+    neuron_classes: Indices
     n_classes: int
     temperature: float
 
@@ -65,7 +65,7 @@ class BlobStages:
 
     @property
     def weights(self) -> tuple[Floats, Floats]:
-        """-temperature from the far side of own hyperplanes; 1 to the own class."""
+        """-temperature from the far sides of a blob's hyperplanes; 1 to its class."""
         own = np.arange(len(self.neuron_classes))[:, None]
         far = np.hstack([own == self.pairs[:, 1], own == self.pairs[:, 0]])
         return np.where(far, -self.temperature, 0.0), votes(self.neuron_classes, self.n_classes)
@@ -80,7 +80,7 @@ class BlobStages:
         return f"blob {self.blobs[neuron]} of class {network.labels[self.neuron_classes[neuron]]}"
 
     def description(self, network: Network, spreads: Floats, max_items: int) -> list[str]:
-        """The duels of each blob."""
+        """The half-spaces of each blob."""
 
         def line(neuron: int) -> str:
             sides = [f"h{l} > 0" for l in np.flatnonzero(self.pairs[:, 0] == neuron)]
@@ -89,84 +89,80 @@ class BlobStages:
             return f"blob {self.blobs[neuron]} of {label}: {', '.join(sides)}"
 
         return [
-            "A blob sums the log-probabilities of its duels, one for each of its hyperplanes, times",
-            f"{self.temperature:.4g}; a softmax makes shares of them, and those of a class add up.",
+            "The score of a blob is the sum of its log-probabilities, one per half-space, times",
+            f"{self.temperature:.4g}. A softmax turns scores into shares; those of a class add up.",
             *itemised(len(self.blobs), max_items, line),
         ]
 
     def outputs(self, planes: Hyperplanes, X: NDArray[np.floating]) -> Floats:
-        """The summed shares of each class's blobs."""
+        """The sum of the shares of each class's blobs."""
         return layered_outputs(self, planes, X)
 
     def probabilities(self, planes: Hyperplanes, X: NDArray[np.floating]) -> Floats:
-        """What l_out puts out; by a rounding error, shares may add up to more than 1."""
+        """The outputs, clipped: a rounding error can make shares add up to more than 1."""
         return np.minimum(self.outputs(planes, X), 1.0)
 
-    def classes(self, planes: Hyperplanes, X: NDArray[np.floating]) -> NDArray[np.intp]:
+    def classes(self, planes: Hyperplanes, X: NDArray[np.floating]) -> Indices:
         """The most probable class."""
         return self.outputs(planes, X).argmax(axis=1)
 
     def confidences(self, planes: Hyperplanes, X: NDArray[np.floating]) -> Floats:
-        """The scores, whose softmax are the probabilities."""
+        """The scores; their softmax is the probabilities."""
         scores = np.empty((len(X), self.n_classes))
         for rows, h in planes.blocks(X):
             scores[rows] = self.scores(np.clip(np.nan_to_num(h), -LARGEST, LARGEST))
         return scores
 
     def places(self, planes: Hyperplanes, X: NDArray[np.floating]) -> None:
-        """The design has none of its own."""
+        """None: the design has no places of its own."""
         return
 
-    def _duels(self, h: Floats) -> Floats:
-        """What the l_2 neurons take in (n, D_2)."""
+    def _blob_scores(self, h: Floats) -> Floats:
+        """The score (n, D_2) of each blob: the pre-activation of its l_2 neuron."""
         return softplus(both_sides(h)) @ self.weights[0].T
 
     def scores(self, h: Floats) -> Floats:
-        """The log-probability of each class, but for a constant of each sample."""
-        duels = self._duels(h)
+        """The log-probability of each class, up to a constant per sample."""
+        blob_scores = self._blob_scores(h)
         scores = np.full((len(h), self.n_classes), -np.inf)
         for label in np.unique(self.neuron_classes):
-            scores[:, label] = logsumexp(duels[:, self.neuron_classes == label])
+            scores[:, label] = logsumexp(blob_scores[:, self.neuron_classes == label])
         return scores
 
     def slopes(self, h: Floats) -> Floats:
-        """Those of each class's blobs, by their share of the class."""
+        """The mean slope of each class's blobs, weighted by their shares of the class."""
         first, second = np.hsplit(self.weights[0], 2)
         each = first * sigmoid(h)[:, None] - second * sigmoid(-h)[:, None]
-        duels = self._duels(h)
+        blob_scores = self._blob_scores(h)
         slopes = np.zeros((len(h), self.n_classes, h.shape[1]))
         for label in np.unique(self.neuron_classes):
             mine = self.neuron_classes == label
-            slopes[:, label] = np.einsum("nb,nbl->nl", softmax(duels[:, mine]), each[:, mine])
+            slopes[:, label] = np.einsum("nb,nbl->nl", softmax(blob_scores[:, mine]), each[:, mine])
         return slopes
 
-    def contributions(
-        self, h: Floats, winner: NDArray[np.intp], rival: NDArray[np.intp]
-    ) -> tuple[Floats, Floats]:
-        """The duels of the strongest blob of each class; the other blobs of both are the rest."""
-        l_1, duels = softplus(both_sides(h)), self._duels(h)
+    def contributions(self, h: Floats, winner: Indices, rival: Indices) -> tuple[Floats, Floats]:
+        """The log-probabilities of each class's strongest blob; the other blobs are the rest."""
+        l_1, blob_scores = softplus(both_sides(h)), self._blob_scores(h)
         lead, summands = np.zeros(len(h)), np.zeros(h.shape)
         for classes, sign in ((winner, 1.0), (rival, -1.0)):
-            mine = np.where(self.neuron_classes == classes[:, None], duels, -np.inf)
+            mine = np.where(self.neuron_classes == classes[:, None], blob_scores, -np.inf)
             first, second = np.hsplit(l_1 * self.weights[0][mine.argmax(axis=1)], 2)
             summands += sign * (first + second)
             lead += sign * logsumexp(mine)
         return summands, lead - summands.sum(axis=1)
 
-    def safe_distance(
-        self, h: Floats, winner: NDArray[np.intp], reach: Floats, steepness: Floats
-    ) -> Floats:
-        """Within it, the winner leads though every hyperplane moves against it as far as it can.
+    def safe_distance(self, h: Floats, winner: Indices, reach: Floats, steepness: Floats) -> Floats:
+        """Within it, the winner leads even if every response moves against it as far as it can.
 
-        Within distance r, the winner's blobs have at least the score that they have with every
-        hyperplane moved by ``r·reach_l`` against them, other blobs at most that with every one moved
-        for them.
+        Within distance r, the score of a winner's blob is at least that with every response moved by
+        ``r·reach_l`` against it. The score of another blob is at most that with every response moved in
+        its favour.
         """
         weights = self.weights[0].T
         sides, speed = both_sides(h), np.hstack([reach, reach])
         mine = self.neuron_classes == winner[:, None]
 
-        def is_safe(radius: Floats) -> NDArray[np.bool_]:
+        def is_safe(radius: Floats) -> Flags:
             worst = softplus(sides + radius[:, None] * speed) @ weights
             best = softplus(sides - radius[:, None] * speed) @ weights
             own = logsumexp(np.where(mine, worst, -np.inf))
@@ -190,7 +186,7 @@ class BlobStages:
         return low
 
     def check(self, planes: Hyperplanes, n_classes: int) -> None:
-        """Pairs are of blobs that have a neuron, and these of classes that there are."""
+        """Pairs must name neurons of l_2, and these must name classes."""
         n_neurons = (len(self.blobs),)
         require_shapes(
             pairs=(self.pairs, (len(planes), 2)), neuron_classes=(self.neuron_classes, n_neurons)
@@ -199,7 +195,7 @@ class BlobStages:
         require_indices("neuron_classes", self.neuron_classes, n_classes)
 
     def to_onnx(self, graph: OnnxGraph, planes: Hyperplanes, z: str, h: str) -> tuple[str, str]:
-        """The layers."""
+        """Add the layers as they are."""
         (w_2, w_3), (b_2, b_3) = self.weights, self.biases
         l_2 = graph.apply("Gemm", _onnx_softplus_of_sides(graph, h), w_2, b_2, transB=1)
         share = graph.apply("Gemm", graph.apply("Softmax", l_2, axis=1), w_3, b_3, transB=1)
@@ -207,9 +203,9 @@ class BlobStages:
 
 
 def _onnx_softplus_of_sides(graph: OnnxGraph, h: str) -> str:
-    """The softplus of h and of -h, which bend by the same.
+    """The softplus of h and of -h, which exceed their ReLU by the same amount.
 
-    Without the operator of this name, which runtimes lack for float64.
+    The operator Softplus is not used because runtimes lack it for float64.
     """
     small = graph.apply("Exp", graph.apply("Neg", graph.apply("Abs", h)))
     bend = graph.apply("Log", graph.apply("Add", small, np.array(1.0)))

@@ -1,19 +1,18 @@
-"""Gaussian blobs: what the neurons of a network are named after, and the units of its features."""
+"""Gaussian blobs, which name the neurons of a network and give the units of its features."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ffmlp.arrays import Floats
+from ffmlp.arrays import Floats, Indices
 from ffmlp.model.hyperplanes import Hyperplanes
 
 
 @dataclass(frozen=True, eq=False)
 class Blobs:
-    """G Gaussian blobs, those of one class next to each other.
+    """G Gaussian blobs, grouped by class.
 
     Attributes
     ----------
@@ -22,13 +21,13 @@ class Blobs:
     means : ndarray of shape (G, N)
     covariances : ndarray of shape (G, N, N), or (G, r, r) with axes
     weights : ndarray of shape (G,)
-        The share of the training samples that each blob stands for; they sum to one.
+        The share of the training samples in each blob; the shares sum to one.
     axes : ndarray of shape (N, r) or None
-        Axes in which the covariances are given where there are too many features for covariances of
-        their own: ``axes @ covariances[g] @ axes.T`` is that of the features.
+        Axes of the covariances, if there are too many features for full covariances:
+        ``axes @ covariances[g] @ axes.T`` is the covariance of the features.
     """
 
-    classes: NDArray[np.intp]
+    classes: Indices
     means: Floats
     covariances: Floats
     weights: Floats
@@ -43,12 +42,12 @@ class Blobs:
 
     @property
     def centre(self) -> Floats:
-        """The mean (N,) of each feature over all blobs, in the space that they live in."""
+        """The mean (N,) of each feature over all blobs, in the space of the blobs."""
         return self.weights @ self.means
 
     @property
     def feature_spreads(self) -> Floats:
-        """The standard deviation (N,) of each feature over all blobs; 1 where it does not vary."""
+        """The standard deviation (N,) of each feature over all blobs; 1 for a constant feature."""
         if self.axes is None:
             within = np.diagonal(self.covariances, axis1=1, axis2=2)
         else:
@@ -58,9 +57,9 @@ class Blobs:
 
 
 def feature_units(blobs: Blobs, planes: Hyperplanes) -> Floats:
-    """What counts as one standard deviation (N,) of each feature, in the user's units.
+    """One standard deviation (N,) of each feature, in the user's units.
 
-    Of a gaussianised feature, half the range that is one deviation of its score to either side.
+    For a gaussianised feature, half the range whose scores are within one deviation of the mean.
     """
     spread, scores = blobs.feature_spreads, planes.gaussianisation
     if scores is None:

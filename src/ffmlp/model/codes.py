@@ -1,6 +1,6 @@
-"""Codes: the signs of all hyperplanes at a sample, packed, and found again by a hash table.
+"""Codes: the signs of all hyperplanes at a sample, packed into words and indexed by a hash table.
 
-A code is one bit for each of L hyperplanes, 64 of them to a word.
+A code has one bit for each of L hyperplanes, 64 bits to a word.
 """
 
 from __future__ import annotations
@@ -10,13 +10,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ffmlp.arrays import Flags, Indices
+
 Words = NDArray[np.uint64]
 
 # Slots of a code index per code: few enough to stay in the cache, enough to keep chains short.
 _SLOTS_PER_CODE = 16
 
 
-def pack(codes: NDArray[np.bool_]) -> Words:
+def pack(codes: Flags) -> Words:
     """Codes (n, L) as words (n, ⌈L/64⌉): hyperplane l is bit l % 64 of word l // 64."""
     n_words = -(-codes.shape[1] // 64)
     octets = np.zeros((len(codes), 8 * n_words), np.uint8)
@@ -25,15 +27,15 @@ def pack(codes: NDArray[np.bool_]) -> Words:
     return octets.view("<u8")
 
 
-def unpack(words: Words, n_hyperplanes: int) -> NDArray[np.bool_]:
+def unpack(words: Words, n_hyperplanes: int) -> Flags:
     """The inverse of `pack`."""
     octets = np.ascontiguousarray(words).view(np.uint8)
     return np.unpackbits(octets, axis=1, count=n_hyperplanes, bitorder="little").view(np.bool_)
 
 
-def distinct_codes(words: Words) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Row of the first of each distinct code, in the order of the codes, and each row's code number."""
-    # Sixteen bits at a time, because those NumPy sorts by radix.
+def distinct_codes(words: Words) -> tuple[Indices, Indices]:
+    """The first row of each distinct code, in the order of the codes, and each row's code number."""
+    # Sixteen bits at a time, because NumPy sorts 16-bit integers by radix.
     order = np.lexsort(np.ascontiguousarray(words).view("<u2").T)
     ordered = words[order]
     new = np.ones(len(words), bool)
@@ -50,7 +52,7 @@ class CodeIndex:
     words: Words  # (R, n_words)
     keys: NDArray[np.int64]  # (L,)
     heads: NDArray[np.int32]  # (n_slots,) first code of the slot's chain, or -1
-    following: NDArray[np.intp]  # (R,) next code in the chain, or -1
+    following: Indices  # (R,) next code in the chain, or -1
 
     @classmethod
     def of(cls, words: Words, n_hyperplanes: int) -> CodeIndex:
@@ -60,21 +62,21 @@ class CodeIndex:
         heads = np.full(n_slots, -1, np.int32)
         return cls(words, keys, heads, chain(slots_of(words, keys), heads))
 
-    def find(self, words: Words) -> NDArray[np.intp]:
+    def find(self, words: Words) -> Indices:
         """The number of each code, -1 where it is not in the index."""
         found = np.full(len(words), -1, np.intp)
-        asking = np.arange(len(words))
+        pending = np.arange(len(words))
         candidate: NDArray[np.signedinteger] = self.heads[slots_of(words, self.keys)]
-        while len(asking):
-            there = candidate >= 0
-            asking, candidate = asking[there], candidate[there]
-            same = _rows_equal(self.words[candidate], words[asking])
-            found[asking[same]] = candidate[same]
-            asking, candidate = asking[~same], self.following[candidate[~same]]
+        while len(pending):
+            exists = candidate >= 0
+            pending, candidate = pending[exists], candidate[exists]
+            same = _rows_equal(self.words[candidate], words[pending])
+            found[pending[same]] = candidate[same]
+            pending, candidate = pending[~same], self.following[candidate[~same]]
         return found
 
 
-def _rows_equal(words: Words, others: Words) -> NDArray[np.bool_]:
+def _rows_equal(words: Words, others: Words) -> Flags:
     equal = words[:, 0] == others[:, 0]
     for word in range(1, words.shape[1]):
         equal &= words[:, word] == others[:, word]
@@ -98,12 +100,12 @@ def slots_of(words: Words, keys: NDArray[np.int64]) -> NDArray[np.int64]:
     return slots
 
 
-def chain(slots: NDArray[np.int64], heads: NDArray[np.int32]) -> NDArray[np.intp]:
-    """Chain the numbers of each slot: write the first into ``heads``, return who follows each, or -1."""
+def chain(slots: NDArray[np.int64], heads: NDArray[np.int32]) -> Indices:
+    """Chain the numbers of each slot: write the first to ``heads``, return the next of each, or -1."""
     following = np.full(len(slots), -1, np.intp)
     number = np.arange(len(slots), dtype=np.int32)
     heads[slots] = number
-    # Of all that want a slot one gets it; the others go one by one before the chain that is there.
+    # One number becomes the head of its slot; the others are prepended to the chain one by one.
     waiting = number[heads[slots] != number]
     while len(waiting):
         slot = slots[waiting]

@@ -1,4 +1,4 @@
-"""A network as a drawing for notebooks: SVG, with the meaning of each neuron as its tooltip."""
+"""An SVG drawing of a network for notebooks; the tooltip of a neuron is its meaning."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 # Neurons of a layer that are drawn; the others are counted.
 _MAX_NEURONS = 10
-# Larger networks are drawn without links: their weight matrices would be made for the drawing alone.
+# Larger networks are drawn without links: their weight matrices would be computed for the drawing alone.
 _MAX_WEIGHTS = 1_000_000
 _COLUMN, _ROW, _TOP, _RADIUS = 210, 26, 44, 8
 _LAYERS = ("#ffffff", "#0072B2", "#E69F00", "#009E73")
@@ -20,7 +20,7 @@ _POSITIVE, _NEGATIVE = "#D55E00", "#999999"
 
 
 def drawn_network(network: Network) -> str:
-    """The layers as columns of circles, from left to right; links by the sign of their weight."""
+    """The layers as columns of circles, from left to right; colours of links show signs of weights."""
     sizes = network.layer_sizes
     shown = [min(size, _MAX_NEURONS) for size in sizes]
     height = _TOP + _ROW * (max(shown) + 2)
@@ -47,7 +47,7 @@ def drawn_network(network: Network) -> str:
 
 
 def _links(network: Network, centres: list[list[tuple[float, float]]]) -> list[str]:
-    """A line for each weight that is not zero, the darker the larger it is in its stage."""
+    """A line for each nonzero weight; larger weights of a stage are darker."""
     lines = []
     for stage, weights in enumerate(network.weights):
         before, after = centres[stage], centres[stage + 1]

@@ -1,4 +1,4 @@
-"""Features on their way to the hyperplanes: a piecewise linear map of each, where there is one."""
+"""The optional map of the features before the hyperplanes, piecewise linear for each feature."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from ffmlp.arrays import Floats
 
 try:
     from ffmlp.model import _interpolation as compiled
-except ImportError:  # there was no compiler where this was installed
+except ImportError:  # installed without a C compiler
     compiled = None  # type: ignore[assignment]
 
-# A value that is this share of the largest one is 0.
-_NOTHING = 1e-12
+# A value below this share of the largest knot is a rounding error of 0.
+_NEGLIGIBLE = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +25,7 @@ class Gaussianisation:
     Attributes
     ----------
     knots : tuple of N ndarrays
-        Where the slope of each feature's map changes, ascending.
+        The values, ascending, at which the slope of each feature's map changes.
     scores : tuple of N ndarrays
         The value of the map at each knot.
     """
@@ -45,9 +45,10 @@ class Gaussianisation:
         return scores
 
     def padded(self) -> tuple[Floats, Floats, Floats]:
-        """Knots, scores and slopes, each (N, K): a table in which every feature has as many knots.
+        """Knots, scores and slopes as tables (N, K), padded to the same number of knots per feature.
 
-        Knots beyond the last one are infinite; from the last one on, scores repeat and slopes are 0.
+        Knots beyond a feature's last one are infinite. From the last one on, scores repeat and slopes
+        are 0.
         """
         shape = len(self.knots), max(len(knots) for knots in self.knots)
         knots, scores, slopes = np.full(shape, np.inf), np.empty(shape), np.zeros(shape)
@@ -59,7 +60,7 @@ class Gaussianisation:
         return knots, scores, slopes
 
     def slopes(self, X: NDArray[np.floating]) -> Floats:
-        """How fast each score grows with its feature at samples (n, N); 0 beyond the outermost knots."""
+        """The derivative (n, N) of each score by its feature; 0 beyond the outermost knots."""
         slopes = np.zeros(X.shape)
         for feature, knots in enumerate(self.knots):
             within = self._slopes_of(feature)
@@ -78,10 +79,10 @@ class Gaussianisation:
             inner = np.broadcast_to(knots, (len(X), len(knots)))
             places = np.hstack([inner, x - reach, x + reach])
             rise = np.abs(np.interp(places, knots, values) - scores[:, feature, None])
-            # The ends are a radius away, however x ± radius is rounded.
+            # The ends are exactly a radius away, although x ± radius is rounded.
             run = np.hstack([np.abs(inner - x), reach, reach])
             within = (run > 0) & (run <= reach) & np.isfinite(run)
-            with np.errstate(over="ignore"):  # next to a knot, the run is shorter than the rise is exact
+            with np.errstate(over="ignore"):  # the run to a knot next to x can be tiny
                 ratio = np.divide(rise, run, out=np.zeros_like(rise), where=within)
             steepest[:, feature] = np.minimum(ratio.max(axis=1), self._slopes_of(feature).max())
         return steepest
@@ -92,21 +93,21 @@ class Gaussianisation:
         return np.concatenate([[0.0], rises / runs, [0.0]])
 
     def values(self, scores: Floats) -> Floats:
-        """The values (n, N) of features that have the given scores."""
+        """The inverse map: values (n, N) with the given scores."""
         columns = [self._values_of(feature, column) for feature, column in enumerate(scores.T)]
         return np.column_stack(columns)
 
     def value_of(self, feature: int, score: float) -> float:
-        """The value of a feature that has the given score."""
+        """The value of a feature with the given score."""
         return float(self._values_of(feature, np.array(score)))
 
     def _values_of(self, feature: int, scores: Floats) -> Floats:
         knots = self.knots[feature]
         values = np.interp(scores, self.scores[feature], knots)
-        # A score is rounded; what was 0 should not come back as a little.
-        return np.where(np.abs(values) < _NOTHING * np.abs(knots).max(), 0.0, values)
+        # Scores are rounded; a value of 0 must come back as 0.
+        return np.where(np.abs(values) < _NEGLIGIBLE * np.abs(knots).max(), 0.0, values)
 
 
 def mapped_features(X: NDArray[np.floating], gaussianisation: Gaussianisation | None) -> NDArray:
-    """The scores of samples (n, N), or the samples themselves where there is no map."""
+    """The scores of samples (n, N), or the samples themselves if there is no map."""
     return X if gaussianisation is None else gaussianisation.apply(X)

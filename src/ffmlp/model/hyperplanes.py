@@ -13,19 +13,19 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ffmlp.arrays import Floats
+from ffmlp.arrays import Floats, Indices
 from ffmlp.model.features import Gaussianisation, mapped_features
 
-# Stands for a blob in the pair of a hyperplane that is a threshold of one feature.
+# Both entries of a pair if the hyperplane is a threshold of one feature and separates no blobs.
 NO_BLOB = -1
 
-# Responses that are computed at once stay in the cache (0.3 MB), but few rows are not worth the call:
-# threads would wait for each other's calls more than they compute.
+# The responses of one product stay in the cache (0.3 MB). Fewer rows are not worth a call: threads would
+# wait for each other more than they compute.
 _RESPONSES_PER_PRODUCT = 40_000
 _FEWEST_ROWS, _MOST_ROWS = 256, 1024
-# Columns of a product that BLAS kernels round alike in all rows; fewer than so many are no matter.
+# BLAS kernels round whole tiles of columns alike in all rows. Narrow products are not affected.
 _COLUMNS_PER_TILE, _FEWEST_COLUMNS = 8, 128
-# Mapping a feature has a price for each call: it is done for the rows of several products at once.
+# Each call that maps a feature has overhead, so the rows of several products are mapped at once.
 _VALUES_PER_MAP = 1 << 19
 _FEWEST_ROWS_PER_MAP, _MOST_ROWS_PER_MAP = _MOST_ROWS, 1 << 14
 
@@ -44,15 +44,15 @@ class Hyperplanes:
         The blobs that each hyperplane separates; the first lies on its positive side. Both are
         `NO_BLOB` where the hyperplane is a threshold of one feature.
     gaussianisation : Gaussianisation or None
-        The map of the features that comes first: x stands for the scores of a sample then.
+        The map applied to the features first; x then stands for the scores of a sample.
     one_sided : bool
-        Whether layer l_1 has a neuron for the positive side of each hyperplane only. Such hyperplanes
-        have been moved from where their blobs put them: a response is no log-odds.
+        Whether layer l_1 has neurons for the positive sides only. Such hyperplanes have been moved
+        from where their blobs put them, so their responses are not log-odds.
     """
 
     weights: Floats
     biases: Floats
-    pairs: NDArray[np.intp]
+    pairs: Indices
     gaussianisation: Gaussianisation | None = None
     one_sided: bool = False
 
@@ -63,14 +63,14 @@ class Hyperplanes:
     def __len__(self) -> int:
         return len(self.biases)
 
-    def select(self, kept: NDArray[np.intp]) -> Hyperplanes:
+    def select(self, kept: Indices) -> Hyperplanes:
         """The hyperplanes with the given indices, in that order."""
         return replace(
             self, weights=self.weights[kept], biases=self.biases[kept], pairs=self.pairs[kept]
         )
 
     def joined(self, other: Hyperplanes) -> Hyperplanes:
-        """These hyperplanes, then the other ones."""
+        """These hyperplanes, followed by the others."""
         return replace(
             self,
             weights=np.concatenate([self.weights, other.weights]),
@@ -78,8 +78,8 @@ class Hyperplanes:
             pairs=np.concatenate([self.pairs, other.pairs]),
         )
 
-    def one_sided_by(self, sides: NDArray[np.intp]) -> Hyperplanes:
-        """The given side, 1 or -1, of each hyperplane as its positive one, and no other."""
+    def one_sided_by(self, sides: Indices) -> Hyperplanes:
+        """Keep only the given side, 1 or -1, of each hyperplane, as its positive side."""
         return replace(
             self,
             weights=self.weights * sides[:, None],
@@ -89,21 +89,21 @@ class Hyperplanes:
         )
 
     def mapped(self, X: NDArray[np.floating]) -> NDArray:
-        """Samples (n, N) as the hyperplanes take them: their scores, where features are mapped."""
+        """The input (n, N) of the hyperplanes: samples, or their scores if features are mapped."""
         return mapped_features(X, self.gaussianisation)
 
     def unmapped(self, Z: Floats) -> Floats:
-        """Samples in the user's units that `mapped` takes to Z."""
+        """The inverse of `mapped`: samples in the user's units."""
         return Z if self.gaussianisation is None else self.gaussianisation.values(Z)
 
     def by_features(self, gradient: Floats, X: Floats) -> Floats:
-        """Gradients (n, C, N) by the user's features at X, from those by what `mapped` makes of them."""
+        """Gradients (n, C, N) by the user's features at X, from gradients by the mapped features."""
         if self.gaussianisation is None:
             return gradient
         return gradient * self.gaussianisation.slopes(X)[:, None]
 
     def threshold(self, hyperplane: int) -> tuple[int, float] | None:
-        """The feature and its value that a hyperplane without blobs stands for, in the user's units."""
+        """Feature and value, in the user's units, if the hyperplane is a threshold of one feature."""
         if self.pairs[hyperplane, 0] != NO_BLOB:
             return None
         feature = int(np.argmax(np.abs(self.weights[hyperplane])))
@@ -113,11 +113,11 @@ class Hyperplanes:
         return feature, float(score)
 
     def is_log_odds(self, hyperplane: int) -> bool:
-        """Whether a response is the log-odds of two blobs."""
+        """Whether the response is the log-odds of two blobs."""
         return bool(self.pairs[hyperplane, 0] != NO_BLOB) and not self.one_sided
 
     def checked(self, X: ArrayLike) -> NDArray[np.floating]:
-        """Samples as an array of finite numbers and of the right shape, or a ValueError."""
+        """Samples as a finite array of the right shape, or a ValueError."""
         samples = np.asarray(X)
         if samples.dtype not in (np.float64, np.float32):
             samples = samples.astype(np.float64)
@@ -136,25 +136,25 @@ class Hyperplanes:
 
     @property
     def rows_per_product(self) -> int:
-        """How many rows responses are computed for at once, a power of two.
+        """The number of rows of each product, a power of two.
 
-        A BLAS product may round differently with the shape of its operands. It is therefore computed
-        for exactly this many rows (the last block is padded) and `in_whole_tiles`, so that a sample's
-        response does not depend on the samples it is computed with.
+        The rounding errors of a BLAS product depend on the shape of its operands. Every product
+        therefore has exactly this many rows (the last block is padded) and its columns `in_whole_tiles`,
+        so that a sample's response does not depend on the samples it is computed with.
         """
         n_rows = _RESPONSES_PER_PRODUCT // max(1, len(self))
         return min(max(_power_of_two(n_rows), _FEWEST_ROWS), _MOST_ROWS)
 
     @property
     def rows_per_map(self) -> int:
-        """How many rows are mapped at once before their responses are computed, a power of two."""
+        """The number of rows that are mapped at once, a power of two."""
         n_rows = _VALUES_PER_MAP // self.weights.shape[1]
         return min(max(_power_of_two(n_rows), _FEWEST_ROWS_PER_MAP), _MOST_ROWS_PER_MAP)
 
     def blocks(self, X: NDArray[np.floating]) -> Iterator[tuple[slice, Floats]]:
         """Yield ``(rows, h)`` with ``h = X[rows] @ weights.T + biases``, in constant memory.
 
-        Each h is in the place of the one before it.
+        The array h is reused.
         """
         for rows, h in self.tiles(X):
             yield rows, h[: rows.stop - rows.start, : len(self)]
@@ -162,7 +162,7 @@ class Hyperplanes:
     def tiles(
         self, X: NDArray[np.floating], dtype: type[np.floating] = np.float64
     ) -> Iterator[tuple[slice, NDArray]]:
-        """Yield ``(rows, h)`` as `blocks` does, with the rows and columns that fill up the product."""
+        """Yield ``(rows, h)`` as `blocks` does, including the rows and columns of the padding."""
         n_rows, n_mapped, n_features = self.rows_per_product, self.rows_per_map, self.weights.shape[1]
         # Biases are the weights of a feature that is always 1, which saves a pass over h.
         mapped = np.ones((min(n_mapped, -(-len(X) // n_rows) * n_rows), n_features + 1), dtype)
@@ -172,24 +172,24 @@ class Hyperplanes:
             if start % n_mapped == 0:
                 samples = self.mapped(X[start : start + n_mapped])
                 mapped[: len(samples), :n_features] = samples
-            # Features beyond 1e300 may overflow; there is no sensible response to warn about then.
+            # Features beyond 1e300 may overflow; they have no sensible response.
             with np.errstate(over="ignore", invalid="ignore"):
                 np.matmul(mapped[start % n_mapped :][:n_rows], transposed, out=h)
             yield slice(start, min(start + n_rows, len(X))), h
 
     def extent(self, X: NDArray[np.floating]) -> Floats:
-        """A bound (N,) on the absolute values that the features of samples have before stage 1."""
+        """An upper bound (N,) of the absolute values of the hyperplanes' input."""
         if self.gaussianisation is None:
             return np.abs(X).max(axis=0, initial=0.0).astype(np.float64)
         return np.array([np.abs(scores).max() for scores in self.gaussianisation.scores])
 
     def reach(self, X: NDArray[np.floating]) -> Floats:
-        """A bound (L,) on the ``|h|`` of samples; infinite if they may overflow."""
+        """An upper bound (L,) of ``|h|``; infinite if it may overflow."""
         with np.errstate(over="ignore"):
             return np.abs(self.weights) @ self.extent(X) + np.abs(self.biases)
 
     def signed_responses(self, X: NDArray[np.floating]) -> Floats:
-        """Responses ``h`` (n, L) of samples that have been checked."""
+        """Signed responses ``h`` (n, L) of validated samples."""
         h = np.empty((len(X), len(self)))
         for rows, block in self.blocks(X):
             h[rows] = block
@@ -204,24 +204,24 @@ class Hyperplanes:
         return np.maximum(self.sides(self.log_odds(X)), 0.0)
 
     def sides(self, h: Floats) -> Floats:
-        """What the neurons of l_1 take in, shape (n, D_1): h, then -h unless there is one side only."""
+        """Pre-activations (n, D_1) of l_1: h, then -h unless the hyperplanes are one-sided."""
         return h if self.one_sided else both_sides(h)
 
 
 def both_sides(h: Floats) -> Floats:
-    """Responses h (n, L), then their opposites."""
+    """Responses h (n, L), followed by -h."""
     return np.hstack([h, -h])
 
 
 def _power_of_two(number: int) -> int:
-    """The largest one up to a number; 0 has none."""
+    """The largest power of two up to a number; 0 for 0."""
     return 1 << number.bit_length() >> 1
 
 
 def in_whole_tiles(factor: NDArray) -> NDArray:
-    """The second factor of a product, with columns of zeros up to a multiple of a BLAS kernel's tile.
+    """The second factor of a product, padded by columns of zeros to whole tiles of a BLAS kernel.
 
-    In the columns that are left beside many tiles, some kernels round a few rows unlike the others.
+    In the columns beyond the last whole tile, some kernels round a few rows unlike the others.
     """
     n_columns = factor.shape[1]
     missing = -n_columns % _COLUMNS_PER_TILE if n_columns > _FEWEST_COLUMNS else 0

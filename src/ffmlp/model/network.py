@@ -1,4 +1,4 @@
-"""The designed network: three layers whose every weight is known and every neuron has a meaning."""
+"""The designed network: three layers in which every neuron has a meaning."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ffmlp.arrays import Floats, row_blocks
+from ffmlp.arrays import Floats, Indices, row_blocks
 from ffmlp.model.drawing import drawn_network
 from ffmlp.model.hyperplanes import Hyperplanes
 from ffmlp.model.stages import Stages, layer_responses
@@ -17,19 +17,19 @@ from ffmlp.model.stages import Stages, layer_responses
 class Network:
     """A feedforward-designed MLP: l_in → l_1 (half-spaces) → l_2 → l_out (classes).
 
-    It takes the features as the user gives them: ``hyperplanes.gaussianisation``, where there is one,
-    maps each of them before stage 1.
+    Its input is the features in the user's units. ``hyperplanes.gaussianisation``, if there is one,
+    maps them before stage 1.
 
     Attributes
     ----------
     hyperplanes : Hyperplanes
         The L hyperplanes behind layer l_1.
     stages : RegionStages, BlobStages, ReadoutStages or TrainedStages
-        Stages 2 and 3: what the neurons of l_2 are, by the design.
+        Stages 2 and 3 of the design.
     labels : ndarray of shape (D_out,)
         The class label of each output neuron.
     blob_classes : ndarray of shape (G,)
-        The class of each blob that ``hyperplanes.pairs`` names, as an index into ``labels``.
+        The class of each blob in ``hyperplanes.pairs``, as an index into ``labels``.
     feature_names : tuple of str
         The name of each input neuron.
     """
@@ -37,7 +37,7 @@ class Network:
     hyperplanes: Hyperplanes
     stages: Stages
     labels: NDArray
-    blob_classes: NDArray[np.intp]
+    blob_classes: Indices
     feature_names: tuple[str, ...]
 
     def __repr__(self) -> str:
@@ -55,7 +55,7 @@ class Network:
 
     @property
     def kinds(self) -> tuple[str, str, str, str]:
-        """What the neurons of each layer are, in the plural."""
+        """What the neurons of each layer stand for, as plural nouns."""
         return "features", "half-spaces", self.stages.neurons, "classes"
 
     @property
@@ -82,7 +82,7 @@ class Network:
     def responses(self, X: ArrayLike) -> tuple[Floats, Floats, Floats]:
         """The output of every layer: l_1 (n, D_1), l_2 (n, D_2) and l_out (n, D_out).
 
-        Works in float64 whatever the type of X.
+        Computed in float64.
         """
         samples = self.hyperplanes.checked(X)
         _, *sizes = self.layer_sizes
@@ -94,27 +94,27 @@ class Network:
     def forward(self, X: ArrayLike) -> Floats:
         """The output of the network, shape (n, D_out), in memory that does not grow with D_1 and D_2.
 
-        Probabilities, except for the region design: there each class has the summed responses of its
-        regions, all zero in a region that no neuron covers.
+        The output is the probabilities. In the region design it is the summed responses of each class's
+        regions, which are all zero in a region without training samples.
         """
         return self.stages.outputs(self.hyperplanes, self.hyperplanes.checked(X))
 
     def probabilities(self, samples: NDArray[np.floating]) -> Floats:
-        """The probability (n, C) of each class; samples have been checked."""
+        """The probability (n, C) of each class, for validated samples."""
         return self.stages.probabilities(self.hyperplanes, samples)
 
-    def classes(self, samples: NDArray[np.floating]) -> NDArray[np.intp]:
-        """The most probable class (n,), an index into ``labels``; samples have been checked."""
+    def classes(self, samples: NDArray[np.floating]) -> Indices:
+        """The most probable class (n,) of validated samples, as an index into ``labels``."""
         return self.stages.classes(self.hyperplanes, samples)
 
     def confidences(self, samples: NDArray[np.floating]) -> Floats:
-        """Log-odds (n, C) of the classes, where the design has any; samples have been checked."""
+        """Log-odds (n, C) of the classes, if the design has them, for validated samples."""
         return self.stages.confidences(self.hyperplanes, samples)
 
-    def leads(self, samples: Floats, own: NDArray[np.intp]) -> tuple[Floats, Floats]:
+    def leads(self, samples: Floats, own: Indices) -> tuple[Floats, Floats]:
         """The lead (n, C) of class ``own`` over each class, infinite over itself; gradients (n, C, N).
 
-        Gradients are those by the features as the hyperplanes take them. Samples have been checked.
+        The samples are validated. Gradients are by the input of the hyperplanes.
         """
         planes, stages = self.hyperplanes, self.stages
         lead = np.empty((len(samples), len(self.labels)))
@@ -144,7 +144,7 @@ class Network:
         if not 0 <= layer < len(sizes):
             raise ValueError(f"layer must be 0, 1, 2 or 3, got {layer!r}.")
         if not 0 <= neuron < sizes[layer]:
-            raise ValueError(f"layer {layer} has neurons 0 to {sizes[layer] - 1}, got {neuron!r}.")
+            raise ValueError(f"neuron must be 0 to {sizes[layer] - 1} in layer {layer}, got {neuron!r}.")
         if layer == 0:
             return f"feature {self.feature_names[neuron]}"
         if layer == 1:
@@ -154,7 +154,7 @@ class Network:
         return f"class {self.labels[neuron]}"
 
     def half_space(self, neuron: int) -> str:
-        """The side of a hyperplane that an l_1 neuron is active on."""
+        """The side of a hyperplane on which an l_1 neuron is active."""
         negative, hyperplane = divmod(neuron, len(self.hyperplanes))
         threshold = self.hyperplanes.threshold(hyperplane)
         if threshold is not None:

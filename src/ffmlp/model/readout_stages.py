@@ -1,6 +1,6 @@
-"""The readout design: a neuron of l_2 for the evidence of each class, a weighted sum of layer l_1.
+"""The readout design: layer l_2 has one neuron per class, whose evidence is a weighted sum of l_1.
 
-The lead of a class over another is their log-odds, a piecewise linear function of the features.
+The lead of one class over another is their log-odds, a piecewise linear function of the features.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ffmlp.arrays import Floats, row_blocks
+from ffmlp.arrays import Floats, Indices, row_blocks
 from ffmlp.model.activations import softmax
 from ffmlp.model.hyperplanes import Hyperplanes, in_whole_tiles
 from ffmlp.model.single_precision import readout_classes
@@ -20,7 +20,7 @@ from ffmlp.model.stages import LARGEST, OnnxGraph, require_shapes
 if TYPE_CHECKING:
     from ffmlp.model.network import Network
 
-# Few enough for what comes between evidence and probabilities to stay in the cache.
+# Few enough for the intermediate results of a softmax to stay in the cache.
 _ROWS_PER_SOFTMAX = 1 << 13
 # Half-spaces that are listed as evidence for a class.
 _MAX_LISTED = 5
@@ -28,7 +28,7 @@ _MAX_LISTED = 5
 
 @dataclass(frozen=True, eq=False)
 class ReadoutStages:
-    """A neuron of l_2 for the evidence of each class, read out of l_1 by least squares.
+    """One l_2 neuron per class: its evidence, read out of l_1 by least squares.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class ReadoutStages:
     temperature : float
         The weight of stage 3, from the evidence of a class to the class.
     one_sided : bool
-        Whether l_1 has no neurons of -h. Then even and odd are equal.
+        Whether l_1 has neurons of h only. Then even and odd are equal.
     """
 
     even: Floats
@@ -57,8 +57,8 @@ class ReadoutStages:
     linear_pieces = None
 
     @property
-    def neuron_classes(self) -> NDArray[np.intp]:
-        """Each class has its own."""
+    def neuron_classes(self) -> Indices:
+        """One neuron per class."""
         return np.arange(len(self.bias))
 
     @property
@@ -79,10 +79,10 @@ class ReadoutStages:
         return f"evidence for class {network.labels[neuron]}"
 
     def description(self, network: Network, spreads: Floats, max_items: int) -> list[str]:
-        """The strongest evidence for each class, by a standard deviation of each response."""
+        """The strongest evidence for each class, per standard deviation of a response."""
         readout = self.weights[0]
         weights = self.temperature * readout * np.resize(spreads, readout.shape[1])
-        lines = ["Evidence, in log-odds for one standard deviation beyond a hyperplane; the strongest:"]
+        lines = ["Strongest evidence, in log-odds per standard deviation beyond the hyperplane:"]
         for label, row in zip(network.labels, weights, strict=True):
             order = np.argsort(-np.abs(row), kind="stable")[: min(max_items, _MAX_LISTED)]
             strongest = ", ".join(f"{row[k]:+.2f} {network.half_space(int(k))}" for k in order)
@@ -99,16 +99,16 @@ class ReadoutStages:
     def evidence(
         self, planes: Hyperplanes, X: NDArray[np.floating], dtype: type[np.floating] = np.float64
     ) -> NDArray:
-        """What l_out takes in (n, C), computed in the given type.
+        """The pre-activations (n, C) of l_out, computed in the given type.
 
-        Opposite neurons take half the work: there are L bends ``|h|`` instead of 2L neurons.
+        L bends ``|h|`` replace 2L opposite neurons, which halves the work.
         """
         if self.one_sided:
             linear, even = np.zeros(0, np.intp), 2.0 * self.temperature * self.even
         else:
             linear, even = np.flatnonzero(self.odd.any(axis=1)), self.temperature * self.even
         odd, bias = self.temperature * self.odd[linear], self.temperature * self.bias
-        # As many rows as h has columns.
+        # Padded to the number of columns of h.
         even = in_whole_tiles(even.T).T
         even, odd, bias = (in_whole_tiles(part.astype(dtype)) for part in (even, odd, bias[None]))
         bounded = planes.reach(X).max(initial=0.0) <= LARGEST
@@ -127,53 +127,49 @@ class ReadoutStages:
         return out
 
     def probabilities(self, planes: Hyperplanes, X: NDArray[np.floating]) -> Floats:
-        """What l_out puts out."""
+        """The outputs, clipped to at most 1."""
         return np.minimum(self.outputs(planes, X), 1.0)
 
-    def classes(self, planes: Hyperplanes, X: NDArray[np.floating]) -> NDArray[np.intp]:
+    def classes(self, planes: Hyperplanes, X: NDArray[np.floating]) -> Indices:
         """The most probable class, in single precision where rounding cannot change it."""
         return readout_classes(self, planes, X)
 
     def confidences(self, planes: Hyperplanes, X: NDArray[np.floating]) -> Floats:
-        """The evidence, whose softmax are the probabilities."""
+        """The evidence; its softmax is the probabilities."""
         evidence: Floats = self.evidence(planes, X)
         return evidence
 
     def places(self, planes: Hyperplanes, X: NDArray[np.floating]) -> None:
-        """The design has none of its own."""
+        """None: the design has no places of its own."""
         return
 
     def scores(self, h: Floats) -> Floats:
-        """The evidence at responses h."""
+        """The evidence at responses h, times the temperature."""
         evidence = np.abs(h) @ self.even + h @ self.odd + self.bias
         scores: Floats = self.temperature * evidence
         return scores
 
     def slopes(self, h: Floats) -> Floats:
-        """Constant within a region."""
+        """The slopes, constant within a region."""
         above, below = (
             self.temperature * (self.even + self.odd),
             self.temperature * (self.even - self.odd),
         )
         return np.where(h[:, None] > 0, above.T, -below.T)
 
-    def contributions(
-        self, h: Floats, winner: NDArray[np.intp], rival: NDArray[np.intp]
-    ) -> tuple[Floats, Floats]:
+    def contributions(self, h: Floats, winner: Indices, rival: Indices) -> tuple[Floats, Floats]:
         """The weighted responses of each hyperplane's neurons; the bias is the rest."""
         even, odd = ((part[:, winner] - part[:, rival]).T for part in (self.even, self.odd))
         rest = self.temperature * (self.bias[winner] - self.bias[rival])
         return self.temperature * (np.abs(h) * even + h * odd), rest
 
-    def safe_distance(
-        self, h: Floats, winner: NDArray[np.intp], reach: Floats, steepness: Floats
-    ) -> Floats:
-        """Within it, the winner leads though every bend that it crosses lowers its lead.
+    def safe_distance(self, h: Floats, winner: Indices, reach: Floats, steepness: Floats) -> Floats:
+        """Within it, the winner leads even if every bend on the way lowers its lead.
 
-        Within a region the lead f of the winner over class c is linear, and beyond hyperplane l it bends
-        by ``k_l·max(0, −s_l h_l)``, where k_l is the sum of the two neurons' weights. Within distance r
-        no response moves by more than ``r·reach_l``, so the lead is at least
-        ``f − r·steepness − Σ max(0, −k_l)·max(0, r·reach_l − |h_l|)``, whose root is the distance.
+        The lead f of the winner over class c is linear within a region. Beyond hyperplane l it bends by
+        ``k_l·max(0, −s_l h_l)``, where k_l is the sum of the two neurons' weights. Within distance r, no
+        response moves by more than ``r·reach_l``. The lead is therefore at least
+        ``f − r·steepness − Σ max(0, −k_l)·max(0, r·reach_l − |h_l|)``; the distance is the root of this.
         """
         bends = 2.0 * self.temperature * self.even.T  # (C, L)
         safe = np.full(len(h), np.inf)
@@ -196,12 +192,12 @@ class ReadoutStages:
         return safe
 
     def check(self, planes: Hyperplanes, n_classes: int) -> None:
-        """A weight for each hyperplane and class."""
+        """There must be a weight for each hyperplane and class."""
         shape = len(planes), n_classes
         require_shapes(even=(self.even, shape), odd=(self.odd, shape), bias=(self.bias, (n_classes,)))
 
     def to_onnx(self, graph: OnnxGraph, planes: Hyperplanes, z: str, h: str) -> tuple[str, str]:
-        """The evidence; that of opposite neurons in half the work, from ``|h|`` and z."""
+        """Add the evidence; for opposite neurons from ``|h|`` and z, in half the work."""
         (w_2, w_3), (b_2, b_3) = self.weights, self.biases
         if self.one_sided:
             l_2 = graph.apply("Gemm", graph.apply("Relu", h), w_2, b_2, transB=1)
@@ -215,9 +211,9 @@ class ReadoutStages:
 
 
 def _root(lead: Floats, slope: Floats, added: Floats, held: Floats, crossed: Floats) -> Floats:
-    """Where ``lead − r·slope − Σ_{crossed_l < r} (r·added_l − held_l)`` is zero, row by row.
+    """The root r of ``lead − r·slope − Σ_{crossed_l < r} (r·added_l − held_l)``, row by row.
 
-    ``crossed`` ascends; the function is concave and falls, so the first piece that reaches zero has it.
+    ``crossed`` ascends. The function is concave and decreasing, so the first piece to reach zero has it.
     """
     zero = np.zeros((len(lead), 1))
     slopes = slope[:, None] + np.hstack([zero, np.cumsum(added, axis=1)])

@@ -1,8 +1,8 @@
-"""The region design, the paper's: a neuron of l_2 for each region that training samples occupy.
+"""The paper's region design: layer l_2 has one neuron per region that training samples occupy.
 
-The score of a class is the largest ``h·code`` of its regions. The conflict of a sample with region r is
-``Σ relu(h) − h·code_r``, so the least violated region has the largest ``h·code_r``, occupied or not: the
-prediction is an argmax of functions that are linear in the features.
+The score of a class is the largest ``h·code`` of its regions. A sample violates region r by
+``Σ relu(h) − h·code_r``, so the region that it violates least has the largest ``h·code_r``. Also for
+samples outside of all these regions, the prediction is an argmax of linear functions of the features.
 """
 
 from __future__ import annotations
@@ -13,31 +13,24 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ffmlp.arrays import Floats, row_blocks
+from ffmlp.arrays import Floats, Indices, row_blocks
 from ffmlp.model.hyperplanes import Hyperplanes
 from ffmlp.model.regions import Regions, find_regions, sign_codes
-from ffmlp.model.stages import (
-    LinearPieces,
-    OnnxGraph,
-    Places,
-    layered_outputs,
-    require_shapes,
-    votes,
-)
+from ffmlp.model.stages import LinearPieces, OnnxGraph, Places, layered_outputs, require_shapes, votes
 from ffmlp.words import counted, itemised
 
 if TYPE_CHECKING:
     from ffmlp.model.network import Network
 
-# Bits of a code that one float32 sum holds exactly.
+# Bits of a code that one float32 holds exactly.
 _BITS_PER_KEY = 24
 
 
 @dataclass(frozen=True, eq=False)
 class RegionStages:
-    """A neuron of l_2 for each occupied region, which votes for its majority class.
+    """One l_2 neuron per occupied region, which votes for the region's majority class.
 
-    The weights follow from the regions: they are made when they are asked for.
+    The weights follow from the regions and are computed on demand.
 
     Attributes
     ----------
@@ -58,17 +51,17 @@ class RegionStages:
 
     @property
     def link_names(self) -> tuple[str, str]:
-        """The two weights that there are."""
+        """The names of the only two weights."""
         return "weight 1", f"weight −P (P = {self.penalty:g})"
 
     @property
-    def neuron_classes(self) -> NDArray[np.intp]:
-        """The class each region votes for."""
+    def neuron_classes(self) -> Indices:
+        """The class that each region votes for."""
         return self.regions.classes
 
     @property
     def weights(self) -> tuple[Floats, Floats]:
-        """1 from own half-spaces and -P from others; 1 to the own class and 0 to others."""
+        """1 from a region's half-spaces and -P from the others; 1 to its class and 0 to the others."""
         own = np.hstack([self.regions.codes, ~self.regions.codes])
         return np.where(own, 1.0, -float(self.penalty)), votes(self.neuron_classes, self._n_classes)
 
@@ -89,7 +82,7 @@ class RegionStages:
         return f"region of class {network.labels[self.neuron_classes[neuron]]}: {where}"
 
     def description(self, network: Network, spreads: Floats, max_items: int) -> list[str]:
-        """The rule of each region, those of most training samples first."""
+        """The rule of each region, in descending order of training samples."""
         regions = self.regions
         total = regions.counts.sum(axis=1)
 
@@ -114,16 +107,16 @@ class RegionStages:
         """The class frequencies of each sample's region."""
         return self.regions.frequencies[find_regions(planes, self.regions, X)]
 
-    def classes(self, planes: Hyperplanes, X: NDArray[np.floating]) -> NDArray[np.intp]:
-        """The majority class of each sample's region, in memory that C does not enter."""
+    def classes(self, planes: Hyperplanes, X: NDArray[np.floating]) -> Indices:
+        """The majority class of each sample's region, in memory independent of C."""
         return self.regions.classes[find_regions(planes, self.regions, X)]
 
     def confidences(self, planes: Hyperplanes, X: NDArray[np.floating]) -> Floats:
-        """The probabilities: log-odds of regions of one class would be infinite."""
+        """The probabilities; the log-odds of pure regions would be infinite."""
         return self.probabilities(planes, X)
 
     def places(self, planes: Hyperplanes, X: NDArray[np.floating]) -> Places:
-        """The regions."""
+        """The region of each sample."""
         regions = self.regions
         unseen = regions.index.find(sign_codes(planes, X)) < 0
         numbers = find_regions(planes, regions, X)
@@ -147,8 +140,8 @@ class RegionStages:
             slopes[:, label] = self.regions.codes[self._least_violated(h, label)]
         return slopes
 
-    def _least_violated(self, h: Floats, label: int) -> NDArray[np.intp]:
-        """The least violated (n,) of the regions of a class."""
+    def _least_violated(self, h: Floats, label: int) -> Indices:
+        """The least violated region (n,) of a class."""
         candidates = np.flatnonzero(self.neuron_classes == label)
         codes = self.regions.codes[candidates].T.astype(np.float64)
         best = np.empty(len(h), np.intp)
@@ -156,10 +149,8 @@ class RegionStages:
             best[rows] = candidates[np.argmax(h[rows] @ codes, axis=1)]
         return best
 
-    def contributions(
-        self, h: Floats, winner: NDArray[np.intp], rival: NDArray[np.intp]
-    ) -> tuple[Floats, Floats]:
-        """The responses on whose side the region of the winner and that of the rival differ."""
+    def contributions(self, h: Floats, winner: Indices, rival: Indices) -> tuple[Floats, Floats]:
+        """The responses of the hyperplanes between the winner's region and the rival's."""
         codes = []
         for classes in (winner, rival):
             region = np.empty(len(h), np.intp)
@@ -171,24 +162,24 @@ class RegionStages:
 
     @property
     def linear_pieces(self) -> LinearPieces:
-        """The codes."""
+        """One piece per region: its code."""
         return LinearPieces(self.regions.codes.astype(np.float64), self.neuron_classes)
 
     def check(self, planes: Hyperplanes, n_classes: int) -> None:
-        """Codes and counts are of the same regions."""
+        """Codes and counts must be of the same regions."""
         codes, counts = self.regions.codes, self.regions.counts
         require_shapes(
             codes=(codes, (len(counts), len(planes))), counts=(counts, (len(codes), n_classes))
         )
 
     def to_onnx(self, graph: OnnxGraph, planes: Hyperplanes, z: str, h: str) -> tuple[str, str]:
-        """Look up the region, and what is known of it."""
+        """Look up the region of each sample, its class and its class frequencies."""
         region = self._onnx_region(graph, h)
         chosen = graph.apply("Gather", self.regions.classes.astype(np.int64), region)
         return chosen, graph.apply("Gather", self.regions.frequencies, region)
 
     def _onnx_region(self, graph: OnnxGraph, h: str) -> str:
-        """The region of each sample; in an unseen region, the one it violates least."""
+        """The region of each sample; if its code is unseen, the region that it violates least."""
         region = self._onnx_occupied_region(graph, h)
         unseen = graph.apply("NonZero", graph.apply("Less", region, np.array(0)))
         unseen = graph.apply("Reshape", unseen, np.array([-1]))
@@ -198,10 +189,10 @@ class RegionStages:
         return graph.apply("ScatterElements", region, unseen, least_violated, axis=0)
 
     def _onnx_occupied_region(self, graph: OnnxGraph, h: str) -> str:
-        """The region that has a sample's code, -1 where none has.
+        """The region with a sample's code; -1 if there is none.
 
-        Some bits at a time become an integer. It and the number of the code up to there are looked up
-        for the number of the longer code.
+        Each group of bits becomes an integer. Together with the number of the code so far, it is a key
+        that looks up the number of the longer code.
         """
         codes = self.regions.codes
         parts = range(0, codes.shape[1], _BITS_PER_KEY)

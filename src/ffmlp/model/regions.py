@@ -12,19 +12,19 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ffmlp.arrays import Floats, row_blocks
+from ffmlp.arrays import Flags, Floats, Indices, row_blocks
 from ffmlp.model.codes import CodeIndex, Words, distinct_codes, pack, unpack
 from ffmlp.model.hyperplanes import Hyperplanes, in_whole_tiles
 
 # Rows whose region is looked up at once.
 _ROWS_AT_ONCE = 1 << 16
-# Products of one shape round alike, so the last rows are padded.
+# Products of the same shape round alike, so the last block of rows is padded.
 _ROWS_PER_PRODUCT = 256
 # Entries of the (sample, region) table of one dense search (32 MB).
 _ENTRIES_AT_ONCE = 1 << 22
-# Up to this many regions, all of them are searched for the one that a sample violates least.
+# Up to this many regions, the least violated one is found by a dense search.
 _REGIONS_SEARCHED_DENSELY = 1 << 14
-# With more, a sample in no occupied region first tries all subsets of this many hyperplanes near it.
+# With more, the regions across all subsets of this many nearest hyperplanes are tried first.
 _FLIPPED_HYPERPLANES = 8
 
 
@@ -40,7 +40,7 @@ class Regions:
         Training samples of each class (sums of weights if there are sample weights).
     """
 
-    codes: NDArray[np.bool_]
+    codes: Flags
     counts: NDArray
 
     def __repr__(self) -> str:
@@ -56,17 +56,17 @@ class Regions:
         return self.counts / self.counts.sum(axis=1, keepdims=True)
 
     @cached_property
-    def classes(self) -> NDArray[np.intp]:
-        """Majority class of each region, an index into ``classes_``; the first one in a tie."""
+    def classes(self) -> Indices:
+        """Majority class of each region, an index into ``classes_``; ties go to the first class."""
         return np.argmax(self.frequencies, axis=1)
 
     @cached_property
     def index(self) -> CodeIndex:
-        """Finds regions by their codes."""
+        """The index that finds regions by their codes."""
         return CodeIndex.of(pack(self.codes), self.codes.shape[1])
 
     def __getstate__(self) -> dict[str, NDArray]:
-        return {"codes": self.codes, "counts": self.counts}  # what is cached is made again
+        return {"codes": self.codes, "counts": self.counts}  # cached properties are computed again
 
     @property
     def error_rate(self) -> float:
@@ -74,7 +74,7 @@ class Regions:
         total = self.counts.sum()
         return float((total - self.counts.max(axis=1).sum()) / total)
 
-    def select(self, kept: NDArray[np.intp]) -> Regions:
+    def select(self, kept: Indices) -> Regions:
         """The regions that are left when only the ``kept`` hyperplanes partition the space."""
         codes = self.codes[:, kept]
         first, inverse = distinct_codes(pack(codes))
@@ -92,11 +92,7 @@ def sign_codes(hyperplanes: Hyperplanes, X: NDArray[np.floating]) -> Words:
 
 
 def tabulate(
-    words: Words,
-    n_hyperplanes: int,
-    y: NDArray[np.intp],
-    n_classes: int,
-    sample_weight: Floats | None = None,
+    words: Words, n_hyperplanes: int, y: Indices, n_classes: int, sample_weight: Floats | None = None
 ) -> Regions:
     """Reduce samples, given by their packed codes, to the regions they occupy in O(n·L) time."""
     first, inverse = distinct_codes(words)
@@ -105,13 +101,11 @@ def tabulate(
     return Regions(unpack(words[first], n_hyperplanes), counts.reshape(len(first), n_classes))
 
 
-def find_regions(
-    hyperplanes: Hyperplanes, regions: Regions, X: NDArray[np.floating]
-) -> NDArray[np.intp]:
-    """The region of each sample; in a region that no training sample occupied, the nearest one.
+def find_regions(hyperplanes: Hyperplanes, regions: Regions, X: NDArray[np.floating]) -> Indices:
+    """The region of each sample; outside of all occupied regions, the one that it violates least.
 
-    Nearest is the region whose code the sample violates least: the smallest sum of |h| over the
-    hyperplanes on whose wrong side the sample lies. Memory is bounded whatever the number of rows.
+    The violation of a region is the sum of |h| over the hyperplanes on whose wrong side the sample lies.
+    Working memory does not grow with the number of rows.
     """
     found = np.empty(len(X), np.intp)
     for rows in row_blocks(len(X), 1, _ROWS_AT_ONCE):
@@ -125,11 +119,11 @@ def find_regions(
     return found
 
 
-def least_violated(h: Floats, regions: Regions) -> NDArray[np.intp]:
+def least_violated(h: Floats, regions: Regions) -> Indices:
     """The region that each row of signed responses h (n, L) violates least.
 
-    With many regions only those are looked up that lie across a few of the nearest hyperplanes; the
-    dense search is left to rows for which that cannot be proved sufficient.
+    With many regions, only those across a few of the nearest hyperplanes are looked up. Rows for which
+    this is not proved to be sufficient use the dense search.
     """
     if len(regions) <= _REGIONS_SEARCHED_DENSELY or h.shape[1] <= _FLIPPED_HYPERPLANES:
         return _least_violated_of_all(h, regions)
@@ -139,7 +133,7 @@ def least_violated(h: Floats, regions: Regions) -> NDArray[np.intp]:
     return region
 
 
-def _least_violated_of_all(h: Floats, regions: Regions) -> NDArray[np.intp]:
+def _least_violated_of_all(h: Floats, regions: Regions) -> Indices:
     """Dense search, O(n·R·L) time and bounded memory.
 
     The violation of a region is Σ relu(h) − h·code, so the least violated one has the largest h·code.
@@ -162,11 +156,11 @@ def _least_violated_of_all(h: Floats, regions: Regions) -> NDArray[np.intp]:
     return region
 
 
-def _least_violated_nearby(h: Floats, index: CodeIndex) -> NDArray[np.intp]:
+def _least_violated_nearby(h: Floats, index: CodeIndex) -> Indices:
     """Search across subsets of the nearest hyperplanes; -1 where the answer may lie elsewhere.
 
-    A region outside the search lies across at least one hyperplane beyond the nearest ones, so an
-    answer that violates no more than that one does is the least violated of all.
+    A region outside of the search lies across at least one hyperplane beyond the nearest ones. A region
+    whose violation is at most the ``|h|`` of that hyperplane is therefore the least violated of all.
     """
     n_flipped = _FLIPPED_HYPERPLANES
     distance = np.abs(h)

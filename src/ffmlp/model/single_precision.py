@@ -1,7 +1,7 @@
-"""The classes of samples by a readout, in single precision where rounding cannot change them.
+"""The classes that a readout predicts, in single precision where rounding cannot change them.
 
-Single precision takes half the time of double precision. What it may be off by is known, so that only
-samples whose two most probable classes are nearer to each other than that need double precision.
+Single precision takes half the time of double precision. Its rounding error is bounded, so only samples
+whose two most probable classes are closer than the bound need double precision.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from ffmlp.arrays import Indices
 from ffmlp.model.hyperplanes import Hyperplanes
 
 if TYPE_CHECKING:
@@ -21,15 +22,15 @@ if TYPE_CHECKING:
 FEWEST_ROWS = 2048
 # Numbers beyond this may overflow.
 _LARGEST_SINGLE = 1e30
-# A softmax keeps evidence apart that differs by more than this.
+# Evidence that differs by more than this stays distinct after a softmax.
 _SMALLEST = 1e-12
-# Errors are bounded for some samples at a time, because a far one makes them larger; a few come first.
+# The error is bounded for each block of rows, because a far sample raises it. The first block is small.
 _ROWS_AT_ONCE, _ROWS_TRIED = 1 << 16, 1 << 12
-# Where more samples than this share need double precision, the rest of them has it at once.
+# If a larger share of a block needs double precision, all rows after it use double precision.
 _MOST_UNSURE = 0.25
 
 
-def readout_classes(stages: ReadoutStages, planes: Hyperplanes, X: NDArray) -> NDArray[np.intp]:
+def readout_classes(stages: ReadoutStages, planes: Hyperplanes, X: NDArray) -> Indices:
     """The argmax (n,) of ``stages.outputs(planes, X)``."""
     if len(X) < FEWEST_ROWS:
         return stages.outputs(planes, X).argmax(axis=1)
@@ -46,14 +47,12 @@ def readout_classes(stages: ReadoutStages, planes: Hyperplanes, X: NDArray) -> N
     return classes
 
 
-def _classes(
-    stages: ReadoutStages, planes: Hyperplanes, X: NDArray
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Classes by single precision, and the rows where double precision may have another one."""
+def _classes(stages: ReadoutStages, planes: Hyperplanes, X: NDArray) -> tuple[Indices, Indices]:
+    """Classes in single precision, and the rows where double precision may give another class."""
     error = _largest_error(stages, planes, X)
     if not error < _LARGEST_SINGLE:
         return np.zeros(len(X), np.intp), np.arange(len(X))
-    # Classes come first because NumPy is slow to reduce many short rows.
+    # Transposed, because NumPy is slow to reduce many short rows.
     evidence = np.ascontiguousarray(stages.evidence(planes, X, np.float32).T)
     classes, first = evidence.argmax(axis=0), evidence.max(axis=0)
     evidence[classes, np.arange(len(X))] = -np.inf
@@ -63,13 +62,13 @@ def _classes(
 
 
 def _largest_error(stages: ReadoutStages, planes: Hyperplanes, X: NDArray) -> float:
-    """How far evidence in single precision is from that in double precision, at most.
+    """An upper bound of the rounding error of the evidence in single precision.
 
-    A term e·w·x of the evidence is rounded m times on its way into the sum: with e, w and x themselves,
-    each product and each partial sum of h and of the evidence. That makes at most γ = mu / (1 - mu) of
-    it, with u the rounding of one number. The sum of the absolute terms is bounded by the reach of the
-    hyperplanes. What is too small for single precision is wrong by its smallest normal number instead.
-    Infinite where numbers may overflow.
+    A term e·w·x of the evidence is rounded m times: e, w and x themselves, each product, and each
+    partial sum of h and of the evidence. Its relative error is at most γ = mu / (1 - mu), where u is the
+    unit roundoff. The reach of the hyperplanes bounds the sum of the absolute terms. A number that
+    underflows has an error of at most the smallest normal number. The bound is infinite where numbers
+    may overflow.
     """
     single = np.finfo(np.float32)
     extent, reach = planes.extent(X), planes.reach(X)

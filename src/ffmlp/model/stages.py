@@ -1,7 +1,7 @@
-"""Stages 2 and 3, as everything after the design reads them.
+"""Stages 2 and 3: the interface that everything after the design reads.
 
-What the neurons of l_2 are, and how l_out reads them, is all in which the designs differ. A design is a
-class that has what `Stages` asks for: one module here, and one in `ffmlp.design` that makes it.
+Designs differ only in what the neurons of l_2 are and in how l_out reads them. A design is a class with
+the interface `Stages`, in one module here, and a module in `ffmlp.design` that makes it.
 """
 
 from __future__ import annotations
@@ -13,44 +13,44 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from ffmlp.arrays import Floats
+from ffmlp.arrays import Flags, Floats, Indices
 from ffmlp.model.activations import ACTIVATIONS
 from ffmlp.model.hyperplanes import Hyperplanes, in_whole_tiles
 
 if TYPE_CHECKING:
     from ffmlp.model.network import Network
 
-# Responses are taken up to this: sums of larger ones would overflow, and no sample is so far.
+# Responses are clipped to this: sums of larger ones would overflow, and no sample is that far away.
 LARGEST = 1e150
 
 
 @dataclass(frozen=True, eq=False)
 class Places:
-    """The places that samples are in, ``numbers`` (n,), of all that a design has.
+    """The place of each sample, ``numbers`` (n,), among the R places of a design.
 
-    ``unseen`` (n,) tells which samples are in none, so that the nearest place stands for theirs.
+    ``unseen`` (n,) marks the samples that are in none; their number is that of the nearest place.
     ``classes`` (R,) and ``shares`` (R,) are the class of each place and its share of the training
-    samples, ``counts`` (R, C) these samples by class, where they are known.
+    samples. ``counts`` (R, C) are these samples by class, if known.
     """
 
     kind: str
-    numbers: NDArray[np.intp]
-    unseen: NDArray[np.bool_]
-    classes: NDArray[np.intp]
+    numbers: Indices
+    unseen: Flags
+    classes: Indices
     shares: Floats
     counts: NDArray | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class LinearPieces:
-    """The score of a class is the largest ``h @ weights[r]`` of the pieces r that are of this class."""
+    """The score of a class is the largest ``h @ weights[r]`` of the pieces r of this class."""
 
     weights: Floats  # (R, L)
-    classes: NDArray[np.intp]  # (R,)
+    classes: Indices  # (R,)
 
 
 class OnnxGraph(Protocol):
-    """An ONNX graph in the making; results are known by name."""
+    """An ONNX graph under construction; results are referred to by name."""
 
     def apply(self, operator: str, *inputs: str | NDArray, **attributes: Any) -> str:
         """Add a node; arrays among the inputs become constants."""
@@ -60,7 +60,7 @@ class OnnxGraph(Protocol):
 
 
 class Stages(Protocol):
-    """What a design makes of layer l_1."""
+    """Layers l_2 and l_out of a design."""
 
     @property
     def design(self) -> str:
@@ -68,7 +68,7 @@ class Stages(Protocol):
 
     @property
     def neurons(self) -> str:
-        """What the neurons of l_2 are, in the plural."""
+        """What the neurons of l_2 stand for, as a plural noun."""
 
     @property
     def each_neuron(self) -> str:
@@ -76,15 +76,15 @@ class Stages(Protocol):
 
     @property
     def link_names(self) -> tuple[str, str]:
-        """What the positive and the negative weights of stage 2 are called in a drawing."""
+        """The names of positive and of negative weights of stage 2 in a drawing."""
 
     @property
     def activations(self) -> tuple[str, str, str]:
         """The activations of l_1, l_2 and l_out, as names in `ACTIVATIONS`."""
 
     @property
-    def neuron_classes(self) -> NDArray[np.intp]:
-        """The class that each neuron of l_2 speaks for (D_2,)."""
+    def neuron_classes(self) -> Indices:
+        """The class (D_2,) that each neuron of l_2 supports."""
 
     @property
     def weights(self) -> tuple[Floats, Floats]:
@@ -98,68 +98,66 @@ class Stages(Protocol):
         """What a neuron of l_2 stands for."""
 
     def description(self, network: Network, spreads: Floats, max_items: int) -> list[str]:
-        """How the classes follow from the hyperplanes, whose responses deviate by ``spreads`` (L,)."""
+        """Lines of text: how classes follow from responses with standard deviations ``spreads`` (L,)."""
 
     def outputs(self, planes: Hyperplanes, X: NDArray[np.floating]) -> Floats:
-        """What l_out puts out (n, C)."""
+        """The output (n, C) of l_out."""
 
     def probabilities(self, planes: Hyperplanes, X: NDArray[np.floating]) -> Floats:
         """The probability of each class (n, C)."""
 
-    def classes(self, planes: Hyperplanes, X: NDArray[np.floating]) -> NDArray[np.intp]:
+    def classes(self, planes: Hyperplanes, X: NDArray[np.floating]) -> Indices:
         """The argmax (n,) of the probabilities."""
 
     def confidences(self, planes: Hyperplanes, X: NDArray[np.floating]) -> Floats:
-        """What orders the classes of samples (n, C): log-odds, where the design has any."""
+        """Values (n, C) that order the classes: log-odds, if the design has them."""
 
     def places(self, planes: Hyperplanes, X: NDArray[np.floating]) -> Places | None:
-        """The places of samples, if the design has places of its own."""
+        """The place of each sample, if the design has places of its own."""
 
     def scores(self, h: Floats) -> Floats:
-        """The score (n, C) of each class at responses h (n, L); -inf for a class that nothing votes for.
+        """The score (n, C) of each class at responses h (n, L); -inf for a class without votes.
 
-        The predicted class has the largest score. Scores are compared, never read alone: their
-        difference is the *lead* of one class over another.
+        The predicted class has the largest score. Only the difference of two scores has a meaning: it is
+        the *lead* of one class over another.
         """
 
     def slopes(self, h: Floats) -> Floats:
-        """How fast the score of each class grows with each response: (n, C, L)."""
+        """The derivative (n, C, L) of each class's score by each response."""
 
-    def contributions(
-        self, h: Floats, winner: NDArray[np.intp], rival: NDArray[np.intp]
-    ) -> tuple[Floats, Floats]:
-        """What each hyperplane adds to the winner's lead over the rival (n, L), and the rest (n,).
+    def contributions(self, h: Floats, winner: Indices, rival: Indices) -> tuple[Floats, Floats]:
+        """The contribution (n, L) of each hyperplane to the winner's lead over the rival; the rest (n,).
 
-        The rest is what no hyperplane adds: the lead is the sum of both.
+        The lead is the sum of all contributions and the rest.
         """
 
     @property
     def linear_pieces(self) -> LinearPieces | None:
-        """The pieces of the scores, if these are piecewise linear and convex."""
+        """The pieces of the scores, if the scores are piecewise linear and convex."""
 
     @property
-    def safe_distance(self) -> Callable[[Floats, NDArray[np.intp], Floats, Floats], Floats] | None:
-        """A function (h, winner, reach, steepness) of a distance (n,) within which the winner wins.
+    def safe_distance(self) -> Callable[[Floats, Indices, Floats, Floats], Floats] | None:
+        """A function (h, winner, reach, steepness): a distance (n,) within which the winner leads.
 
-        ``reach`` (n, L) is how much a step of length one changes each response at most, ``steepness``
-        (n, C) how much it lowers the winner's lead over each class at first. None where distances
-        follow exactly from the linear pieces.
+        ``reach`` (n, L) is the largest change of each response by a step of length one. ``steepness``
+        (n, C) is the largest initial decrease of the winner's lead over each class by such a step. None
+        if the linear pieces give exact distances.
         """
 
     def check(self, planes: Hyperplanes, n_classes: int) -> None:
-        """Raise a ValueError if the parts do not fit together, as those of a changed file may not."""
+        """Raise a ValueError if the parts are inconsistent, as in a file that was changed."""
 
     def to_onnx(self, graph: OnnxGraph, planes: Hyperplanes, z: str, h: str) -> tuple[str, str]:
-        """Add nodes that give the class (n,) and the probabilities (n, C).
+        """Add nodes that compute the class (n,) and the probabilities (n, C).
 
-        ``z`` are the features as the hyperplanes take them, ``h`` the responses to these.
+        ``z`` is the input of the hyperplanes, ``h`` their responses.
         """
 
 
 def layer_responses(
     stages: Stages, planes: Hyperplanes, X: NDArray[np.floating]
 ) -> Iterator[tuple[slice, tuple[Floats, Floats, Floats]]]:
-    """Yield rows, and their responses of l_1, l_2 and l_out, in constant memory."""
+    """Yield slices of rows and their responses of l_1, l_2 and l_out, in constant memory."""
     (w_2, w_3), (b_2, b_3) = stages.weights, stages.biases
     to_2, to_3 = in_whole_tiles(w_2.T), in_whole_tiles(w_3.T)
     first, second, third = (ACTIVATIONS[name] for name in stages.activations)
@@ -173,7 +171,7 @@ def layer_responses(
 
 
 def layered_outputs(stages: Stages, planes: Hyperplanes, X: NDArray[np.floating]) -> Floats:
-    """What l_out puts out (n, C), layer by layer."""
+    """The output (n, C) of l_out, computed layer by layer."""
     out = np.empty((len(X), len(stages.biases[1])))
     for rows, (_, _, response) in layer_responses(stages, planes, X):
         out[rows] = response
@@ -181,18 +179,18 @@ def layered_outputs(stages: Stages, planes: Hyperplanes, X: NDArray[np.floating]
 
 
 def require_shapes(**shapes: tuple[NDArray, tuple[int, ...]]) -> None:
-    """Raise a ValueError unless every array has the shape that it should have."""
+    """Raise a ValueError unless every array has the given shape."""
     for name, (array, shape) in shapes.items():
         if array.shape != shape:
-            raise ValueError(f"{name} has shape {array.shape}, not {shape}")
+            raise ValueError(f"{name} must have shape {shape}, got {array.shape}")
 
 
 def require_indices(name: str, indices: NDArray, n_items: int) -> None:
-    """Raise a ValueError unless all indices are those of existing items."""
+    """Raise a ValueError unless all indices are integers from 0 to ``n_items - 1``."""
     if indices.dtype.kind not in "iu" or not ((indices >= 0) & (indices < n_items)).all():
-        raise ValueError(f"{name} does not number {n_items} items")
+        raise ValueError(f"{name} must be integers from 0 to {n_items - 1}")
 
 
-def votes(neuron_classes: NDArray[np.intp], n_classes: int) -> Floats:
+def votes(neuron_classes: Indices, n_classes: int) -> Floats:
     """Weights (C, D_2) of 1 from each neuron of l_2 to its class, 0 to the others."""
     return (neuron_classes == np.arange(n_classes)[:, None]).astype(np.float64)

@@ -1,4 +1,4 @@
-"""Stages 2 and 3 as backpropagation has left them: any weights, on the neurons of a design."""
+"""Stages 2 and 3 after backpropagation: the neurons of a design with trained weights."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from ffmlp.arrays import Floats
+from ffmlp.arrays import Floats, Indices
 from ffmlp.model.hyperplanes import Hyperplanes
 from ffmlp.model.stages import layered_outputs, require_shapes
 
@@ -18,48 +18,48 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class TrainedStages:
-    """Trained stages 2 and 3: they predict, but nothing is known about how they decide.
+    """Trained stages 2 and 3. They predict, but their decision rule is not known.
 
     Attributes
     ----------
     weights, biases : tuples of two ndarrays
         In the form of `Stages.weights` and `Stages.biases`.
     activations : tuple of str
-        The design's.
+        Those of the design.
     neurons : str
-        What the neurons of l_2 were in the design.
+        What the neurons of l_2 stood for in the design.
     neuron_classes : ndarray of shape (D_2,)
-        The class to which each of them has its largest weight.
+        The class to which each neuron of l_2 has its largest weight.
     """
 
     weights: tuple[Floats, Floats]
     biases: tuple[Floats, Floats]
     activations: tuple[str, str, str]
     neurons: str
-    neuron_classes: NDArray[np.intp]
+    neuron_classes: Indices
 
     design = "trained"
-    each_neuron = "what training has made of it"
+    each_neuron = "each neuron of the design, trained"
     link_names = ("positive weight", "negative weight")
     linear_pieces = None
 
     def meaning(self, neuron: int, network: Network) -> str:
-        """The class that it speaks for most; what training has made of it has no name."""
+        """The class to which the neuron has its largest weight; a trained neuron has no name."""
         label = network.labels[self.neuron_classes[neuron]]
-        return f"trained neuron {neuron} of {self.neurons}, most for class {label}"
+        return f"trained neuron {neuron} of {self.neurons}, largest weight to class {label}"
 
     def outputs(self, planes: Hyperplanes, X: NDArray[np.floating]) -> Floats:
-        """What l_out puts out."""
+        """The output of l_out."""
         return layered_outputs(self, planes, X)
 
     probabilities = confidences = outputs
 
-    def classes(self, planes: Hyperplanes, X: NDArray[np.floating]) -> NDArray[np.intp]:
+    def classes(self, planes: Hyperplanes, X: NDArray[np.floating]) -> Indices:
         """The class of the largest output."""
         return self.outputs(planes, X).argmax(axis=1)
 
     def check(self, planes: Hyperplanes, n_classes: int) -> None:
-        """Weights and biases are of the same neurons."""
+        """Weights and biases must be of the same neurons."""
         n_inputs, n_neurons = len(planes) * (1 if planes.one_sided else 2), len(self.neuron_classes)
         (w_2, w_3), (b_2, b_3) = self.weights, self.biases
         require_shapes(w_2=(w_2, (n_neurons, n_inputs)), b_2=(b_2, (n_neurons,)))

@@ -11,18 +11,7 @@ from numpy.typing import NDArray
 
 from ffmlp.arrays import Floats
 from ffmlp.model.network import Network
-from ffmlp.plots.view import (
-    INK,
-    RED,
-    SYMBOLS,
-    AxesDisplay,
-    colours,
-    fitted_attribute,
-    hyperplanes_of,
-    lighter,
-    matplotlib,
-    neurons_of,
-)
+from ffmlp.plots.view import INK, RED, SYMBOLS, AxesDisplay, colours, lighter, matplotlib, network_of
 from ffmlp.words import counted
 
 if TYPE_CHECKING:
@@ -45,18 +34,6 @@ class NetworkDisplay(AxesDisplay):
     weights : tuple of 3 ndarrays
         The weights of each stage between drawn neurons.
     title : str
-
-    Examples
-    --------
-    >>> from matplotlib.figure import Figure
-    >>> from sklearn.datasets import load_iris
-    >>> from ffmlp import FFMLPClassifier
-    >>> from ffmlp.plots import NetworkDisplay
-    >>> clf = FFMLPClassifier(2, design="region", error_threshold=0.05, random_state=0)
-    >>> clf = clf.fit(*load_iris(return_X_y=True))
-    >>> ax = Figure(layout="constrained").subplots()
-    >>> NetworkDisplay.from_estimator(clf, ax=ax).title
-    'Network of 4 → 4 → 3 → 3 neurons'
     """
 
     network: Network
@@ -74,34 +51,22 @@ class NetworkDisplay(AxesDisplay):
         title: str | None = None,
         ax: Axes | None = None,
     ) -> NetworkDisplay:
-        """Draw the network of a fitted classifier; the parameters are those of `from_network`."""
-        network = fitted_attribute(estimator, "network_")
-        options: Any = {"hyperplanes": hyperplanes, "max_neurons": max_neurons, "title": title, "ax": ax}
-        return cls.from_network(network, **options)
-
-    @classmethod
-    def from_network(
-        cls,
-        network: Network,
-        *,
-        hyperplanes: Sequence[int] | NDArray[np.intp] | None = None,
-        max_neurons: int = 24,
-        title: str | None = None,
-        ax: Axes | None = None,
-    ) -> NetworkDisplay:
         """Draw a network.
 
         Parameters
         ----------
-        network : Network
+        estimator : FFMLPClassifier or Network
         hyperplanes : sequence of int, default=None
             The hyperplanes whose neurons are drawn in l_1, from top to bottom; all by default.
         max_neurons : int, default=24
             At most this many neurons of a layer are drawn.
         """
+        network = network_of(estimator)
         planes, layers = network.hyperplanes, [np.arange(size) for size in network.layer_sizes]
         chosen = np.arange(len(planes)) if hyperplanes is None else np.asarray(hyperplanes, np.intp)
-        layers[1] = neurons_of(planes, chosen)
+        if not planes.one_sided:  # the two neurons of a hyperplane are next to each other
+            chosen = np.column_stack([chosen, chosen + len(planes)]).ravel()
+        layers[1] = chosen
         drawn = tuple(layer[:max_neurons] for layer in layers)
         weights = tuple(
             weight[np.ix_(drawn[stage + 1], drawn[stage])]
@@ -121,9 +86,7 @@ class NetworkDisplay(AxesDisplay):
         height = ax.get_window_extent().height * 72 / ax.figure.dpi
         for layer in range(4):
             self._draw_layer(layer, heights[layer], min(22.0, 0.75 * height / rows))
-        ax.set_xlim(-0.75, 3.75)
-        ax.set_ylim(-0.12, 1.12)
-        ax.set_title(self.title)
+        ax.set(xlim=(-0.75, 3.75), ylim=(-0.12, 1.12), title=self.title)
         ax.set_axis_off()
         return self
 
@@ -145,9 +108,8 @@ class NetworkDisplay(AxesDisplay):
             return np.ones((len(neurons), 3))
         if layer == 1:
             # The colours of the classes come last.
-            hyperplane, negative = hyperplanes_of(self.network.hyperplanes, neurons)
-            amount: Floats = 0.6 * negative[:, None].astype(np.float64)
-            return lighter(colours(hyperplane + len(self.network.labels)), amount)
+            negative, hyperplane = np.divmod(neurons, len(self.network.hyperplanes))
+            return lighter(colours(hyperplane + len(self.network.labels)), 0.6 * negative[:, None])
         return colours(self.network.stages.neuron_classes[neurons] if layer == 2 else neurons)
 
     def _draw_links(self, heights: list[Floats]) -> None:
@@ -166,10 +128,8 @@ class NetworkDisplay(AxesDisplay):
         shades = self._colours(1)[np.nonzero(first)[0]]
         draw(0, first, colors=shades, linewidths=1.2, zorder=1)
         for stage in (1, 2):
-            below = {"colors": "black", "linewidths": 0.5, "alpha": 0.25, "zorder": 1}
-            draw(stage, self.weights[stage] < 0, **below)
-            above = {"colors": RED, "linewidths": 1.2, "alpha": 0.9, "zorder": 2}
-            draw(stage, self.weights[stage] > 0, **above)
+            draw(stage, self.weights[stage] < 0, colors="black", linewidths=0.5, alpha=0.25, zorder=1)
+            draw(stage, self.weights[stage] > 0, colors=RED, linewidths=1.2, alpha=0.9, zorder=2)
         positive, negative = self.network.stages.link_names
         normal = "normal vector, in the colour of its hyperplane"
         links = {normal: colours(len(self.network.labels)), positive: RED, negative: "0.6"}

@@ -25,11 +25,6 @@ class AccuracyCurvesDisplay(AxesDisplay):
         Accuracies in [0, 1], from epoch 0. Of several runs, the mean and the range are drawn.
     title : str, default=None
 
-    Attributes
-    ----------
-    train, test : ndarray of shape (n_runs, n_epochs + 1)
-    title : str
-
     Examples
     --------
     >>> from matplotlib.figure import Figure
@@ -81,11 +76,9 @@ class AccuracyCurvesDisplay(AxesDisplay):
             ax.plot(epochs, runs.mean(axis=0), ("-", "--")[number], color=colour, label=name + several)
             if several:
                 ax.fill_between(epochs, runs.min(axis=0), runs.max(axis=0), color=colour, alpha=0.2)
-        ax.set_xlabel("epoch")
-        ax.set_ylabel("accuracy")
+        ax.set(xlabel="epoch", ylabel="accuracy", title=self.title)
         ax.xaxis.set_major_locator(matplotlib("ticker").MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
         ax.grid(alpha=0.3)
-        ax.set_title(self.title)
         ax.legend(loc="lower right")
         return self
 
@@ -102,19 +95,6 @@ class PruningPathDisplay(AxesDisplay):
     error_threshold : float
         Drawn as a line, unless it is 1: every error rate is below it.
     title : str
-
-    Examples
-    --------
-    >>> from matplotlib.figure import Figure
-    >>> from sklearn.datasets import load_iris
-    >>> from ffmlp import FFMLPClassifier
-    >>> from ffmlp.plots import PruningPathDisplay
-    >>> clf = FFMLPClassifier(2, design="region", error_threshold=1.0, random_state=0)
-    >>> clf = clf.fit(*load_iris(return_X_y=True))
-    >>> ax = Figure(layout="constrained").subplots()
-    >>> display = PruningPathDisplay.from_estimator(clf, error_threshold=0.05, ax=ax)
-    >>> display.n_hyperplanes[-3:], display.error_rates[-3:].round(3)
-    (array([3., 2., 1.]), array([0.013, 0.02 , 0.333]))
     """
 
     n_hyperplanes: Floats
@@ -177,10 +157,8 @@ class PruningPathDisplay(AxesDisplay):
         ax.invert_xaxis()
         ax.xaxis.set_major_locator(matplotlib("ticker").MaxNLocator(integer=True))
         ax.set_ylim(bottom=0.0)
-        ax.set_xlabel("number of hyperplanes")
-        ax.set_ylabel("training error rate")
+        ax.set(xlabel="number of hyperplanes", ylabel="training error rate", title=self.title)
         ax.grid(alpha=0.3)
-        ax.set_title(self.title)
         ax.legend(loc="best")
         return self
 
@@ -195,12 +173,6 @@ class RobustAccuracyDisplay(AxesDisplay):
     accuracies : mapping of classifier name to array-like of shape (n_radii,)
         In [0, 1].
     title : str, default=None
-
-    Attributes
-    ----------
-    radii : ndarray of shape (n_radii,)
-    accuracies : dict of name to ndarray of shape (n_radii,)
-    title : str
     """
 
     def __init__(
@@ -220,16 +192,10 @@ class RobustAccuracyDisplay(AxesDisplay):
         """Draw into ``ax``, or into a new figure."""
         ax = self._open(ax)
         for number, (name, row) in enumerate(self.accuracies.items()):
-            style: dict[str, Any] = {
-                "color": colours(number),
-                "marker": "osD^"[number % 4],
-                "markersize": 4,
-            }
-            ax.plot(self.radii, row, ("-", "--", ":", "-.")[number % 4], label=name, **style)
+            style = ("-o", "--s", ":D", "-.^")[number % 4]
+            ax.plot(self.radii, row, style, color=colours(number), markersize=4, label=name)
+        ax.set(xlabel="radius in standard deviations", ylabel="robust accuracy", title=self.title)
         ax.set_ylim(0.0, 1.02)
-        ax.set_xlabel("radius in standard deviations")
-        ax.set_ylabel("robust accuracy")
         ax.grid(alpha=0.3)
-        ax.set_title(self.title)
         ax.legend(loc="lower left")
         return self

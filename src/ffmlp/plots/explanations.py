@@ -41,19 +41,6 @@ class ExplanationDisplay(FigureDisplay):
         Bars in each panel; one more bar is the sum of the others.
     title : str
     axes_ : ndarray of shape (3,)
-
-    Examples
-    --------
-    >>> from matplotlib.figure import Figure
-    >>> from sklearn.datasets import load_iris
-    >>> from ffmlp import FFMLPClassifier
-    >>> from ffmlp.plots import ExplanationDisplay
-    >>> X, y = load_iris(return_X_y=True)
-    >>> clf = FFMLPClassifier(2, design="region", error_threshold=0.05, random_state=0).fit(X, y)
-    >>> figure = Figure((14, 3), layout="constrained")
-    >>> display = ExplanationDisplay.from_estimator(clf, X, row=100, figure=figure)
-    >>> display.title
-    'Class 2 (probability 0.943) rather than 1 (0.057): lead +20.30'
     """
 
     explanation: Explanation
@@ -95,7 +82,7 @@ class ExplanationDisplay(FigureDisplay):
         title: str | None = None,
         figure: AnyFigure | None = None,
     ) -> ExplanationDisplay:
-        """Draw an explanation, for example ``clf.explain(X)[0]``."""
+        """Draw an explanation, for example ``clf.explain(X)[0]``, with ``max_bars`` in each panel."""
         if explanation.rival is None:
             raise ValueError(
                 f"Only class {explanation.label!r} can be predicted, so there is no lead to draw. Fit "
@@ -134,27 +121,20 @@ def _draw_bars(
     title: str,
     unit: str,
     n_places: int,
-    *,
     signed: bool = True,
 ) -> None:
     """Horizontal bars with their values, the first on top, in axes with space for ``n_places``."""
     names, values = zip(*bars, strict=True)
     places, sign = np.arange(len(values)), "+" if signed else ""
     shades = np.where(np.array(values)[:, None] > 0, _FOR, _AGAINST) if signed else _NEITHER
-    ax.barh(places, values, color=shades, edgecolor=INK, linewidth=0.5)
-    for place, value in zip(places, values, strict=True):
-        aside = 3 if value >= 0 else -3
-        ax.annotate(
-            f"{value:{sign}z.2f}", (value, place), (aside, 0), textcoords="offset points", va="center",
-            ha="left" if value >= 0 else "right", fontsize="small",
-        )  # fmt: skip
+    drawn = ax.barh(places, values, color=shades, edgecolor=INK, linewidth=0.5)
+    ax.bar_label(drawn, [f"{value:{sign}z.2f}" for value in values], padding=3, fontsize="small")
     labels = [shorten(name, _MAX_LETTERS, placeholder=" …") for name in names]
     ax.set_yticks(places, labels, fontsize="small")
     ax.set_ylim(n_places - 0.4, -0.6)
     ax.axvline(0.0, color=INK, linewidth=0.8)
     ax.margins(x=0.3)
-    ax.set_title(title)
-    ax.set_xlabel(unit)
+    ax.set(title=title, xlabel=unit)
 
 
 @dataclass(eq=False)

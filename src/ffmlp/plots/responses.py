@@ -11,9 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from ffmlp.arrays import Floats
 from ffmlp.design.discriminants import two_class_lda
-from ffmlp.model.network import Network
 from ffmlp.plots.samples import SamplesDisplay, undrawn_samples
-from ffmlp.plots.view import SYMBOLS, FigureDisplay, View, draw_lines, fitted_attribute, hyperplanes_of
+from ffmlp.plots.view import SYMBOLS, FigureDisplay, View, draw_lines, network_of
 
 if TYPE_CHECKING:
     from ffmlp.plots.view import AnyFigure
@@ -60,29 +59,11 @@ class ResponsesDisplay(FigureDisplay):
         title: str | None = None,
         figure: AnyFigure | None = None,
     ) -> ResponsesDisplay:
-        """Draw the responses of a fitted classifier; the parameters are those of `from_network`."""
-        options: Any = {"layer": layer, "neurons": neurons, "grid_resolution": grid_resolution}
-        options |= {"samples": samples, "title": title, "figure": figure}
-        return cls.from_network(fitted_attribute(estimator, "network_"), X, **options)
-
-    @classmethod
-    def from_network(
-        cls,
-        network: Network,
-        X: Any,
-        *,
-        layer: int = 1,
-        neurons: Sequence[int] | None = None,
-        grid_resolution: int = 120,
-        samples: bool = False,
-        title: str | None = None,
-        figure: AnyFigure | None = None,
-    ) -> ResponsesDisplay:
         """Draw the responses of a network over the range of X.
 
         Parameters
         ----------
-        network : Network
+        estimator : FFMLPClassifier or Network
         X : array-like of shape (n_samples, 2)
         layer : {1, 2, 3}, default=1
             1 is l_1, 2 is l_2 and 3 is l_out. In l_1, the two neurons of a hyperplane are one above
@@ -95,6 +76,7 @@ class ResponsesDisplay(FigureDisplay):
         """
         if layer not in (1, 2, 3):
             raise ValueError(f"layer must be 1, 2 or 3, got {layer!r}.")
+        network = network_of(estimator)
         view = View.of(X, None if hasattr(X, "columns") else network.feature_names)
         size = network.layer_sizes[layer]
         chosen = np.arange(size) if neurons is None else np.array(list(dict.fromkeys(neurons)), np.intp)
@@ -103,7 +85,7 @@ class ResponsesDisplay(FigureDisplay):
         response = network.responses(view.grid(grid_resolution))[layer - 1][:, chosen]
         below, place = np.zeros(len(chosen), np.intp), np.arange(len(chosen))
         if layer == 1:
-            hyperplane, below = hyperplanes_of(network.hyperplanes, chosen)
+            below, hyperplane = np.divmod(chosen, len(network.hyperplanes))
             place = np.unique(hyperplane, return_inverse=True)[1]
         n_blocks = -(-(place.max() + 1) // _MAX_COLUMNS)
         n_columns = -(-(place.max() + 1) // n_blocks)  # blocks of equal length, as far as possible
@@ -165,7 +147,7 @@ class TwoNeuronDisplay(FigureDisplay):
         figure: AnyFigure | None = None,
     ) -> TwoNeuronDisplay:
         """Fit `ffmlp.two_class_lda` to samples X (n_samples, 2) of two classes y and draw it."""
-        samples = undrawn_samples(X, y, title="Separating line")
+        samples = undrawn_samples(View.of(X), y, "Separating line")
         view, plane = samples.view, two_class_lda(X, y)
         response = plane.responses(view.grid(grid_resolution)).T
         maps = response.reshape(2, grid_resolution, grid_resolution)

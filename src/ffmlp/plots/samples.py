@@ -56,7 +56,7 @@ class SamplesDisplay(AxesDisplay):
         cls, X: Any, y: ArrayLike, *, title: str | None = None, ax: Axes | None = None
     ) -> SamplesDisplay:
         """Draw samples X (n_samples, 2) of classes y."""
-        return undrawn_samples(X, y, title="Samples" if title is None else title).plot(ax)
+        return undrawn_samples(View.of(X), y, "Samples" if title is None else title).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> SamplesDisplay:
         """Draw into ``ax``, or into a new figure."""
@@ -74,15 +74,10 @@ class SamplesDisplay(AxesDisplay):
 
 
 def undrawn_samples(
-    X: Any,
-    y: ArrayLike,
-    *,
-    title: str,
-    other_labels: NDArray | None = None,
-    feature_names: Sequence[str] | None = None,
+    view: View, y: ArrayLike, title: str, other_labels: NDArray | None = None
 ) -> SamplesDisplay:
     """Samples to be drawn later; ``other_labels`` get a colour even if no sample has them."""
-    view, targets = View.of(X, feature_names), column_or_1d(y)
+    targets = column_or_1d(y)
     check_consistent_length(view.samples, targets)
     labels = np.unique(targets if other_labels is None else np.concatenate([targets, other_labels]))
     return SamplesDisplay(view, np.searchsorted(labels, targets), labels, title)
@@ -140,31 +135,28 @@ class DecisionRegionsDisplay(AxesDisplay):
         """
         if title is None:
             title = f"Decision regions of {type(estimator).__name__}"
-        view = View.of(X)
+        view = View.of(X, _names(estimator, X))
         predicted = np.asarray(estimator.predict(like(X, view.grid(grid_resolution))))
         known = np.concatenate([getattr(estimator, "classes_", predicted), predicted])
-        names = _names(estimator, X)
-        samples = undrawn_samples(X, y, title=title, other_labels=known, feature_names=names)
-        predictions = predicted.reshape(grid_resolution, grid_resolution)
-        planes = getattr(estimator, "hyperplanes_", None) if hyperplanes is not False else None
+        samples = undrawn_samples(view, y, title, known)
+        planes = getattr(estimator, "hyperplanes_", None)
         if planes is not None and hyperplanes is None:
-            planes = planes if planes.gaussianisation is None and len(planes) <= _MAX_LINES else None
-        segments = np.empty((0, 2, 2)) if planes is None else view.segments(planes)
-        if not blobs:
-            return cls(samples, predictions, segments).plot(ax)
-        outlines = _outlines(estimator.blobs_, estimator.hyperplanes_)
-        owners = np.searchsorted(samples.labels, estimator.classes_[estimator.blobs_.classes])
-        return cls(samples, predictions, segments, outlines, owners).plot(ax)
+            hyperplanes = planes.gaussianisation is None and len(planes) <= _MAX_LINES
+        segments = view.segments(planes) if planes is not None and hyperplanes else np.empty((0, 2, 2))
+        display = cls(samples, predicted.reshape(grid_resolution, grid_resolution), segments)
+        if blobs:
+            owners = estimator.classes_[estimator.blobs_.classes]
+            display.outline_classes = np.searchsorted(samples.labels, owners)
+            display.outlines = _outlines(estimator.blobs_, estimator.hyperplanes_)
+        return display.plot(ax)
 
     def plot(self, ax: Axes | None = None) -> DecisionRegionsDisplay:
         """Draw into ``ax``, or into a new figure."""
         ax = self._open(ax)
         draw_regions(ax, self.samples, self.predictions, self.segments)
-        for (x, y), colour in zip(
-            self.outlines.swapaxes(1, 2), colours(self.outline_classes), strict=True
-        ):
-            ax.plot(x, y, color=INK, linewidth=3.0, zorder=4)
-            ax.plot(x, y, color=colour, linewidth=1.6, zorder=4)
+        for outline, colour in zip(self.outlines, colours(self.outline_classes), strict=True):
+            ax.plot(*outline.T, color=INK, linewidth=3.0, zorder=4)
+            ax.plot(*outline.T, color=colour, linewidth=1.6, zorder=4)
         return self
 
 
@@ -205,7 +197,7 @@ class HyperplanesDisplay(AxesDisplay):
         """Draw the ``hyperplanes_`` of a fitted classifier over samples X (n_samples, 2)."""
         planes = fitted_attribute(estimator, "hyperplanes_")
         title = "Hyperplanes" if title is None else title
-        samples = undrawn_samples(X, y, title=title, feature_names=_names(estimator, X))
+        samples = undrawn_samples(View.of(X, _names(estimator, X)), y, title)
         return cls(samples, samples.view.segments(planes)).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> HyperplanesDisplay:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.preprocessing import normalize
 
 from ffmlp.arrays import Floats
 from ffmlp.model.hyperplanes import Hyperplanes
@@ -39,19 +40,6 @@ class DecisionSliceDisplay(AxesDisplay):
         Predicted labels at the points of ``samples.view.grid(grid_resolution)``.
     segments : ndarray of shape (n, 2, 2)
         The two hyperplanes of a projection, as lines; none for a slice.
-
-    Examples
-    --------
-    >>> from matplotlib.figure import Figure
-    >>> from sklearn.datasets import load_iris
-    >>> from ffmlp import FFMLPClassifier
-    >>> from ffmlp.plots import DecisionSliceDisplay
-    >>> X, y = load_iris(return_X_y=True)
-    >>> clf = FFMLPClassifier(2, design="region", error_threshold=0.05, random_state=0).fit(X, y)
-    >>> ax = Figure(layout="constrained").subplots()
-    >>> display = DecisionSliceDisplay.from_estimator(clf, X, y, features=["x2", "x3"], ax=ax)
-    >>> display.predictions[0, 0], display.predictions[-1, -1]
-    (np.int64(0), np.int64(2))
     """
 
     samples: SamplesDisplay
@@ -92,28 +80,25 @@ class DecisionSliceDisplay(AxesDisplay):
             raise ValueError("features and hyperplanes are both given. Choose one of them.")
         network = fitted_attribute(estimator, "network_")
         samples = np.asarray(checked_samples(estimator, X), np.float64)
-        fixed = None if through is None else np.asarray(through, np.float64).reshape(1, -1)
-        if fixed is not None and fixed.shape[1] != samples.shape[1]:
+        # The plane goes through the mean of these samples.
+        centre = samples if through is None else np.asarray(through, np.float64).reshape(1, -1)
+        if centre.shape[1] != samples.shape[1]:
             raise ValueError(
-                f"through must be one sample of {samples.shape[1]} features, got {fixed.shape[1]}."
+                f"through must be one sample of {samples.shape[1]} features, got {centre.shape[1]}."
             )
         if features is not None:
-            plane = _slice(network, samples, fixed, features, grid_resolution)
+            default = f"Slice through {'the mean' if through is None else 'a sample'}"
+            plane = _slice(network, samples, centre, features, grid_resolution)
         else:
+            default = "Projection onto two hyperplanes"
             unit = estimator.blobs_.feature_spreads
             pair = _most_important(estimator, X, unit) if hyperplanes is None else hyperplanes
-            plane = _projection(network, samples, fixed, list(pair), unit, grid_resolution)
+            plane = _projection(network, samples, centre, list(pair), unit, grid_resolution)
         mapped = replace(network, hyperplanes=replace(network.hyperplanes, gaussianisation=None))
-        classes = mapped.classes(plane.points)
-        drawn = undrawn_samples(
-            plane.view.samples,
-            y,
-            title=plane.title if title is None else title,
-            other_labels=estimator.classes_,
-            feature_names=plane.view.feature_names,
-        )
-        predictions = estimator.classes_[classes].reshape(grid_resolution, grid_resolution)
-        return cls(drawn, predictions, plane.segments).plot(ax)
+        predicted = estimator.classes_[mapped.classes(plane.points)]
+        title = default if title is None else title
+        drawn = undrawn_samples(plane.view, y, title, estimator.classes_)
+        return cls(drawn, predicted.reshape(grid_resolution, grid_resolution), plane.segments).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> DecisionSliceDisplay:
         """Draw into ``ax``, or into a new figure."""
@@ -128,34 +113,22 @@ class _Plane:
     view: View
     points: Floats
     segments: Floats
-    title: str
 
 
 def _slice(
-    network: Network,
-    samples: Floats,
-    fixed: Floats | None,
-    features: Sequence[int | str],
-    resolution: int,
+    network: Network, samples: Floats, centre: Floats, features: Sequence[int | str], resolution: int
 ) -> _Plane:
     chosen = [feature_number(network.feature_names, feature) for feature in features]
     if len(chosen) != 2:
         raise ValueError(f"features must be two features, got {features!r}.")
     view = View.of(samples[:, chosen], [network.feature_names[feature] for feature in chosen])
-    middle = samples.mean(axis=0, keepdims=True) if fixed is None else fixed
-    points = np.repeat(middle, resolution**2, axis=0)
+    points = np.tile(centre.mean(axis=0), (resolution**2, 1))
     points[:, chosen] = view.grid(resolution)
-    title = f"Slice through {'the mean' if fixed is None else 'a sample'}"
-    return _Plane(view, network.hyperplanes.mapped(points), np.empty((0, 2, 2)), title)
+    return _Plane(view, network.hyperplanes.mapped(points), np.empty((0, 2, 2)))
 
 
 def _projection(
-    network: Network,
-    samples: Floats,
-    fixed: Floats | None,
-    pair: list[int],
-    unit: Floats,
-    resolution: int,
+    network: Network, samples: Floats, centre: Floats, pair: list[int], unit: Floats, resolution: int
 ) -> _Plane:
     planes = network.hyperplanes
     if len(pair) != 2 or not all(0 <= number < len(planes) for number in pair):
@@ -163,19 +136,18 @@ def _projection(
     names = [f"$h_{{{number}}}$: {network.half_space(number)}" for number in pair]
     view = View.of(planes.log_odds(samples)[:, pair], names)
     normals, biases = planes.weights[pair], planes.biases[pair]
-    middle = planes.mapped(samples if fixed is None else fixed).mean(axis=0)
+    middle = planes.mapped(centre).mean(axis=0)
     step = view.grid(resolution) - (normals @ middle + biases)
     points = middle + step @ np.linalg.pinv(normals * unit).T * unit
     axes = Hyperplanes(np.eye(2), np.zeros(2), planes.pairs[pair])
-    return _Plane(view, points, view.segments(axes), "Projection onto two hyperplanes")
+    return _Plane(view, points, view.segments(axes))
 
 
 def _most_important(estimator: Any, X: Any, unit: Floats) -> list[int]:
     """The hyperplane that contributes most to the leads, and the next one that is not parallel to it."""
     contribution = np.abs(estimator.explain(X).contributions).mean(axis=0)
     order = np.argsort(-contribution, kind="stable")
-    normals = estimator.hyperplanes_.weights * unit
-    normals /= np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), 1e-300)
+    normals = normalize(estimator.hyperplanes_.weights * unit)
     others = order[np.abs(normals[order] @ normals[order[0]]) < _MAX_COSINE]
     if not len(others):
         raise ValueError(

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ffmlp.plots.view import INK, AxesDisplay, colours, matplotlib
+from ffmlp.arrays import Floats
+from ffmlp.plots.view import INK, AxesDisplay, colours
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.text import Annotation
-    from matplotlib.transforms import Bbox
 
-# Places of a label around its dot: directions, and distances in points, the nearest first.
-_DIRECTIONS = ((1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (1, -1), (-1, 1), (-1, -1))
-_DISTANCES = (7, 14, 22, 32, 44)
+# Offsets of a label from its dot in points, the nearest first: eight directions at five distances.
+_DIRECTIONS = np.array([(1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (1, -1), (-1, 1), (-1, -1)])
+_OFFSETS = np.concatenate([distance * _DIRECTIONS for distance in (7, 14, 22, 32, 44)])
 _SIDES = {-1: "right", 0: "center", 1: "left"}
 _HEIGHTS = {-1: "top", 0: "center", 1: "bottom"}
 
@@ -38,10 +38,6 @@ class AccuracyTimeDisplay(AxesDisplay):
 
     Attributes
     ----------
-    names : tuple of str
-    seconds, accuracies : ndarray of shape (n_classifiers,)
-    highlighted : ndarray of bool, shape (n_classifiers,)
-    title : str
     labels_ : list of Annotation
         The names as drawn, set by ``plot``.
 
@@ -91,10 +87,8 @@ class AccuracyTimeDisplay(AxesDisplay):
             ax.scatter(*place, s=42, color=colours(number), marker=marker, edgecolors=INK, zorder=3)
         ax.set_xscale("log")
         ax.margins(0.12)
-        ax.set_xlabel("fit time in seconds")
-        ax.set_ylabel("accuracy")
+        ax.set(xlabel="fit time in seconds", ylabel="accuracy", title=self.title)
         ax.grid(alpha=0.3)
-        ax.set_title(self.title)
         self._draw_labels()
         return self
 
@@ -102,63 +96,35 @@ class AccuracyTimeDisplay(AxesDisplay):
         """Write each name near its dot, where it hides neither a dot nor another name."""
         whole = self.figure_.canvas.figure  # figure_ may be a subfigure
         whole.draw_without_rendering()  # the layout sets the size of the axes
-        inside = self.ax_.get_window_extent()
-        points = self.ax_.transData.transform(np.column_stack([self.seconds, self.accuracies]))
-        radius = 4.0 * whole.dpi / 72
-        taken = [_box(point - radius, point + radius) for point in points]
+        pixels = whole.dpi / 72
+        points = np.column_stack([self.seconds, self.accuracies])
+        dots = self.ax_.transData.transform(points)
+        taken = [np.array([dot - 4.0 * pixels, dot + 4.0 * pixels]) for dot in dots]
         self.labels_ = []
-        for number in range(len(self.names)):
-            label = self._placed(number, taken, inside)
-            taken.append(_extent(label))
-            self.labels_.append(label)
+        for name, point, dot in zip(self.names, points, dots, strict=True):
+            text = self.ax_.text(0, 0, name, fontsize="small")
+            size = np.array(text.get_window_extent().size)
+            text.remove()
+            # A side or a corner of the text is at the offset; around it is a margin of two pixels.
+            low = dot + pixels * _OFFSETS + (np.sign(_OFFSETS) - 1) / 2 * size
+            boxes = np.stack([low - 2, low + size + 2], axis=1)
+            outside = np.prod(size + 4) - _overlaps(boxes, self.ax_.get_window_extent().get_points())
+            hidden = sum((_overlaps(boxes, box) for box in taken), start=outside)
+            # The first free place, or else where it hides least.
+            best = np.argmin(np.where(hidden > 1e-6 * np.prod(size), hidden, 0.0))
+            taken.append(boxes[best])
+            self.labels_.append(self._label(name, tuple(point), _OFFSETS[best]))
 
-    def _placed(self, number: int, taken: list[Bbox], inside: Bbox) -> Annotation:
-        """The label of a dot at the first free place, or else where it hides least."""
-        name, point = self.names[number], (self.seconds[number], self.accuracies[number])
-        least, best = np.inf, (_DIRECTIONS[0], _DISTANCES[0])
-        for distance in _DISTANCES:
-            for direction in _DIRECTIONS:
-                label = self._label(name, point, direction, distance)
-                box = _extent(label)
-                hidden = sum(_overlap(box, other) for other in taken)
-                hidden += box.width * box.height - _overlap(box, inside)
-                if hidden <= 1e-6 * box.width * box.height:
-                    return label
-                label.remove()
-                if hidden < least:
-                    least, best = hidden, (direction, distance)
-        return self._label(name, point, *best)
-
-    def _label(
-        self, name: str, point: tuple[float, float], direction: tuple[int, int], distance: int
-    ) -> Annotation:
-        across, up = direction
-        return self.ax_.annotate(
-            name,
-            point,
-            xytext=(distance * across, distance * up),
-            textcoords="offset points",
-            ha=_SIDES[across],
-            va=_HEIGHTS[up],
-            fontsize="small",
-            # A line connects a name with a dot that is not next to it.
-            arrowprops={"arrowstyle": "-", "color": "0.5", "lw": 0.6} if distance > 10 else None,
-            zorder=4,
-        )
+    def _label(self, name: str, point: Any, offset: Any) -> Annotation:
+        """Write a name at an offset from its dot."""
+        across, up = np.sign(offset)
+        style: dict[str, Any] = {"textcoords": "offset points", "fontsize": "small", "zorder": 4}
+        if np.abs(offset).max() > 10:  # a line connects a name with a dot that is not next to it
+            style["arrowprops"] = {"arrowstyle": "-", "color": "0.5", "lw": 0.6}
+        return self.ax_.annotate(name, point, offset, ha=_SIDES[across], va=_HEIGHTS[up], **style)
 
 
-def _box(low: ArrayLike, high: ArrayLike) -> Bbox:
-    return matplotlib("transforms").Bbox(np.array([low, high]))
-
-
-def _extent(label: Annotation) -> Bbox:
-    """The box of the text with a small margin, without the line to its dot."""
-    label.get_window_extent()  # moves the text to its place
-    return matplotlib("text").Text.get_window_extent(label).padded(2)
-
-
-def _overlap(one: Bbox, other: Bbox) -> float:
-    """The area of the intersection of two boxes."""
-    width = min(one.x1, other.x1) - max(one.x0, other.x0)
-    height = min(one.y1, other.y1) - max(one.y0, other.y0)
-    return max(width, 0.0) * max(height, 0.0)
+def _overlaps(boxes: Floats, box: Floats) -> Floats:
+    """The area (n,) that a box shares with each of the boxes (n, 2, 2), all given by two corners."""
+    shared = np.minimum(boxes[:, 1], box[1]) - np.maximum(boxes[:, 0], box[0])
+    return np.maximum(shared, 0.0).prod(axis=1)

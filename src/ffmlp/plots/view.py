@@ -1,4 +1,4 @@
-"""What all displays share: colours, axes, the part of the plane that is drawn, the neurons of l_1."""
+"""What all displays share: colours, axes and the part of the plane that is drawn."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from ffmlp.arrays import Floats
 from ffmlp.extras import imported
 from ffmlp.model.hyperplanes import Hyperplanes
+from ffmlp.model.network import Network
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -51,6 +52,11 @@ def fitted_attribute(estimator: Any, name: str, owner: str = "FFMLPClassifier") 
     return getattr(estimator, name)
 
 
+def network_of(estimator: Any) -> Network:
+    """The network of a fitted classifier, or the network itself that was given instead."""
+    return estimator if isinstance(estimator, Network) else fitted_attribute(estimator, "network_")
+
+
 class AxesDisplay:
     """A display with one axes."""
 
@@ -85,21 +91,6 @@ def colours(numbers: ArrayLike) -> Floats:
 def lighter(colours: Floats, amount: float | Floats) -> Floats:
     """Colours mixed with white."""
     return colours + amount * (1 - colours)
-
-
-def neurons_of(planes: Hyperplanes, hyperplanes: NDArray[np.intp]) -> NDArray[np.intp]:
-    """The l_1 neurons of some hyperplanes, both neurons of a hyperplane next to each other."""
-    if planes.one_sided:
-        return hyperplanes
-    return np.column_stack([hyperplanes, hyperplanes + len(planes)]).ravel()
-
-
-def hyperplanes_of(
-    planes: Hyperplanes, neurons: NDArray[np.intp]
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """The hyperplane of each l_1 neuron, and 1 for the neuron of its negative side, else 0."""
-    negative, hyperplane = np.divmod(neurons, len(planes))
-    return hyperplane, negative
 
 
 def like(X: Any, values: Floats) -> Any:
@@ -173,24 +164,21 @@ class View:
         along = np.array([-unit[1], unit[0]])
         start, stop = -np.inf, np.inf
         for origin, slope in zip(foot, along, strict=True):
-            if slope == 0:
-                if not 0 <= origin <= 1:
-                    return np.full((2, 2), np.nan)
-                continue
-            near, far = sorted([-origin / slope, (1 - origin) / slope])
-            start, stop = max(start, near), min(stop, far)
+            if slope != 0:
+                near, far = sorted([-origin / slope, (1 - origin) / slope])
+                start, stop = max(start, near), min(stop, far)
+            elif not 0 <= origin <= 1:
+                start = np.inf
         if start > stop:
             return np.full((2, 2), np.nan)
         return self.low + size * (foot + np.outer([start, stop], along))
 
     def frame(self, ax: Axes, title: str, *, labelled: bool = True) -> None:
         """Set limits, labels and title of the axes."""
-        ax.set_xlim(self.low[0], self.high[0])
-        ax.set_ylim(self.low[1], self.high[1])
-        ax.set_title(title)
+        across, up = zip(self.low, self.high, strict=True)
+        ax.set(xlim=across, ylim=up, title=title)
         if labelled:
-            ax.set_xlabel(self.feature_names[0])
-            ax.set_ylabel(self.feature_names[1])
+            ax.set(xlabel=self.feature_names[0], ylabel=self.feature_names[1])
 
     def image(self, ax: Axes, values: NDArray, **style: Any) -> Any:
         """Draw one value, or one colour, for each cell of the grid."""

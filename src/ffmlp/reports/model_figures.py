@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +20,8 @@ from ffmlp.tables.tables import pandas
 from ffmlp.tabular.table_model import TableModel
 
 if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 _DOTS_PER_INCH = 140
@@ -35,67 +37,57 @@ def draw(
     model: TableModel, rows: Rows, effects: HyperplaneEffects, importance: Importance, folder: Path
 ) -> list[Picture]:
     """Draw all figures of a report into a folder."""
+
+    def save(figure: Figure, title: str, beside: str, caption: str) -> None:
+        path = folder / f"{title.lower().replace(' ', '-')}.png"
+        figure.savefig(path, dpi=_DOTS_PER_INCH)
+        pictures.append(Picture(path, title, caption, beside))
+
+    pictures: list[Picture] = []
     # Column names may contain a $.
     with imported("matplotlib", "figures").rc_context({"text.parse_math": False}):
-        return _drawn(model, rows, effects, importance, folder)
-
-
-def _drawn(
-    model: TableModel, rows: Rows, effects: HyperplaneEffects, importance: Importance, folder: Path
-) -> list[Picture]:
-    clf = model.classifier
-    pictures = [
-        _saved(network_figure(clf.network_, effects), folder, "Network",
-               "Of a large network, only the hyperplanes that contribute most to the decisions and the "
-               "first neurons of the other layers are drawn.", DESIGN),
-        _saved(importance_figure(importance), folder, "Permutation importance",
-               "Accuracy lost when a column is shuffled: mean and standard deviation.",
-               IMPORTANCE),
-    ]  # fmt: skip
-    if rows.labelled.any():
-        labels = clf.classes_.tolist()
-        pictures += [
-            _saved(confusion_figure(confusion(rows), list(map(str, labels))), folder,
-                   "Confusion matrix", "Number of rows by true and predicted class.", ACCURACY),
-            _saved(reliability_figure(Reliability.of(rows)), folder, "Reliability diagram",
-                   "On the diagonal, the model is calibrated; below it, it is overconfident.",
-                   CALIBRATION),
-        ]  # fmt: skip
-    pair = [name for name in importance.columns if name in model.numbers][:2]
-    if len(pair) == 2 and len(_complete(rows, pair)):
-        pictures.append(
-            _saved(decision_figure(model, rows, pair), folder, "Decision regions",
-                   f"Predictions for {pair[0]} and {pair[1]}, with every other column at its median or "
-                   "most frequent value. The rows shown have their own values there, so some lie on the "
-                   "colour of another class.", IMPORTANCE)
-        )  # fmt: skip
+        text = (
+            "Of a large network, only the hyperplanes that contribute most to the decisions and the "
+            "first neurons of the other layers are drawn."
+        )
+        save(_network(model.classifier.network_, effects), "Network", DESIGN, text)
+        text = "Accuracy lost when a column is shuffled: mean and standard deviation."
+        save(_importance(importance), "Permutation importance", IMPORTANCE, text)
+        if rows.labelled.any():
+            text, labels = "Number of rows by true and predicted class.", map(str, model.labels.tolist())
+            save(_confusion(confusion(rows), list(labels)), "Confusion matrix", ACCURACY, text)
+            text = "On the diagonal, the model is calibrated; below it, it is overconfident."
+            save(_reliability(Reliability.of(rows)), "Reliability diagram", CALIBRATION, text)
+        pair = [name for name in importance.columns if name in model.numbers][:2]
+        if len(pair) == 2 and len(_complete(rows, pair)):
+            text = (
+                f"Predictions for {pair[0]} and {pair[1]}, with every other column at its median or "
+                "most frequent value. The rows shown have their own values there, so some lie on the "
+                "colour of another class."
+            )
+            save(_decisions(model, rows, pair), "Decision regions", IMPORTANCE, text)
     return pictures
 
 
-def _figure(width: float, height: float) -> Figure:
+def _figure(width: float, height: float) -> tuple[Figure, Axes]:
     module = imported("matplotlib.figure", "figures")
-    return module.Figure(figsize=(width, height), layout="constrained")
+    figure = module.Figure(figsize=(width, height), layout="constrained")
+    return figure, figure.subplots()
 
 
-def _saved(figure: Figure, folder: Path, title: str, caption: str, beside: str) -> Picture:
-    path = folder / f"{title.lower().replace(' ', '-')}.png"
-    figure.savefig(path, dpi=_DOTS_PER_INCH)
-    return Picture(path, title, caption, beside)
-
-
-def network_figure(network: Network, effects: HyperplaneEffects) -> Figure:
+def _network(network: Network, effects: HyperplaneEffects) -> Figure:
     """The network, with the hyperplanes that contribute most to the decisions."""
-    figure = _figure(9.0, 2.2 + 0.36 * min(max(network.layer_sizes), _MAX_NEURONS))
+    figure, ax = _figure(9.0, 2.2 + 0.36 * min(max(network.layer_sizes), _MAX_NEURONS))
     options: Any = {"hyperplanes": effects.order, "max_neurons": _MAX_NEURONS}
-    NetworkDisplay.from_network(network, **options, ax=figure.subplots())
+    NetworkDisplay.from_estimator(network, **options, ax=ax)
     return figure
 
 
-def importance_figure(importance: Importance) -> Figure:
+def _importance(importance: Importance) -> Figure:
     """A bar for each column, the most important one on top."""
     names = importance.columns[:_MAX_BARS]
-    figure = _figure(7.0, 1.2 + 0.32 * len(names))
-    ax, places = figure.subplots(), np.arange(len(names))[::-1]
+    figure, ax = _figure(7.0, 1.2 + 0.32 * len(names))
+    places = np.arange(len(names))[::-1]
     losses, deviations = 100 * importance.losses[: len(names)], 100 * importance.deviations[: len(names)]
     ax.barh(places, losses, xerr=deviations, color=_BLUE, ecolor="0.35", height=0.7)
     ax.set_yticks(places, names)
@@ -104,11 +96,10 @@ def importance_figure(importance: Importance) -> Figure:
     return figure
 
 
-def confusion_figure(counts: NDArray[np.int64], labels: list[str]) -> Figure:
+def _confusion(counts: NDArray[np.int64], labels: list[str]) -> Figure:
     """Shares of each true class as shades, counts as numbers."""
     side = min(9.0, 2.4 + 0.55 * len(labels))
-    figure = _figure(side + 2.0, side)
-    ax = figure.subplots()
+    figure, ax = _figure(side + 2.0, side)
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
     image = ax.imshow(shares, cmap="Blues", vmin=0, vmax=1)
     figure.colorbar(image, ax=ax, label="share of the true class")
@@ -118,43 +109,21 @@ def confusion_figure(counts: NDArray[np.int64], labels: list[str]) -> Figure:
         for (row, column), count in np.ndenumerate(counts):
             ink = "white" if shares[row, column] > 0.55 else "black"
             ax.text(column, row, str(count), ha="center", va="center", color=ink)
-    ax.set_xlabel("predicted class")
-    ax.set_ylabel("true class")
+    ax.set(xlabel="predicted class", ylabel="true class")
     return figure
 
 
-def reliability_figure(found: Reliability) -> Figure:
+def _reliability(found: Reliability) -> Figure:
     """Accuracy against the probability of the predicted class; large dots are many rows."""
-    figure = _figure(5.6, 4.8)
-    ax = figure.subplots()
+    figure, ax = _figure(5.6, 4.8)
     ax.plot([0, 1], [0, 1], color="0.6", linestyle="--", label="calibrated")
-    sizes = 30 + 270 * found.counts / found.counts.max()
-    ax.plot(found.confidence, found.accuracy, color=_BLUE, linewidth=1)
-    ax.scatter(
-        found.confidence, found.accuracy, s=sizes, color=_BLUE, alpha=0.85, label="rows", zorder=3
-    )
+    places, sizes = (found.confidence, found.accuracy), 30 + 270 * found.counts / found.counts.max()
+    ax.plot(*places, color=_BLUE, linewidth=1)
+    ax.scatter(*places, s=sizes, color=_BLUE, alpha=0.85, label="rows", zorder=3)
     ax.set(xlim=(0, 1.03), ylim=(-0.03, 1.06))
-    ax.set_xlabel("probability of the predicted class")
-    ax.set_ylabel("accuracy")
+    ax.set(xlabel="probability of the predicted class", ylabel="accuracy")
     ax.legend(loc="upper left", frameon=False, markerscale=0.5)
     return figure
-
-
-@dataclass(frozen=True, eq=False)
-class _Slice:
-    """A model of two columns: all others have a fixed value."""
-
-    model: TableModel
-    fixed: dict[str, Any]
-
-    @property
-    def classes_(self) -> NDArray:
-        return self.model.classifier.classes_
-
-    def predict(self, X: Any) -> NDArray:
-        columns = {**self.fixed, **{name: X[name] for name in X.columns}}
-        frame = pandas().DataFrame(columns, index=X.index)[self.model.features]
-        return self.model.estimator.predict(frame)
 
 
 def _complete(rows: Rows, columns: list[str]) -> NDArray[np.intp]:
@@ -163,7 +132,7 @@ def _complete(rows: Rows, columns: list[str]) -> NDArray[np.intp]:
     return np.flatnonzero(present & (rows.labelled | ~rows.labelled.any()))
 
 
-def decision_figure(model: TableModel, rows: Rows, pair: list[str]) -> Figure:
+def _decisions(model: TableModel, rows: Rows, pair: list[str]) -> Figure:
     """The predictions for two columns, with some of the rows on top."""
     X = rows.X
     fixed = {name: X[name].median() for name in model.numbers}
@@ -171,9 +140,14 @@ def decision_figure(model: TableModel, rows: Rows, pair: list[str]) -> Figure:
     shown = _complete(rows, pair)
     shown = shown[evenly(len(shown), _MAX_SAMPLES)]
     classes = rows.truth if rows.labelled.any() else rows.predicted
-    y = model.classifier.classes_[classes[shown]]
-    figure = _figure(7.6, 5.2)
-    DecisionRegionsDisplay.from_estimator(
-        _Slice(model, fixed), X[pair].iloc[shown], y, hyperplanes=False, ax=figure.subplots(), title=""
-    )
+
+    def predict(two: pd.DataFrame) -> NDArray:
+        frame = pandas().DataFrame(fixed | dict(two), index=two.index)
+        return model.estimator.predict(frame[model.features])
+
+    model_of_two = SimpleNamespace(classes_=model.labels, predict=predict)
+    figure, ax = _figure(7.6, 5.2)
+    samples, y = X[pair].iloc[shown], model.labels[classes[shown]]
+    options: Any = {"hyperplanes": False, "ax": ax, "title": ""}
+    DecisionRegionsDisplay.from_estimator(model_of_two, samples, y, **options)
     return figure

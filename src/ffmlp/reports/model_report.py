@@ -62,14 +62,19 @@ def tables(
 
 def _data(model: TableModel, rows: Rows, importance: Importance, path: Path) -> Table:
     shown = set(importance.columns[:_MAX_COLUMNS])
-    described = [_number(name, rows.X[name]) for name in model.numbers if name in shown]
-    described += [_category(name, rows.X[name]) for name in model.categories if name in shown]
+    described = []
+    for name in [name for name in model.features if name in shown]:
+        cells, kind = rows.X[name], "numeric" if name in model.numbers else "categorical"
+        n_missing = int(cells.isna().sum())
+        missing = f"{n_missing} ({n_missing / len(cells):.1%})" if n_missing else "none"
+        values = _range(cells) if kind == "numeric" else _most_frequent(cells)
+        described.append([name, kind, missing, values if n_missing < len(cells) else "none"])
     first = "" if rows.whole else "The first "
     text = f"{first}{counted(len(rows.X), 'row')} of {path.name}."
     if not rows.labelled.any():
         text += f" It has no {model.target!r} to compare with, so there is no accuracy in this report."
-    unused = model.facts.get("unused", {})
-    notes = [f"Not used: {name} ({why})." for name, why in list(unused.items())[:_MAX_COLUMNS]]
+    unused = list(model.facts.get("unused", {}).items())
+    notes = [f"Not used: {name} ({why})." for name, why in unused[:_MAX_COLUMNS]]
     left = len(model.features) - len(described)
     if left:
         notes.insert(0, f"The {len(described)} most important columns; the model uses {left} more.")
@@ -86,26 +91,15 @@ def _data(model: TableModel, rows: Rows, importance: Importance, path: Path) -> 
     return Table(DATA, text, ("column", "kind", "missing", "values"), described, notes)
 
 
-def _number(name: str, cells: pd.Series) -> list[str]:
-    known = cells.dropna()
-    values = "none"
-    if len(known):
-        low, middle, high = known.min(), known.median(), known.max()
-        values = f"{low:.4g} to {high:.4g}, median {middle:.4g}"
-    return [name, "numeric", _missing(cells), values]
+def _range(cells: pd.Series) -> str:
+    return f"{cells.min():.4g} to {cells.max():.4g}, median {cells.median():.4g}"
 
 
-def _category(name: str, cells: pd.Series) -> list[str]:
+def _most_frequent(cells: pd.Series) -> str:
     counts = cells.value_counts()
     shown = [f"{value} ({count})" for value, count in counts.head(_MAX_CATEGORIES).items()]
     more = len(counts) - _MAX_CATEGORIES
-    values = ", ".join(shown) + (f", {more} more" if more > 0 else "")
-    return [name, "categorical", _missing(cells), values or "none"]
-
-
-def _missing(cells: pd.Series) -> str:
-    count = int(cells.isna().sum())
-    return f"{count} ({count / len(cells):.1%})" if count else "none"
+    return ", ".join(shown) + (f", {more} more" if more > 0 else "")
 
 
 def _design(model: TableModel) -> Table:
@@ -146,9 +140,8 @@ def _meaning(model: TableModel, effects: HyperplaneEffects) -> Table:
         f"Each hyperplane has {neurons}. The table lists {shown} hyperplanes by their mean contribution "
         "to the lead of the predicted class, largest first."
     )
-    meanings = [
-        f"{neuron}  {network.meaning(2, neuron)}" for neuron in range(min(n_second, _MAX_NEURONS))
-    ]
+    shown_neurons = range(min(n_second, _MAX_NEURONS))
+    meanings = [f"{neuron}  {network.meaning(2, neuron)}" for neuron in shown_neurons]
     if n_second > _MAX_NEURONS:
         meanings.append(f"and {n_second - _MAX_NEURONS} more")
     details = [
@@ -186,21 +179,16 @@ def _accuracy(model: TableModel, rows: Rows, path: Path) -> Table:
             f"{evaluation['accuracy']:.1%}."
         )  # fmt: skip
         notes.append(f"The model was fitted to a file of this name and may have seen these rows.{held}")
-    counts, labels = confusion(rows), [str(label) for label in model.labels.tolist()]
+    counts, labels = confusion(rows), list(map(str, model.labels.tolist()))
     with np.errstate(invalid="ignore"):
         recall = np.diag(counts) / counts.sum(axis=1)
         precision = np.diag(counts) / counts.sum(axis=0)
     lines = [
-        [label, *(str(count) for count in counts[number]), _percent(recall[number]),
-         _percent(precision[number])]
-        for number, label in enumerate(labels)
-    ]  # fmt: skip
+        [label, *map(str, row), *("–" if np.isnan(share) else f"{share:.1%}" for share in shares)]
+        for label, row, *shares in zip(labels, counts, recall, precision, strict=True)
+    ]
     header = ("true class", *(f"as {label}" for label in labels), "recall", "precision")
     return Table(ACCURACY, text, header, lines, notes)
-
-
-def _percent(share: float) -> str:
-    return "–" if np.isnan(share) else f"{share:.1%}"
 
 
 def _calibration(rows: Rows) -> Table:
@@ -209,12 +197,8 @@ def _calibration(rows: Rows) -> Table:
         "If the model is calibrated, 80% of the predictions with a probability of 80% are correct. The "
         f"expected calibration error, the mean difference between the two, is {found.error:.1%}."
     )
-    lines = [
-        [f"{confidence:.1%}", f"{accuracy:.1%}", str(count)]
-        for confidence, accuracy, count in zip(
-            found.confidence, found.accuracy, found.counts, strict=True
-        )
-    ]
+    bins = zip(found.confidence, found.accuracy, found.counts, strict=True)
+    lines = [[f"{probability:.1%}", f"{right:.1%}", str(count)] for probability, right, count in bins]
     return Table(CALIBRATION, text, ("mean probability", "accuracy", "rows"), lines)
 
 
@@ -224,12 +208,8 @@ def _importance(importance: Importance, rows: Rows) -> Table:
         "Permutation importance: the accuracy that is lost when the values of one column are shuffled"
         f"{against}. Columns that repeat the information of another one look unimportant."
     )
-    lines = [
-        [name, f"{100 * loss:.1f} ± {100 * deviation:.1f}"]
-        for name, loss, deviation in zip(
-            importance.columns, importance.losses, importance.deviations, strict=True
-        )
-    ]
+    found = zip(importance.columns, importance.losses, importance.deviations, strict=True)
+    lines = [[name, f"{100 * loss:.1f} ± {100 * spread:.1f}"] for name, loss, spread in found]
     left = len(lines) - _MAX_COLUMNS
     notes = [f"{counted(left, 'more column')}, less important."] if left > 0 else []
     header = ("column", "accuracy lost, percentage points")

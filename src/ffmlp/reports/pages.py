@@ -76,7 +76,8 @@ def to_markdown(
     parts = [f"# {title}\n", *(f"{paragraph}\n" for paragraph in text)]
     for table in tables:
         lines = [table.header, ["---"] * len(table.header), *table.lines]
-        grid = "\n".join("| " + " | ".join(_in_grid(cell) for cell in line) + " |" for line in lines)
+        rows = ([cell.replace("|", "\\|") for cell in line] for line in lines)
+        grid = "\n".join(f"| {' | '.join(row)} |" for row in rows)
         parts.append(f"## {table.title}\n\n{table.text}\n\n{grid}\n")
         if table.notes:
             parts.append("\n".join(f"- {note}" for note in table.notes) + "\n")
@@ -93,24 +94,16 @@ def to_html(
     """An HTML page for screens of any width; figures are embedded."""
     title = escape(title, quote=False)
     paragraphs = "".join(f"<p>{escape(paragraph)}</p>" for paragraph in text)
-    contents = "".join(
-        f'<li><a href="#part-{number}">{escape(table.title)}</a></li>'
-        for number, table in enumerate(tables, start=1)
-    )
-    sections = "".join(
-        _section(number, table, _beside(table, pictures)) for number, table in enumerate(tables, start=1)
-    )
+    contents = sections = ""
+    for number, table in enumerate(tables, start=1):
+        contents += f'<li><a href="#part-{number}">{escape(table.title)}</a></li>'
+        sections += _section(number, table, _beside(table, pictures))
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<style>{_STYLE}</style></head><body><h1>{title}</h1>{paragraphs}"
         f"<nav><h2>Contents</h2><ul>{contents}</ul></nav>{sections}</body></html>\n"
     )
-
-
-def _in_grid(cell: str) -> str:
-    """Escape what would end the cell."""
-    return cell.replace("|", "\\|")
 
 
 def _beside(table: Table, pictures: Sequence[Picture]) -> list[Picture]:
@@ -123,17 +116,14 @@ def _section(number: int, table: Table, pictures: Sequence[Picture]) -> str:
         "<tr>" + "".join(f"<td>{_cell(cell)}</td>" for cell in line) + "</tr>" for line in table.lines
     )
     notes = "".join(f"<li>{escape(note)}</li>" for note in table.notes)
-    return (
-        f'<section id="part-{number}"><h2>{escape(table.title)}</h2><p>{escape(table.text)}</p>'
-        f'<div class="grid"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
-        + (f'<ul class="notes">{notes}</ul>' if notes else "")
-        + "".join(
-            f"<details><summary>{escape(title)}</summary><pre>{escape(text)}</pre></details>"
-            for title, text in table.details
-        )
-        + "".join(map(_figure, pictures))
-        + "</section>"
-    )
+    parts = [
+        f'<section id="part-{number}"><h2>{escape(table.title)}</h2><p>{escape(table.text)}</p>',
+        f'<div class="grid"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>',
+        f'<ul class="notes">{notes}</ul>' if notes else "",
+    ]
+    for title, text in table.details:
+        parts.append(f"<details><summary>{escape(title)}</summary><pre>{escape(text)}</pre></details>")
+    return "".join([*parts, *map(_figure, pictures), "</section>"])
 
 
 def _cell(text: str) -> str:

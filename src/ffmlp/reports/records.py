@@ -44,22 +44,18 @@ def write_records(path: Path, records: Sequence[Any], kind: type[Any]) -> None:
 
 def read_records(path: Path, kind: type[Record]) -> list[Record]:
     """The records that `write_records` wrote."""
+    columns = {field.name: str(field.type) for field in fields(kind)}  # type: ignore[arg-type]
     with path.open(encoding="utf-8", newline="") as file:
-        reader = csv.DictReader(file)
-        names = [field.name for field in fields(kind)]  # type: ignore[arg-type]
-        if list(reader.fieldnames or ()) != names:
-            raise ValueError(f"{path} must have the columns {', '.join(names)}. Choose another folder.")
-        return [_parsed(line, kind) for line in reader]
+        lines = [line for line in csv.reader(file) if line]
+    if lines[:1] != [list(columns)]:
+        raise ValueError(f"{path} must have the columns {', '.join(columns)}. Choose another folder.")
+    return [kind(*map(_parsed, line, columns.values())) for line in lines[1:]]
 
 
-def _parsed(line: dict[str, str], kind: type[Any]) -> Any:
-    values: dict[str, Any] = {}
-    for field in fields(kind):
-        text = line[field.name]
-        if "str" in field.type:
-            values[field.name] = text
-        elif text == "":
-            values[field.name] = None
-        else:
-            values[field.name] = int(text) if "int" in field.type else float(text)
-    return kind(**values)
+def _parsed(text: str, kind: str) -> Any:
+    """A cell, for an annotation; all but texts may be missing."""
+    if "str" in kind:
+        return text
+    if text == "":
+        return None
+    return int(text) if "int" in kind else float(text)

@@ -8,14 +8,13 @@ interrupted run can be resumed.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import compress
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import ClassifierMixin
 from sklearn.preprocessing import StandardScaler
 
 from ffmlp import datasets
@@ -30,6 +29,10 @@ from ffmlp.reproduction.robust_accuracy import RADII, attacked_accuracy, proved_
 N_EPOCHS = 50
 FEW_EPOCHS = 15
 PEERS = {name: MODELS[name] for name in ("lda", "svm", "forest", "boosting", "mlp")}
+
+
+# Training and test set of a split.
+Parts = tuple[Dataset, Dataset]
 
 
 @dataclass(frozen=True)
@@ -76,16 +79,13 @@ class Run:
     proved_minimum: int | None = None
 
 
-def split_of(row: Row, settings: Settings, split: int) -> tuple[Dataset, Dataset]:
+def split_of(row: Row, settings: Settings, split: int) -> Parts:
     """Training and test set with standardised features; synthetic sets are sampled for each split."""
     seed = settings.seed + split
     dataset = datasets.load(row.dataset, random_state=seed, pima_path=settings.pima_path)
     train, test = dataset.split(seed)
     scaler = StandardScaler().fit(train.X)
-    return (
-        Dataset(train.name, scaler.transform(train.X), train.y, train.blobs),
-        Dataset(test.name, scaler.transform(test.X), test.y, test.blobs),
-    )
+    return replace(train, X=scaler.transform(train.X)), replace(test, X=scaler.transform(test.X))
 
 
 def design(row: Row, train: Dataset, seed: int, **changes: Any) -> FFMLPClassifier:
@@ -98,88 +98,63 @@ def design(row: Row, train: Dataset, seed: int, **changes: Any) -> FFMLPClassifi
 def run_row(row: Row, settings: Settings) -> Iterator[Run]:
     """All runs of one row: the paper's methods, other classifiers, and the open questions."""
     for split in range(settings.n_splits):
-        train, test = split_of(row, settings, split)
+        parts = train, _ = split_of(row, settings, split)
         seed = settings.seed + split
         start = perf_counter()
         clf = design(row, train, seed)
-        designed = _designed_run(row, "ff", split, clf, train, test, perf_counter() - start)
-        yield designed
-        clf = design(row, train, seed, discriminant="heteroscedastic")
-        yield _designed_run(row, "ff_heteroscedastic", split, clf, train, test)
+        yield _designed_run(row, "ff", split, clf, parts, seconds=perf_counter() - start)
+        other = design(row, train, seed, discriminant="heteroscedastic")
+        yield _designed_run(row, "ff_heteroscedastic", split, other, parts)
         for name, make in PEERS.items():
-            yield _peer_run(row, name, split, make(seed), train, test)
+            start = perf_counter()
+            peer = make(seed).fit(train.X, train.y)
+            yield _run(row, name, split, peer, parts, seconds=perf_counter() - start)
         if split < settings.n_trained_splits:
-            yield from _trained_runs(row, settings, split, train, test)
+            yield from _trained_runs(row, split, clf, parts, seed)
     yield from _optimal_runs(row, settings)
     yield from _sweep_runs(row, settings)
 
 
+def _run(row: Row, method: str, split: int, model: Any, parts: Parts, **fields: Any) -> Run:
+    """The run of a fitted model, with its accuracies on the training and the test set."""
+    train, test = (model.score(part.X, part.y) for part in parts)
+    return Run(row.key, method, split, train_accuracy=train, test_accuracy=test, **fields)
+
+
 def _designed_run(
-    row: Row,
-    method: str,
-    split: int,
-    clf: FFMLPClassifier,
-    train: Dataset,
-    test: Dataset,
-    seconds: float | None = None,
-    setting: str = "",
+    row: Row, method: str, split: int, clf: FFMLPClassifier, parts: Parts, **fields: Any
 ) -> Run:
-    d_in, d_1, d_2, d_out = clf.network_.layer_sizes
-    return Run(
-        row.key,
-        method,
-        split,
-        setting,
-        train_accuracy=clf.score(train.X, train.y),
-        test_accuracy=clf.score(test.X, test.y),
-        seconds=seconds,
-        **clf.timings_,
-        d_in=d_in,
-        d_1=d_1,
-        d_2=d_2,
-        d_out=d_out,
-        proved_minimum=clf.pruning_path_.proved_minimum,
-    )
+    sizes = dict(zip(("d_in", "d_1", "d_2", "d_out"), clf.network_.layer_sizes, strict=True))
+    fields |= {**clf.timings_, **sizes, "proved_minimum": clf.pruning_path_.proved_minimum}
+    return _run(row, method, split, clf, parts, **fields)
 
 
-def _peer_run(
-    row: Row, method: str, split: int, peer: ClassifierMixin, train: Dataset, test: Dataset
+def _trained_run(
+    row: Row, method: str, split: int, bp: BackpropClassifier, epoch: int, **fields: Any
 ) -> Run:
-    start = perf_counter()
-    peer.fit(train.X, train.y)
-    seconds = perf_counter() - start
-    accuracies = peer.score(train.X, train.y), peer.score(test.X, test.y)
-    return Run(row.key, method, split, "", *accuracies, seconds)
+    """The run of a trained network, with its accuracies after an epoch."""
+    train, test = bp.history_.train_accuracy[epoch], bp.history_.test_accuracy[epoch]
+    fields |= {"train_accuracy": float(train), "test_accuracy": float(test)}
+    return Run(row.key, method, split, **fields)
 
 
-def _trained_runs(
-    row: Row, settings: Settings, split: int, train: Dataset, test: Dataset
-) -> Iterator[Run]:
+def _trained_runs(row: Row, split: int, clf: FFMLPClassifier, parts: Parts, seed: int) -> Iterator[Run]:
     """BP-MLP of the same architecture, and the robust accuracy of both networks.
 
     The results after 15 epochs come from the run of 50 epochs.
     """
-    seed = settings.seed + split
-    clf = design(row, train, seed)
+    train, test = parts
     target = clf.score(test.X, test.y)
     yield from _robust_runs(row, "robust_ff", split, proved_accuracy(clf, test))
     yield from _robust_runs(row, "robust_ff_attacked", split, attacked_accuracy(clf, test))
     for start in ("ff", "random"):
         bp = trained(clf, start, train, test, seed)
         yield from _robust_runs(row, f"robust_bp_{start}", split, attacked_accuracy(bp, test))
-        history = bp.history_
-        reached = np.flatnonzero(history.test_accuracy >= target)
-        first = reached[0] if len(reached) else np.inf
         for n_epochs in (N_EPOCHS, FEW_EPOCHS):
-            yield Run(
-                row.key,
-                f"bp_{start}_{n_epochs}",
-                split,
-                train_accuracy=float(history.train_accuracy[n_epochs]),
-                test_accuracy=float(history.test_accuracy[n_epochs]),
-                seconds=float(history.seconds[n_epochs]),
-                reached=float(history.seconds[int(first)]) if first <= n_epochs else None,
-            )
+            seconds = bp.history_.seconds[: n_epochs + 1].tolist()
+            reached = compress(seconds, bp.history_.test_accuracy >= target)
+            times = {"seconds": seconds[-1], "reached": next(reached, None)}
+            yield _trained_run(row, f"bp_{start}_{n_epochs}", split, bp, n_epochs, **times)
 
 
 def _robust_runs(row: Row, method: str, split: int, accuracies: NDArray) -> Iterator[Run]:
@@ -192,13 +167,9 @@ def trained(
     clf: FFMLPClassifier, start: str, train: Dataset, test: Dataset, seed: int
 ) -> BackpropClassifier:
     """Backpropagation from the designed network ("ff") or from random weights ("random")."""
-    network = clf.network_
-    bp = BackpropClassifier(
-        network.layer_sizes[1:3],
-        initial_network=network if start == "ff" else None,
-        n_epochs=N_EPOCHS,
-        random_state=seed,
-    )
+    network = clf.network_ if start == "ff" else None
+    options: Any = {"initial_network": network, "n_epochs": N_EPOCHS, "random_state": seed}
+    bp = BackpropClassifier(clf.network_.layer_sizes[1:3], **options)
     return bp.fit(train.X, train.y, test.X, test.y)
 
 
@@ -206,30 +177,22 @@ def _optimal_runs(row: Row, settings: Settings) -> Iterator[Run]:
     """Is greedy pruning optimal? The proved minimum on the first split of the rows with pruning."""
     if row.error_threshold is None:
         return
-    train, test = split_of(row, settings, 0)
+    parts = train, _ = split_of(row, settings, 0)
     start = perf_counter()
     clf = design(row, train, settings.seed, pruning="optimal", time_limit=settings.optimal_seconds)
-    seconds = perf_counter() - start
-    yield _designed_run(row, "ff_optimal", 0, clf, train, test, seconds)
+    yield _designed_run(row, "ff_optimal", 0, clf, parts, seconds=perf_counter() - start)
 
 
 def _sweep_runs(row: Row, settings: Settings) -> Iterator[Run]:
     """Does backpropagation help larger networks? A sweep of components and thresholds."""
-    train, test = split_of(row, settings, 0)
+    parts = train, test = split_of(row, settings, 0)
     for n_components in settings.sweep_components:
         for threshold in (0.05, 0.01, None):
             clf = design(row, train, settings.seed, n_components=n_components, error_threshold=threshold)
             setting = f"k={n_components}, threshold={threshold}"
-            yield _designed_run(row, "sweep_ff", 0, clf, train, test, setting=setting)
+            yield _designed_run(row, "sweep_ff", 0, clf, parts, setting=setting)
             bp = trained(clf, "ff", train, test, settings.seed)
-            yield Run(
-                row.key,
-                "sweep_bp_ff",
-                0,
-                setting,
-                train_accuracy=float(bp.history_.train_accuracy[-1]),
-                test_accuracy=float(bp.history_.test_accuracy[-1]),
-            )
+            yield _trained_run(row, "sweep_bp_ff", 0, bp, N_EPOCHS, setting=setting)
 
 
 def n_runs(row: Row, settings: Settings) -> int:
@@ -245,13 +208,7 @@ def n_runs(row: Row, settings: Settings) -> int:
 def reproduce(
     rows: list[Row], settings: Settings, folder: Path, on_run: Callable[[Run], None]
 ) -> tuple[list[Run], dict[str, str]]:
-    """Run the rows that the folder does not have yet; return all runs, and the reason for missing rows.
-
-    Raises
-    ------
-    ValueError
-        If the folder has runs with other settings.
-    """
+    """Run the rows that the folder does not have yet; return all runs, and why rows are missing."""
     claim(folder, settings)
     (folder / "runs").mkdir(exist_ok=True)
     missing = {}

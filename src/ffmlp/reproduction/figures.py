@@ -166,10 +166,8 @@ def results(rows: list[Row], settings: Settings) -> Figure:
     figure = _panels(len(rows), 2, side=5.0)
     for ax, row in zip(figure.axes, rows, strict=True):
         train, test, clf = _designed(row, settings)
-        title = (
-            f"{row.title}: {len(clf.hyperplanes_)} hyperplanes, {clf.network_.layer_sizes[2]} regions"
-        )
-        _draw_result(ax, clf, train, test, title)
+        sizes = f"{len(clf.hyperplanes_)} hyperplanes, {clf.network_.layer_sizes[2]} regions"
+        _draw_result(ax, clf, train, test, f"{row.title}: {sizes}")
     _share_legend(figure)
     return figure
 

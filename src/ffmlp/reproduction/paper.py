@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 
 
 @dataclass(frozen=True)
@@ -20,15 +21,12 @@ class Row:
     reported_sizes: tuple[int, int] | None = None
 
 
-def _table_1(ff: float, ff_test: float, *rest: float) -> dict[str, tuple[float, float]]:
-    values = iter((ff, ff_test, *rest))
-    methods = ("ff", "bp_ff_50", "bp_random_50", "bp_random_15")
-    return {method: (next(values), next(values)) for method in methods}
-
-
-def _table_2(*values: float) -> dict[str, tuple[float, float]]:
-    methods = ("ff", "bp_random_50", "bp_random_15")
+def _accuracies(methods: tuple[str, ...], *values: float) -> dict[str, tuple[float, float]]:
     return dict(zip(methods, zip(values[::2], values[1::2], strict=True), strict=True))
+
+
+_table_1 = partial(_accuracies, ("ff", "bp_ff_50", "bp_random_50", "bp_random_15"))
+_table_2 = partial(_accuracies, ("ff", "bp_random_50", "bp_random_15"))
 
 
 def _seconds(*values: float) -> dict[str, float]:

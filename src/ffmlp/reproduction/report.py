@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 
-import numpy as np
-
+from ffmlp.arrays import Floats
 from ffmlp.reports.pages import Table
 from ffmlp.reproduction.experiments import PEERS, Run
 from ffmlp.reproduction.paper import ROWS, Row
@@ -21,7 +19,6 @@ from ffmlp.reproduction.verdicts import (
     values,
 )
 
-STEPS = ("gmm", "boundaries", "regions", "classes")
 TITLE = "FF-MLP: the paper's experiments, repeated"
 MARK = "†"
 
@@ -65,11 +62,10 @@ def tables(runs: list[Run], missing: dict[str, str]) -> list[Table]:
     rows = _rows_of(runs)
     two_dimensional = [row for row in rows if "bp_ff_50" in row.reported]
     real = [row for row in rows if "bp_ff_50" not in row.reported]
+    absent = [[key, reason] for key, reason in missing.items()]
     made = [
-        _accuracies(TABLE_I, two_dimensional, runs, list(METHODS), _NOISE),
-        _accuracies(
-            "Table II: accuracy on real sets", real, runs, ["ff", "bp_random_50", "bp_random_15"]
-        ),
+        _accuracies(TABLE_I, two_dimensional, runs, _NOISE),
+        _accuracies("Table II: accuracy on real sets", real, runs),
         _orderings(rows, runs),
         _sizes(rows, runs),
         _times(rows, runs),
@@ -78,54 +74,53 @@ def tables(runs: list[Run], missing: dict[str, str]) -> list[Table]:
         _heteroscedastic(rows, runs),
         _sweep(rows, runs),
         _robustness(rows, runs),
+        Table("Missing rows", "Rows that could not be run.", ["row", "reason"], absent),
     ]
-    if missing:
-        lines = [[key, reason] for key, reason in missing.items()]
-        made.append(Table("Missing rows", "Rows that could not be run.", ["row", "reason"], lines))
     return [table for table in made if table.lines]
 
 
-def _compared(ours: np.ndarray, reported: float, shown: Callable[[float], str]) -> str:
-    """Mean ± standard deviation / the paper's value, marked if it is outside our range."""
+def _mean(ours: Floats, digits: int = 2) -> str:
+    """Mean ± standard deviation, which a single run does not have."""
     if not len(ours):
-        return f"– / {shown(reported)}"
+        return "–"
+    spread = f" ± {ours.std():.{digits}f}" if len(ours) > 1 else ""
+    return f"{ours.mean():.{digits}f}{spread}"
+
+
+def _compared(ours: Floats, reported: float, digits: int = 2) -> str:
+    """Our mean / the paper's value, marked if it is outside our range."""
     mark = MARK if outside(ours, reported) else ""
-    spread = f" ± {shown(ours.std())}" if len(ours) > 1 else ""
-    return f"{shown(ours.mean())}{spread} / {shown(reported)}{mark}"
+    return f"{_mean(ours, digits)} / {reported:.{digits}f}{mark}"
 
 
-def _accuracies(
-    title: str, rows: list[Row], runs: list[Run], methods: list[str], remark: str = ""
-) -> Table:
+def _accuracies(title: str, rows: list[Row], runs: list[Run], remark: str = "") -> Table:
     parts = ("train", "test")
+    methods = rows[0].reported if rows else ()
     lines = []
     for row in rows:
         line = [row.title]
-        for method in methods:
-            for part, reported in zip(parts, row.reported[method], strict=True):
+        for method, pair in row.reported.items():
+            for part, reported in zip(parts, pair, strict=True):
                 ours = 100 * values(runs, row, method, f"{part}_accuracy")
-                line.append(_compared(ours, reported, lambda value: f"{value:.2f}"))
+                line.append(_compared(ours, reported))
         lines.append(line)
     text = (
         "Accuracy in %: ours, mean ± standard deviation over splits / the paper's, on one split. "
         f"{MARK}: the paper's value is outside the range of our splits.{remark}"
     )
     header = ["set", *(f"{METHODS[method]}, {part}" for method in methods for part in parts)]
-    return Table(
-        title, text, header, lines, [note for row in rows for note in accuracy_notes(row, runs)]
-    )
+    notes = [note for row in rows for note in accuracy_notes(row, runs)]
+    return Table(title, text, header, lines, notes)
 
 
 def _orderings(rows: list[Row], runs: list[Run]) -> Table:
     lines = []
     for row in rows:
-        made = ordering(row, runs)
-        if made is not None:
+        if made := ordering(row, runs):
             best = " and ".join(METHODS[method] for method in made.papers_best)
             lead = f"{made.lead:+z.2f}" + (f" ± {made.spread:.2f}" if made.n_splits > 1 else "")
-            lines.append(
-                [row.title, best, METHODS[made.our_best], lead, str(made.n_splits), made.verdict]
-            )
+            ours = [METHODS[made.our_best], lead, str(made.n_splits), made.verdict]
+            lines.append([row.title, best, *ours])
     header = ["set", "paper's best", "our best", "lead of the paper's best", "splits", "verdict"]
     text = (
         "Which method has the best test accuracy? The lead is the difference in points between the "
@@ -147,7 +142,7 @@ def _sizes(rows: list[Row], runs: list[Run]) -> Table:
 
 
 def _times(rows: list[Row], runs: list[Run]) -> Table:
-    columns = {step: ("ff", step, step) for step in STEPS}
+    columns = {step: ("ff", step, step) for step in ("gmm", "boundaries", "regions", "classes")}
     columns["total"] = "ff", "seconds", "total"
     for n_epochs in (15, 50):
         columns[f"BP ({n_epochs})"] = f"bp_random_{n_epochs}", "seconds", f"bp_random_{n_epochs}"
@@ -156,7 +151,7 @@ def _times(rows: list[Row], runs: list[Run]) -> Table:
         line = [row.title]
         for method, field, name in columns.values():
             ours, reported = values(runs, row, method, field), row.reported_seconds[name]
-            line.append(_compared(ours, reported, lambda value: f"{value:.4f}"))
+            line.append(_compared(ours, reported, digits=4))
         reached = values(runs, row, "bp_random_50", "reached")
         trained = len(values(runs, row, "bp_random_50", "seconds"))
         often = f"{len(reached)} of {trained}"
@@ -186,14 +181,11 @@ def _peers(rows: list[Row], runs: list[Run]) -> Table:
 def _optimal(rows: list[Row], runs: list[Run]) -> Table:
     lines = []
     for row in rows:
-        for run in runs:
-            if (run.row, run.method) == (row.key, "ff_optimal") and run.d_1 is not None:
-                greedy = next(
-                    r for r in runs if (r.row, r.method, r.split) == (row.key, "ff", run.split)
-                )
-                kept = [str((size or 0) // 2) for size in (greedy.d_1, run.d_1)]
-                found = [str(run.proved_minimum), _optimality(row, run), f"{run.seconds:.2f}"]
-                lines.append([row.title, *kept, *found])
+        first = {run.method: run for run in runs if run.row == row.key and run.split == 0}
+        if run := first.get("ff_optimal"):
+            kept = [str((size or 0) // 2) for size in (first["ff"].d_1, run.d_1)]
+            found = [str(run.proved_minimum), _optimality(row, run), f"{run.seconds:.2f}"]
+            lines.append([row.title, *kept, *found])
     header = ["set", "greedy keeps", "fewest found", "lower bound", "optimality", "seconds"]
     text = (
         "Number of hyperplanes on the first split, with the threshold of the row. The gap is the number "
@@ -229,11 +221,9 @@ def _sweep(rows: list[Row], runs: list[Run]) -> Table:
     for row in rows:
         swept = [run for run in runs if run.row == row.key and run.method.startswith("sweep")]
         for ff, bp in zip(swept[::2], swept[1::2], strict=True):
-            change = 100 * ((bp.test_accuracy or 0) - (ff.test_accuracy or 0))
-            before, after = (f"{100 * (run.test_accuracy or 0):.2f}" for run in (ff, bp))
-            lines.append(
-                [row.title, ff.setting, str(ff.d_1), str(ff.d_2), before, after, f"{change:+z.2f}"]
-            )
+            before, after = (100 * (run.test_accuracy or 0) for run in (ff, bp))
+            accuracies = f"{before:.2f}", f"{after:.2f}", f"{after - before:+z.2f}"
+            lines.append([row.title, ff.setting, str(ff.d_1), str(ff.d_2), *accuracies])
     header = ["set", "setting", "D_1", "D_2", "FF-MLP", "after BP (50)", "change"]
     text = (
         "Test accuracy in % on the first split: the designed network, and after 50 epochs of BP from it."
@@ -252,9 +242,7 @@ def _robustness(rows: list[Row], runs: list[Run]) -> Table:
                 continue
             means = [ours.mean() for ours in accuracies]
             best[radius] += means[0] >= max(means[2:])
-            spreads = [f" ± {ours.std():.2f}" if len(ours) > 1 else "" for ours in accuracies]
-            cells = [f"{mean:.2f}{spread}" for mean, spread in zip(means, spreads, strict=True)]
-            lines.append([row.title, f"{radius:g}", *cells])
+            lines.append([row.title, f"{radius:g}", *map(_mean, accuracies)])
     won = ", ".join(f"{best[radius]} at radius {radius:g}" for radius in RADII if radius in best)
     n_rows = len({line[0] for line in lines})
     text = (
@@ -267,5 +255,4 @@ def _robustness(rows: list[Row], runs: list[Run]) -> Table:
         f"least both upper bounds: {won}."
     )
     names = ("FF-MLP, exact", "FF-MLP, attacked", "BP from FF-MLP, attacked", "BP, attacked")
-    header = ["set", "radius", *names]
-    return Table(ROBUSTNESS, text, header, lines)
+    return Table(ROBUSTNESS, text, ["set", "radius", *names], lines)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from ffmlp.arrays import Floats
@@ -14,7 +16,6 @@ from ffmlp.robustness.attacks import pgd, random_search
 RADII = (0.0, 0.05, 0.1, 0.2, 0.4)
 # Attacks are slow: only the first test samples are used.
 MAX_SAMPLES = 300
-_STEPS, _RESTARTS = 20, 2
 
 
 def proved_accuracy(clf: FFMLPClassifier, test: Dataset, radii: tuple[float, ...] = RADII) -> Floats:
@@ -37,13 +38,9 @@ def attacked_accuracy(
     right = model.predict(X) == y
     accuracies = []
     for radius in radii:
-        if radius > 0:
+        for attack in (partial(pgd, n_steps=20, n_restarts=2), random_search):
             # An attack that succeeded at a smaller radius succeeds at this one, too.
-            attack = pgd(model, X[right], radius, n_steps=_STEPS, n_restarts=_RESTARTS)
-            right[right] = ~attack.succeeded
-        if radius > 0 and right.any():
-            right[right] = ~random_search(model, X[right], radius).succeeded
+            if radius > 0 and right.any():
+                right[right] = ~attack(model, X[right], radius).succeeded
         accuracies.append(np.mean(right))
-        if not right.any():
-            return np.array(accuracies + [0.0] * (len(radii) - len(accuracies)))
     return np.array(accuracies)

@@ -1,1 +1,1 @@
-"""How far a sample is from the next class: exact distances, bounds and attacks."""
+"""Distances of samples to another class: exact, bounded, and found by attacks."""

@@ -1,13 +1,13 @@
-"""Attacks: searches for a small change of a sample that changes its class.
+"""Adversarial attacks: searches for a small change of a sample that changes its class.
 
-FGSM and PGD follow gradients; a random search and HopSkipJump (extra ``attacks``) ask for predictions
-only. What an attack finds is an upper bound of the distance to another class. That it finds nothing
-proves nothing: `FFMLPClassifier.robustness` has proofs for designed networks.
+FGSM and PGD follow gradients. Random search and HopSkipJump (extra ``attacks``) use predictions only. A
+successful attack gives an upper bound of the distance to another class. A failed attack proves nothing;
+`FFMLPClassifier.robustness` proves lower bounds for designed networks.
 
-Gradients are those of the margin between the own class and the best other one. Cross-entropy would be
-flat where a network is very sure. For designed networks the margin is that of the scores that predict
-the class (`ffmlp.model.stages`). The output of the literal region network is zero wherever no training
-sample was, and no gradient would lead out of there.
+Gradients are those of the margin between the own class and the best other class. Cross-entropy would be
+flat where a network is confident. For designed networks the margin is a difference of scores
+(`ffmlp.model.stages`), because the output of the literal region network is zero, without a gradient,
+wherever there are no training samples.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import cdist
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ffmlp.arrays import Floats
+from ffmlp.arrays import Flags, Floats, Indices
 from ffmlp.extras import imported
 
 if TYPE_CHECKING:
@@ -34,21 +34,21 @@ _NORMS = {2: 2.0, np.inf: np.inf, "inf": np.inf}
 
 @dataclass(frozen=True, eq=False)
 class Attack:
-    """What an attack found.
+    """The result of an attack.
 
     Attributes
     ----------
     points : ndarray of shape (n, N)
         Points of another class; NaN where none was found.
     distance : ndarray of shape (n,)
-        How far they are from the samples; infinite where none was found.
+        Their distance from the samples; infinite where none was found.
     """
 
     points: Floats
     distance: Floats
 
     @property
-    def succeeded(self) -> NDArray[np.bool_]:
+    def succeeded(self) -> Flags:
         """Whether another class was found (n,)."""
         return np.isfinite(self.distance)
 
@@ -95,7 +95,7 @@ def pgd(
         Fitted.
     X : array-like of shape (n_samples, n_features)
     radius : float or array-like of shape (n_samples,)
-        How far the attack may go.
+        The largest change that is allowed.
     norm : {2, "inf"}, default=2
     n_steps, n_restarts : int
         The first start is the sample itself.
@@ -122,7 +122,7 @@ def pgd(
             points += reach * start * rng.uniform(size=(len(samples), 1))
         for _ in range(n_steps):
             descent = _direction(_margin_gradient(model, points, numbers), order)
-            points = samples + _within(points - step * reach * descent - samples, reach, order)
+            points = samples + _projected(points - step * reach * descent - samples, reach, order)
             length = np.linalg.norm(points - samples, ord=order, axis=1)
             nearer = (model.predict(points) != own) & (length < distance)
             best[nearer], distance[nearer] = points[nearer], length[nearer]
@@ -130,22 +130,22 @@ def pgd(
 
 
 def _direction(gradient: Floats, norm: float) -> Floats:
-    """The step of length one that goes up fastest; none where the gradient is zero."""
+    """The unit step of steepest ascent; zero where the gradient is zero."""
     if norm != 2:
         return np.sign(gradient)
     size = np.linalg.norm(gradient, axis=1, keepdims=True)
     return gradient / np.where(size > 0, size, 1.0)
 
 
-def _within(change: Floats, reach: Floats, norm: float) -> Floats:
-    """Changes drawn in to the ball of radius ``reach`` (n, 1)."""
+def _projected(change: Floats, reach: Floats, norm: float) -> Floats:
+    """Changes projected onto the ball of radius ``reach`` (n, 1)."""
     if norm != 2:
         return np.clip(change, -reach, reach)
     length = np.linalg.norm(change, axis=1, keepdims=True)
     return change * np.minimum(reach / np.where(length > 0, length, 1.0), 1.0)
 
 
-def _margin_gradient(model: Any, points: Floats, own: NDArray[np.intp]) -> Floats:
+def _margin_gradient(model: Any, points: Floats, own: Indices) -> Floats:
     """The gradient (n, N) of the margin between class ``own`` and the best other class."""
     rows = np.arange(len(points))
     if hasattr(model, "network_"):
@@ -172,12 +172,12 @@ def random_search(
     n_points: int = 256,
     random_state: int = 0,
 ) -> Attack:
-    """Predictions at random points within the radius: dense in the plane, hopeless in many features.
+    """Predictions at random points within the radius: dense with two features, sparse with many.
 
     Parameters
     ----------
     model : classifier
-        Anything fitted that has ``predict``.
+        Fitted, with ``predict``.
     X : array-like of shape (n_samples, n_features)
     radius : float or array-like of shape (n_samples,)
     norm : {2, "inf"}, default=2
@@ -210,15 +210,15 @@ def random_search(
 def hop_skip_jump(
     model: Any, X: ArrayLike, norm: float | str = 2, *, n_iterations: int = 20, random_state: int = 0
 ) -> Attack:
-    """HopSkipJump, an attack that sees predictions only (Adversarial Robustness Toolbox).
+    """HopSkipJump, an attack that uses predictions only (Adversarial Robustness Toolbox).
 
-    It starts from the nearest of the samples that is predicted to be of another class, so the samples
-    must not all be of one class.
+    It starts from the nearest sample that is predicted to be of another class, so the samples must be
+    predicted to be of at least two classes.
 
     Parameters
     ----------
     model : classifier
-        Anything fitted that has ``predict`` and ``classes_``.
+        Fitted, with ``predict`` and ``classes_``.
     X : array-like of shape (n_samples, n_features)
     norm : {2, "inf"}, default=2
     n_iterations : int, default=20
@@ -236,8 +236,8 @@ def hop_skip_jump(
     own = model.predict(samples)
     if (own == own[0]).all():
         raise ValueError(
-            f"all samples are predicted to be of class {own.tolist()[0]!r}: hop_skip_jump starts from "
-            "samples of other classes. Give it some."
+            f"All samples are predicted to be of class {own.tolist()[0]!r}, but hop_skip_jump starts "
+            "from samples of other classes. Add some to X."
         )
     away = np.where(own[:, None] == own, np.inf, cdist(samples, samples))
     starts = samples[away.argmin(axis=1)]

@@ -1,7 +1,7 @@
-"""Points of another class near samples, found by walking: upper bounds of the distance.
+"""Search for points of another class near samples: upper bounds of the distance.
 
-Nothing is proved here. A walk follows the lead's gradient until the class changes; ways from the sample
-to points of other classes are cut in halves; what is found is then drawn in along the boundary.
+Nothing is proved here. Gradient descent on the lead and given starts lead to points of another class.
+Bisection finds the boundary between them and the sample. Points on its tangents bring it nearer.
 """
 
 from __future__ import annotations
@@ -11,27 +11,27 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ffmlp.arrays import Floats
+from ffmlp.arrays import Flags, Floats, Indices
 from ffmlp.model.network import Network
 from ffmlp.robustness.polyhedra import dual_norm, length
 
-_WALK_STEPS = 30
+_DESCENT_STEPS = 30
 _REFINEMENTS = 25
 _BISECTIONS = 45
-# A step goes this much beyond where the boundary would be if it were flat.
+# A step goes to the boundary of the linearised lead, times this factor.
 _OVERSHOOT = 1.02
 
 
 @dataclass(frozen=True, eq=False)
 class SearchProblem:
-    """Where to search: samples (n, N) of classes ``own``, which move between ``low`` and ``high``.
+    """Samples (n, N) of classes ``own`` that may move between ``low`` and ``high``.
 
-    Lengths are in units of ``scale`` (N,).
+    Distances are in units of ``scale`` (N,).
     """
 
     network: Network
     samples: Floats
-    own: NDArray[np.intp]
+    own: Indices
     low: Floats
     high: Floats
     scale: Floats
@@ -43,32 +43,33 @@ class SearchProblem:
         return SearchProblem(self.network, *parts, self.scale, self.norm)
 
     def distance(self, points: Floats) -> Floats:
-        """How far points (n, N) are from their samples."""
+        """The distance of points (n, N) from their samples."""
         return length((points - self.samples) / self.scale, self.norm)
 
-    def changed(self, points: Floats) -> NDArray[np.bool_]:
-        """Whether points have another class than their samples."""
+    def changed(self, points: Floats) -> Flags:
+        """Whether the class of points is another than that of their samples."""
         return self.network.classes(points) != self.own
 
 
 def found_points(problem: SearchProblem, starts: Floats) -> Floats:
     """A point of another class near each sample (n, N); NaN where none was found.
 
-    ``starts`` (n, k, N) are points that the search may try first, NaN where there is none.
+    ``starts`` (n, k, N) are candidates for such points; NaN marks missing ones.
     """
     best = np.full(problem.samples.shape, np.nan)
-    candidates = [_walk(problem), *np.moveaxis(starts, 1, 0)]
+    candidates = [_descended(problem), *np.moveaxis(starts, 1, 0)]
     for points in candidates:
-        best = _nearer(problem, best, _drawn_in(problem, np.clip(points, problem.low, problem.high)))
+        points = np.clip(points, problem.low, problem.high)
+        best = _nearer_points(problem, best, _bisected(problem, points))
     for _ in range(_REFINEMENTS):
         known = np.flatnonzero(np.isfinite(best).all(axis=1))
         if not len(known):
             return best
         part = problem.rows(known)
-        flat = _on_tangent(part, best[known])
-        halfway = 0.5 * (flat + best[known])
-        better = _nearer(part, best[known], _drawn_in(part, flat))
-        better = _nearer(part, better, _drawn_in(part, halfway))
+        tangent = _on_tangent(part, best[known])
+        halfway = 0.5 * (tangent + best[known])
+        better = _nearer_points(part, best[known], _bisected(part, tangent))
+        better = _nearer_points(part, better, _bisected(part, halfway))
         gain = part.distance(best[known]) - part.distance(better)
         best[known] = better
         if not (gain > 1e-4 * part.distance(better)).any():
@@ -76,14 +77,14 @@ def found_points(problem: SearchProblem, starts: Floats) -> Floats:
     return best
 
 
-def _nearer(problem: SearchProblem, one: Floats, other: Floats) -> Floats:
-    """Of two points, the one nearer to the sample; NaN is infinitely far."""
+def _nearer_points(problem: SearchProblem, one: Floats, other: Floats) -> Floats:
+    """The nearer of two points to each sample; NaN is infinitely far."""
     near = [np.nan_to_num(problem.distance(points), nan=np.inf) for points in (one, other)]
     return np.where((near[1] < near[0])[:, None], other, one)
 
 
-def _drawn_in(problem: SearchProblem, points: Floats) -> Floats:
-    """The point just beyond where the class changes on the way from the sample; NaN if it does not."""
+def _bisected(problem: SearchProblem, points: Floats) -> Floats:
+    """The point just beyond the boundary on the line from the sample; NaN if the class is the same."""
     result = np.full_like(points, np.nan)
     there = np.flatnonzero(np.isfinite(points).all(axis=1))
     there = there[problem.rows(there).changed(points[there])] if len(there) else there
@@ -99,30 +100,30 @@ def _drawn_in(problem: SearchProblem, points: Floats) -> Floats:
     return result
 
 
-def _walk(problem: SearchProblem) -> Floats:
-    """Steps to where the nearest boundary would be if it were flat, until the class changes."""
+def _descended(problem: SearchProblem) -> Floats:
+    """Steps to the boundary of the linearised lead, until the class changes; NaN if it does not."""
     points = problem.samples.copy()
-    going = np.arange(len(points))
-    for _ in range(_WALK_STEPS):
-        part = problem.rows(going)
-        lead, gradient = _nearest_lead(part, points[going])
-        points[going] = _stepped(part, points[going], lead + 1e-9, gradient)
-        going = going[~part.changed(points[going])]
-        if not len(going):
+    active = np.arange(len(points))
+    for _ in range(_DESCENT_STEPS):
+        part = problem.rows(active)
+        lead, gradient = _nearest_lead(part, points[active])
+        points[active] = _stepped(part, points[active], lead + 1e-9, gradient)
+        active = active[~part.changed(points[active])]
+        if not len(active):
             break
-    points[going] = np.nan
+    points[active] = np.nan
     return points
 
 
 def _on_tangent(problem: SearchProblem, points: Floats) -> Floats:
-    """The point nearest to the sample on the boundary's tangent at ``points``, and a little beyond."""
+    """The nearest point to the sample on the boundary's tangent at ``points``, slightly overshot."""
     lead, gradient = _nearest_lead(problem, points)
     at_sample = lead + np.sum(gradient * (problem.samples - points), axis=1)
     return _stepped(problem, problem.samples, np.maximum(at_sample, 0.0), gradient)
 
 
 def _stepped(problem: SearchProblem, points: Floats, lead: Floats, gradient: Floats) -> Floats:
-    """The shortest step that brings a linear lead to zero, a little longer, within the limits."""
+    """Points after the shortest step to a linear lead of zero, slightly overshot, within the limits."""
     stuck = (points <= problem.low) & (gradient > 0) | (points >= problem.high) & (gradient < 0)
     slope = np.where(stuck, 0.0, gradient) * problem.scale
     steepness = dual_norm(slope, problem.norm)[:, None]
@@ -140,7 +141,7 @@ def _stepped(problem: SearchProblem, points: Floats, lead: Floats, gradient: Flo
 
 
 def _nearest_lead(problem: SearchProblem, points: Floats) -> tuple[Floats, Floats]:
-    """The lead of the own class over the class whose boundary seems nearest, and its gradient (n, N)."""
+    """The lead of the own class over the class of the nearest boundary, and its gradient (n, N)."""
     lead, gradient = problem.network.leads(points, problem.own)
     gradient = problem.network.hyperplanes.by_features(gradient, points)
     steepness = dual_norm(gradient * problem.scale, problem.norm)

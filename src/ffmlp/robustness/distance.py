@@ -1,13 +1,12 @@
-"""How far a sample is from another class: exactly where that is possible, else between two bounds."""
+"""The distance of samples to another class: exact where possible, otherwise two bounds."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ffmlp.arrays import Floats
+from ffmlp.arrays import Flags, Floats, Indices
 from ffmlp.markup import html_table
 from ffmlp.model.blobs import Blobs, feature_units
 from ffmlp.model.network import Network
@@ -24,17 +23,15 @@ from ffmlp.robustness.polyhedra import (
 )
 from ffmlp.words import counted
 
-# A point of another class lies this much beyond the boundary, relative to the distance: as little as
-# rounding allows.
-_HAIRS = (1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4)
-# Blobs of other classes towards which another class is searched.
+# How far beyond the boundary a point of another class lies, relative to the distance. Larger values are
+# tried where rounding hides the other class.
+_OVERSHOOTS = (1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4)
+# Blobs of other classes whose means start the search.
 _TARGETS = 8
-# Rounding may make a bound too large by this share.
+# The relative rounding error of a bound.
 _ROUNDING = 1e-9
-# Features whose deviations differ more cannot be solved for together in float64.
+# Float64 is not precise enough for features whose standard deviations differ by a larger factor.
 _LARGEST_RATIO = 1e7
-
-
 # Samples that are shown in a notebook.
 _MAX_ROWS = 10
 
@@ -46,12 +43,12 @@ class Robustness:
     Attributes
     ----------
     distance : ndarray of shape (n,)
-        Where ``exact``, the distance to the nearest point of another class; elsewhere that to
-        ``points``, so that the nearest is not farther. Infinite where none is there, or none was found.
+        Where ``exact``, the distance to the nearest point of another class. Elsewhere an upper bound,
+        the distance to ``points``. Infinite where there is no such point or none was found.
     points : ndarray of shape (n, N)
-        A point of another class that is a hair more than ``distance`` away; NaN where there is none.
+        A point of another class, slightly beyond ``distance``; NaN where there is none.
     lower : ndarray of shape (n,)
-        No point of another class is nearer: proved. Equal to ``distance`` where ``exact``.
+        A proved lower bound of the distance. Equal to ``distance`` where ``exact``.
     exact : ndarray of bool, shape (n,)
     classes : ndarray of shape (n,)
         The class of each point, as an index into ``classes_``; -1 where there is none.
@@ -60,8 +57,8 @@ class Robustness:
     distance: Floats
     points: Floats
     lower: Floats
-    exact: NDArray[np.bool_]
-    classes: NDArray[np.intp]
+    exact: Flags
+    classes: Indices
 
     def __len__(self) -> int:
         return len(self.distance)
@@ -71,11 +68,11 @@ class Robustness:
         if not len(self):
             return "Robustness(no samples)"
         low, middle, high = self.distance.min(), np.median(self.distance), self.distance.max()
-        proved = "all exact" if n_exact == len(self) else f"{n_exact} exact, the others bounds"
+        proved = "all exact" if n_exact == len(self) else f"{n_exact} exact, the others upper bounds"
         return f"Robustness({samples}, distance {low:.4g} to {high:.4g}, median {middle:.4g}; {proved})"
 
     def _repr_html_(self) -> str:
-        header = ("", "distance", "at least", "exact", "class")
+        header = ("", "distance", "lower bound", "exact", "class")
         rows = [
             (f"{row}", f"{self.distance[row]:.4g}", f"{self.lower[row]:.4g}",
              "yes" if self.exact[row] else "no", f"{self.classes[row]}")
@@ -85,13 +82,13 @@ class Robustness:
 
 
 def check_comparable(blobs: Blobs, network: Network, limits: Limits) -> None:
-    """Raise a ValueError if features are on scales so different that distances would be rounding."""
+    """Raise a ValueError if the scales of the features differ too much for float64."""
     spreads = feature_units(blobs, network.hyperplanes) / limits.scale
     if spreads.max() > _LARGEST_RATIO * spreads.min():
         raise ValueError(
             "The standard deviations of the features differ by a factor of "
-            f"{spreads.max() / spreads.min():.1g}, so that distances would be rounding errors. Pass as "
-            "scale= what counts as a change by one in each feature, such as its standard deviation."
+            f"{spreads.max() / spreads.min():.1g}, so distances would be rounding errors. Pass the unit "
+            "of each feature as scale=, for example its standard deviation."
         )
 
 
@@ -101,8 +98,8 @@ def distances(network: Network, blobs: Blobs, samples: Floats, limits: Limits) -
     if len(votes) < 2:
         only = network.labels.tolist()[votes[0]]
         raise ValueError(
-            f"Every sample is predicted to be of class {only!r}: there is no other class to be at a "
-            "distance from."
+            f"Every sample is predicted to be of class {only!r}, so there is no distance to another "
+            "class. Design the network with a smaller error_threshold."
         )
     pieces = network.stages.linear_pieces
     if pieces is not None and network.hyperplanes.gaussianisation is None:
@@ -116,7 +113,7 @@ def _exact(network: Network, pieces: LinearPieces, samples: Floats, limits: Limi
     distance = np.array([np.inf if near is None else near.distance for near in found])
     points, classes = np.full(samples.shape, np.nan), np.full(len(samples), -1)
     left = [row for row, near in enumerate(found) if near is not None]
-    for hair in _HAIRS:
+    for overshoot in _OVERSHOOTS:
         if not left:
             break
         beyond = []
@@ -124,7 +121,7 @@ def _exact(network: Network, pieces: LinearPieces, samples: Floats, limits: Limi
             near = found[row]
             assert near is not None
             size = near.distance + 1e-6 * np.abs(samples[row] / limits.scale).max()
-            step = near.beyond(hair * size)
+            step = near.beyond(overshoot * size)
             beyond.append(near.step if step is None else step)
         points[left] = np.clip(
             samples[left] + limits.scale * beyond, limits.low[left], limits.high[left]
@@ -132,7 +129,7 @@ def _exact(network: Network, pieces: LinearPieces, samples: Floats, limits: Limi
         classes[left] = network.classes(points[left])
         left = [row for row in left if classes[row] == own[row]]
     exact = np.ones(len(samples), bool)
-    # Rounding hides the other class: the distance holds as a bound, but there is no witness.
+    # Rounding hides the other class: the distance is a lower bound, but no point shows that it is exact.
     exact[left], points[left], classes[left] = False, np.nan, -1
     return Robustness(np.where(exact, distance, np.inf), points, distance, exact, classes)
 
@@ -141,7 +138,7 @@ def _nearest(
     network: Network,
     pieces: LinearPieces,
     Z: Floats,
-    own: NDArray[np.intp],
+    own: Indices,
     low: Floats,
     high: Floats,
     scale: Floats,
@@ -172,16 +169,16 @@ def _bounded(network: Network, blobs: Blobs, samples: Floats, limits: Limits) ->
     distance[there] = problem.rows(np.flatnonzero(there)).distance(points[there])
     classes[there] = network.classes(points[there]) if there.any() else 0
     if network.hyperplanes.gaussianisation is not None:
-        # How steep a feature's map is only matters as far as the nearest point can be.
+        # The steepness of a feature's map matters only up to the distance of the point found.
         lower = np.maximum(lower, _lower_bounds(network, samples, own, limits, distance)[0])
     exact = np.zeros(len(samples), bool)
     return Robustness(distance, points, np.minimum(lower, distance), exact, classes)
 
 
 def _lower_bounds(
-    network: Network, samples: Floats, own: NDArray[np.intp], limits: Limits, radius: Floats
+    network: Network, samples: Floats, own: Indices, limits: Limits, radius: Floats
 ) -> tuple[Floats, Floats]:
-    """Proved distances (n,) up to a radius (n,), and points (n, k, N) at which another class may be."""
+    """Proved lower bounds (n,) up to a radius (n,), and possible points (n, k, N) of another class."""
     planes, stages = network.hyperplanes, network.stages
     scores = planes.gaussianisation
     # A score moves by no more than this when its feature moves by one unit.
@@ -205,17 +202,15 @@ def _lower_bounds(
     return (1 - _ROUNDING) * lower, starts[:, None]
 
 
-def _targets(
-    network: Network, blobs: Blobs, samples: Floats, own: NDArray[np.intp], limits: Limits
-) -> Floats:
-    """The middles (n, k, N) of the nearest blobs that are predicted to be of another class."""
-    middles = network.hyperplanes.unmapped(blobs.means)
-    classes = network.classes(middles)
+def _targets(network: Network, blobs: Blobs, samples: Floats, own: Indices, limits: Limits) -> Floats:
+    """The means (n, k, N) of the nearest blobs that are predicted to be of another class."""
+    means = network.hyperplanes.unmapped(blobs.means)
+    classes = network.classes(means)
     targets = np.full((len(samples), min(_TARGETS, len(blobs)), samples.shape[1]), np.nan)
     for row, sample in enumerate(samples):
-        away = length((middles - sample) / limits.scale, limits.norm)
+        away = length((means - sample) / limits.scale, limits.norm)
         away[classes == own[row]] = np.inf
         near = np.argsort(away, kind="stable")[: targets.shape[1]]
         near = near[np.isfinite(away[near])]
-        targets[row, : len(near)] = middles[near]
+        targets[row, : len(near)] = means[near]
     return targets

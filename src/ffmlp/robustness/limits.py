@@ -1,4 +1,4 @@
-"""How samples may move: in which features, how far, and what counts as far."""
+"""Limits of a change: free features, bounds, units and norm."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ffmlp.arrays import Floats
 
 @dataclass(frozen=True, eq=False)
 class Limits:
-    """How samples may move: each between ``low`` and ``high`` (n, N), measured in units of ``scale``."""
+    """Limits of changes: samples stay between ``low`` and ``high`` (n, N); ``scale`` (N,) are units."""
 
     low: Floats
     high: Floats
@@ -29,7 +29,7 @@ def checked_limits(
     frozen: Sequence[int | str],
     bounds: Mapping[int | str, tuple[float | None, float | None]] | None,
 ) -> Limits:
-    """How the samples may move, or a ValueError that says what is wrong with the wish."""
+    """The limits of changes of the samples, or a ValueError."""
     lengths = {2: 2.0, 1: 1.0, np.inf: np.inf, "inf": np.inf}
     if norm not in lengths:
         raise ValueError(f'norm must be 2, 1 or "inf", got {norm!r}.')
@@ -43,29 +43,29 @@ def checked_limits(
         column = feature_number(names, feature)
         least, most = -np.inf if least is None else least, np.inf if most is None else most
         if not least <= most:
-            raise ValueError(f"bounds of feature {feature!r} are not ordered: {least:g} > {most:g}.")
+            raise ValueError(f"bounds of feature {feature!r} must ascend, got {least:g} and {most:g}.")
         outside = (samples[:, column] < least) | (samples[:, column] > most)
         if outside.any():
             row = int(np.argmax(outside))
             raise ValueError(
                 f"bounds of feature {feature!r} exclude sample {row}: {samples[row, column]:g} is not "
-                f"between {least:g} and {most:g}. A change starts from the sample."
+                f"between {least:g} and {most:g}. Widen them to include all samples."
             )
         low[:, column], high[:, column] = least, most
     frozen = [frozen] if isinstance(frozen, str) else frozen
     held = [feature_number(names, feature) for feature in frozen]
     low[:, held] = high[:, held] = samples[:, held]
     if len(samples) and (low == high).all(axis=1).any():
-        raise ValueError("all features are frozen: no change is possible. Leave at least one free.")
+        raise ValueError("All features are frozen, so no change is possible. Leave at least one free.")
     return Limits(low, high, unit, lengths[norm])
 
 
 def feature_number(names: Sequence[str], feature: int | str) -> int:
-    """The number of a feature that is given by number or name."""
+    """The number of a feature, given by number or name."""
     if isinstance(feature, str) and feature in names:
         return list(names).index(feature)
     if not isinstance(feature, str) and 0 <= feature < len(names):
         return int(feature)
     raise ValueError(
-        f"no feature {feature!r}: features are 0 to {len(names) - 1}, named {list(names)[:10]}."
+        f"Unknown feature {feature!r}. Features are 0 to {len(names) - 1}, named {list(names)[:10]}."
     )

@@ -1,11 +1,11 @@
-"""The nearest point of another class, exactly, where the prediction is an argmax of linear functions.
+"""The exact nearest point of another class, if the prediction is an argmax of linear functions.
 
-Region r has the score ``normals[r]·x + offsets[r]`` and the region of the largest score decides (see
-`ffmlp.model.region_stages`). So another class is predicted exactly where one of its regions has at
-least the score of every region of the sample's own class: a union of convex polyhedra, one for each
-region of another class. Each is projected onto, nearest first, as long as it can hold something nearer
-than what was found. A polyhedron has a face for each region of the own class, of which few matter:
-faces are added to a programme as its solutions violate them.
+Region r has the score ``normals[r]·x + offsets[r]``, and the region of the largest score decides (see
+`ffmlp.model.region_stages`). Another class is predicted where one of its regions has at least the score
+of every region of the sample's own class: a union of convex polyhedra, one for each region of another
+class. The sample is projected onto each of them, nearest first, until lower bounds exclude the others.
+A polyhedron has a face for each region of the own class. Few of them matter, so faces become constraints
+of the optimisation problem only when a solution violates them.
 """
 
 from __future__ import annotations
@@ -15,23 +15,22 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import linprog
 
-from ffmlp.arrays import Floats
+from ffmlp.arrays import Floats, Indices
 from ffmlp.extras import imported
 from ffmlp.model.hyperplanes import Hyperplanes
 from ffmlp.model.stages import LinearPieces
 
-# How far a face may be violated by a solution, in units of the distance.
+# The largest violation of a face by a solution, relative to the distance.
 _TOLERANCE = 1e-9
-# Faces that are added to a programme at once.
+# Violated faces that become constraints at once.
 _FACES_AT_ONCE = 4
-_LINEAR = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+_OPTIONS = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 
 
 def dual_norm(vectors: Floats, norm: float) -> Floats:
-    """What a step of length 1 can add to the product with each vector, over the last axis."""
+    """The dual norm over the last axis: the largest product of each vector with a step of length 1."""
     if norm == 2:
         return np.sqrt(np.sum(vectors**2, axis=-1))
     magnitude = np.abs(vectors)
@@ -49,7 +48,7 @@ class LinearScores:
 
     normals: Floats
     offsets: Floats
-    classes: NDArray[np.intp]
+    classes: Indices
 
     @classmethod
     def of(cls, pieces: LinearPieces, planes: Hyperplanes) -> LinearScores:
@@ -59,7 +58,7 @@ class LinearScores:
 
 @dataclass(frozen=True, eq=False)
 class FeasibleBox:
-    """Where a sample may go: steps u (N,) from it, in units of ``scale``, with ``low <= u <= high``."""
+    """The feasible steps u (N,) from a sample, in units of ``scale``: ``low <= u <= high``."""
 
     scale: Floats
     low: Floats
@@ -73,10 +72,10 @@ class FeasibleBox:
 
 @dataclass(frozen=True, eq=False)
 class Nearest:
-    """The step (N,) to the nearest point of another class, its length, and the faces that hold there.
+    """The step (N,) to the nearest point of another class, and its length.
 
-    ``beyond`` gives the step to a point that is deeper in the other class by a given amount; None if
-    the class is not that thick.
+    ``beyond(depth)`` is the step to a point that is deeper in the other class by ``depth``; None if
+    there is none.
     """
 
     step: Floats
@@ -89,7 +88,7 @@ def nearest_of_another_class(
 ) -> Nearest | None:
     """The nearest point at which another class has at least the score of class ``own``.
 
-    None if there is none in the box.
+    None if there is no such point in the box.
     """
     mine, others = np.flatnonzero(scores.classes == own), np.flatnonzero(scores.classes != own)
     values = scores.normals @ x + scores.offsets
@@ -103,18 +102,14 @@ def nearest_of_another_class(
         region = others[place]
         faces = _distances(scores, values, np.array([region]), mine, box)[0]
         if faces.max() < limit:
-            found = _Programme(scores, values, region, mine, box, faces).nearest(limit) or found
+            found = _Projection(scores, values, region, mine, box, faces).nearest(limit) or found
     return found
 
 
 def _distances(
-    scores: LinearScores,
-    values: Floats,
-    regions: NDArray[np.intp],
-    mine: NDArray[np.intp],
-    box: FeasibleBox,
+    scores: LinearScores, values: Floats, regions: Indices, mine: Indices, box: FeasibleBox
 ) -> Floats:
-    """How far it is, without regard to the box's walls, to where each region has a score of mine."""
+    """Distances to where each of the regions reaches the score of each of mine, ignoring the box."""
     movable = box.scale * (box.low < box.high)
     steepness = dual_norm((scores.normals[regions, None] - scores.normals[mine]) * movable, box.norm)
     behind = values[mine] - values[regions, None]
@@ -122,7 +117,7 @@ def _distances(
     return np.divide(np.maximum(behind, 0.0), steepness, out=distances, where=steepness > 0)
 
 
-class _Programme:
+class _Projection:
     """Projection onto the polyhedron of one region: ``slopes @ u >= behind`` for all faces.
 
     All lengths are in units of ``size``, a lower bound of the distance, so that tolerances are relative.
@@ -133,7 +128,7 @@ class _Programme:
         scores: LinearScores,
         values: Floats,
         region: int,
-        mine: NDArray[np.intp],
+        mine: Indices,
         box: FeasibleBox,
         distances: Floats,
     ) -> None:
@@ -147,27 +142,30 @@ class _Programme:
         self.size = max(distances.max(), 1e-9)
         self.slopes = slopes / steepness[:, None]
         self.behind = (values[mine] - values[region]) / steepness / self.size
-        self.low, self.high = (wall[self.movable] / self.size for wall in (box.low, box.high))
+        self.low, self.high = (bound[self.movable] / self.size for bound in (box.low, box.high))
         self.active = [int(np.argmax(distances))]
 
     def nearest(self, limit: float) -> Nearest | None:
-        """None if it is not nearer than ``limit``."""
-        step = self._projection(0.0, limit / self.size)
-        if step is None or self._projection(_TOLERANCE, np.inf) is None:
+        """The nearest point of the polyhedron; None if it is not nearer than ``limit``."""
+        step = self._shortest_step(0.0, limit / self.size)
+        if step is None or self._shortest_step(_TOLERANCE, np.inf) is None:
             return None
-        return Nearest(self._whole(step), float(length(step, self.box.norm) * self.size), self._beyond)
+        return Nearest(
+            self._full_step(step), float(length(step, self.box.norm) * self.size), self._beyond
+        )
 
     def _beyond(self, depth: float) -> Floats | None:
-        step = self._projection(depth / self.size, np.inf)
-        return None if step is None else self._whole(step)
+        step = self._shortest_step(depth / self.size, np.inf)
+        return None if step is None else self._full_step(step)
 
-    def _whole(self, step: Floats) -> Floats:
-        whole = np.zeros(len(self.movable))
-        whole[self.movable] = step * self.size
-        return whole
+    def _full_step(self, step: Floats) -> Floats:
+        """The step of all features, in units of the box."""
+        full = np.zeros(len(self.movable))
+        full[self.movable] = step * self.size
+        return full
 
-    def _projection(self, depth: float, limit: float) -> Floats | None:
-        """The shortest step to ``depth`` beyond all faces; None if it is not below ``limit``."""
+    def _shortest_step(self, depth: float, limit: float) -> Floats | None:
+        """The shortest step to ``depth`` beyond all faces; None unless it is shorter than ``limit``."""
         wanted = self.behind + depth
         if (wanted[~self.crossable] > 0).any():
             return None
@@ -201,11 +199,11 @@ def _shortest_euclidean(slopes: Floats, wanted: Floats, low: Floats, high: Float
     except ValueError as error:
         if "inconsistent" not in str(error):
             raise
-        # A polyhedron wrongly left out would make a distance too long: a second solver must agree.
-        if _shortest_largest(slopes, wanted + 1e-6, low, high) is not None:
+        # To miss a polyhedron would make a distance too large: a second solver must agree.
+        if _shortest_maximum(slopes, wanted + 1e-6, low, high) is not None:
             raise RuntimeError(
-                "quadprog found no point in a polyhedron in which HiGHS found some: the distance is not "
-                "known. Use norm 1 or inf, or another scale."
+                "quadprog found no point in a polyhedron in which HiGHS found one, so the distance is "
+                "not known. Use norm 1 or inf, or another scale."
             ) from error
         return None
     return np.clip(step, low, high)
@@ -214,11 +212,11 @@ def _shortest_euclidean(slopes: Floats, wanted: Floats, low: Floats, high: Float
 def _shortest_manhattan(slopes: Floats, wanted: Floats, low: Floats, high: Floats) -> Floats | None:
     """The same for ‖u‖₁: u = p − m with p, m >= 0."""
     n = len(low)
-    walls = np.column_stack([np.zeros(2 * n), np.concatenate([high, -low])])
-    return _linear(np.ones(2 * n), np.hstack([slopes, -slopes]), wanted, walls, lambda v: v[:n] - v[n:])
+    bounds = np.column_stack([np.zeros(2 * n), np.concatenate([high, -low])])
+    return _linear(np.ones(2 * n), np.hstack([slopes, -slopes]), wanted, bounds, lambda v: v[:n] - v[n:])
 
 
-def _shortest_largest(slopes: Floats, wanted: Floats, low: Floats, high: Floats) -> Floats | None:
+def _shortest_maximum(slopes: Floats, wanted: Floats, low: Floats, high: Floats) -> Floats | None:
     """The same for ‖u‖∞, the last variable."""
     n = len(low)
     identity, ones = np.eye(n), np.ones((n, 1))
@@ -229,24 +227,24 @@ def _shortest_largest(slopes: Floats, wanted: Floats, low: Floats, high: Floats)
             np.hstack([-identity, ones]),
         ]
     )
-    walls = np.vstack([np.column_stack([low, high]), [0.0, np.inf]])
+    bounds = np.vstack([np.column_stack([low, high]), [0.0, np.inf]])
     cost = np.append(np.zeros(n), 1.0)
-    return _linear(cost, faces, np.concatenate([wanted, np.zeros(2 * n)]), walls, lambda v: v[:n])
+    return _linear(cost, faces, np.concatenate([wanted, np.zeros(2 * n)]), bounds, lambda v: v[:n])
 
 
 def _linear(
-    cost: Floats, faces: Floats, least: Floats, walls: Floats, step: Callable[[Floats], Floats]
+    cost: Floats, faces: Floats, least: Floats, bounds: Floats, step: Callable[[Floats], Floats]
 ) -> Floats | None:
-    solved = linprog(cost, A_ub=-faces, b_ub=-least, bounds=walls, method="highs", options=_LINEAR)
+    solved = linprog(cost, A_ub=-faces, b_ub=-least, bounds=bounds, method="highs", options=_OPTIONS)
     if solved.status == 2:  # infeasible
         return None
     if solved.x is None:
-        raise RuntimeError(f"the linear programme of a distance was not solved: {solved.message}")
+        raise RuntimeError(f"The linear program of a distance was not solved: {solved.message}")
     return step(solved.x)
 
 
 SOLVERS: dict[float, Callable[[Floats, Floats, Floats, Floats], Floats | None]] = {
     1: _shortest_manhattan,
     2: _shortest_euclidean,
-    np.inf: _shortest_largest,
+    np.inf: _shortest_maximum,
 }

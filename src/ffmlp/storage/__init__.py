@@ -1,1 +1,1 @@
-"""Models as files."""
+"""Model files."""

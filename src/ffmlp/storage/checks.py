@@ -1,4 +1,4 @@
-"""Whether what was read from a file is what it should be: types, shapes, and parts that fit together."""
+"""Validation of models that were read from a file: types, shapes and consistency."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ _STAGES = tuple(kind for tag, kind in NETWORK_TAGS.items() if tag.endswith("-sta
 
 
 def check_network(network: Network, n_features: int, labels: NDArray) -> None:
-    """Raise an error if the parts of a network do not fit together, or not with what is around it."""
+    """Raise an error if the parts of a network are inconsistent, or do not fit features and labels."""
     if labels.shape != (len(network.labels),) or labels.dtype.kind in "cV":
-        raise ValueError(f"labels are {labels.dtype} of shape {labels.shape}")
+        raise ValueError(f"labels have type {labels.dtype} and shape {labels.shape}")
     network.stages.check(network.hyperplanes, len(labels))
     if network.hyperplanes.gaussianisation is not None:
         _check_maps(network.hyperplanes.gaussianisation)
     probabilities = network.probabilities(np.zeros((1, n_features)))
     if probabilities.shape != (1, len(labels)) or not np.isfinite(probabilities).all():
-        raise ValueError(f"{len(labels)} classes have the probabilities {probabilities}")
+        raise ValueError(f"probabilities of {len(labels)} classes are {probabilities}")
 
 
 def _check_maps(gaussianisation: Gaussianisation) -> None:
     for knots, scores in zip(gaussianisation.knots, gaussianisation.scores, strict=True):
         for part in (knots, scores):
             if part.shape != knots.shape or part.dtype != np.float64 or not np.isfinite(part).all():
-                raise ValueError(f"knots or scores are {part.dtype} of shape {part.shape}")
+                raise ValueError(f"knots or scores have type {part.dtype} and shape {part.shape}")
         if not (np.diff(knots) > 0.0).all():
-            raise ValueError("knots do not ascend")
+            raise ValueError("knots must ascend")
 
 
 def check_part(value: Any, kind: Any, name: str) -> None:
-    """A value is of the kind that an annotation says, its own parts included, or a ValueError."""
+    """Raise a ValueError unless a value and its parts have the annotated types."""
     origin, arguments = get_origin(kind) or kind, get_args(kind)
     if origin is UnionType:
         if value is None and type(None) in arguments:
@@ -49,7 +49,7 @@ def check_part(value: Any, kind: Any, name: str) -> None:
         return
     allowed = {Stages: _STAGES, float: (float, int, np.floating)}.get(origin, origin)
     if not isinstance(value, allowed):
-        raise ValueError(f"{name} is a {type(value).__name__}")
+        raise ValueError(f"{name} has the wrong type {type(value).__name__}")
     if origin is tuple and arguments[-1] is Ellipsis:
         for part in value:
             check_part(part, arguments[0], f"part of {name}")
@@ -62,7 +62,7 @@ def _check_fields(part: Any, name: str) -> None:
     for field in fields(part):
         if field.name in vars(part):
             check_part(getattr(part, field.name), hints[field.name], f"{name}.{field.name}")
-        elif field.default is MISSING:  # a file of an older version has the default of a new field
+        elif field.default is MISSING:  # a field that is newer than the file has its default
             raise ValueError(f"{name} has no {field.name}")
     unknown = vars(part).keys() - {field.name for field in fields(part)}
     if unknown:

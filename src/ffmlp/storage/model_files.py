@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ffmlp.storage.whole_files import write_whole
 
-# Grows when files of a new version of the package cannot be read by the old one.
+# Increases when older versions of the package cannot read the files of a new one.
 FORMAT_VERSION = 2
 _MAGIC = b"ffmlp model "
 _LONGEST_HEADER = 200
@@ -26,20 +26,20 @@ class Content:
 
 
 def write_model(path: Path, payload: bytes) -> None:
-    """Write a file, whole or not at all."""
+    """Write a model file atomically."""
     checksum = hashlib.sha256(payload).hexdigest()
     header = _MAGIC + f"{FORMAT_VERSION} {checksum} {len(payload)}\n".encode()
     write_whole(path, header + payload)
 
 
 def read_content(source: Path) -> Content:
-    """The content of a model file, as it was written, or a ValueError that says what is wrong."""
+    """The content of a model file, or a ValueError that says what is wrong with the file."""
     if source.exists() and not source.is_file():  # a device may have no end
         kind = "a folder" if source.is_dir() else "not a regular file"
         raise ValueError(f"{source} is {kind}. Name a model file.")
     content = source.read_bytes()
     if not content:
-        raise ValueError(f"{source} is empty.")
+        raise ValueError(f"{source} is empty. Save the model again.")
     header, _, _ = content[:_LONGEST_HEADER].partition(b"\n")
     words = header.removeprefix(_MAGIC).decode("ascii", "replace").split(" ")
     if not header.startswith(_MAGIC) or not words[0].isdecimal():

@@ -1,7 +1,7 @@
-"""Fitted models as files that are read without running code from them.
+"""Fitted models as files that are loaded without running code from them.
 
-skops writes and reads what such a file holds. Every type that its schema names is compared with an
-explicit list before anything is made, and what was made is checked to be a whole classifier.
+skops writes and reads the content of the files. Every type that a schema names is compared with an
+explicit list before any object is created. A loaded classifier is checked for completeness.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from ffmlp.storage.model_files import FORMAT_VERSION, Content, damaged, read_con
 from ffmlp.storage.schema import NETWORK_TAGS, Node, sklearn_tag
 from ffmlp.validation import check_parameters
 
-# What a fitted classifier is made of.
+# The attributes of a fitted classifier.
 _FITTED = {
     "classes_": np.ndarray,
     "n_features_in_": int,
@@ -64,7 +64,7 @@ _SCALARS = (np.float64, np.float32, np.int64, np.int32, np.bool_, np.str_)
 
 @dataclass(frozen=True, eq=False)
 class SavedModel:
-    """What a model file holds: the estimator, and what was written beside it."""
+    """The content of a model file: an estimator and its metadata."""
 
     estimator: Any
     metadata: dict[str, Any]
@@ -75,7 +75,7 @@ def save(
     path: str | PathLike[str],
     metadata: dict[str, Any] | None = None,
 ) -> None:
-    """Write a fitted model to a file, whole or not at all (extra ``persistence``).
+    """Write a fitted model to a file, atomically (extra ``persistence``).
 
     Parameters
     ----------
@@ -83,9 +83,9 @@ def save(
         A fitted classifier, or a fitted pipeline that ends with one. The other steps may be
         scikit-learn's imputers, encoders and scalers, column transformers and PCA.
     path : str or path-like
-        Where to. A file that is there is replaced.
+        The file to write. An existing file is replaced.
     metadata : dict, default=None
-        Plain JSON values to keep beside the model.
+        Plain JSON values to store with the model.
 
     Examples
     --------
@@ -116,7 +116,7 @@ def save(
 
 
 def load(path: str | PathLike[str]) -> Any:
-    """Read a model that `save` wrote, running no code from it (extra ``persistence``).
+    """Load a model that `save` wrote, without running code from the file (extra ``persistence``).
 
     Parameters
     ----------
@@ -131,14 +131,14 @@ def load(path: str | PathLike[str]) -> Any:
     Raises
     ------
     ValueError
-        If it is no model file, was cut short or changed, has a newer format, or holds a type that a
-        model has no use for.
+        If the file is not a model file, was truncated or changed, has a newer format, or contains a type
+        that is not trusted.
     """
     return load_with_metadata(path).estimator
 
 
 def load_with_metadata(path: str | PathLike[str]) -> SavedModel:
-    """Read a model as `load` does, with the metadata that were saved beside it."""
+    """Load a model as `load` does, with its metadata."""
     skops = imported("skops.io", "loading models")
     source = Path(path)
     content = read_content(source)
@@ -160,7 +160,7 @@ def load_with_metadata(path: str | PathLike[str]) -> SavedModel:
 
 
 def _name_of(kind: type) -> str:
-    """What skops calls a type."""
+    """The name of a type in skops."""
     return f"{kind.__module__}.{kind.__name__}"
 
 
@@ -184,7 +184,7 @@ def _tags() -> dict[str, type]:
 
 @cache
 def _trusted() -> dict[str, frozenset[str]]:
-    """The kinds that each sort of node in a file may have: tags, and names of basic types."""
+    """The kinds that each type of node in a file may have: tags and names of basic types."""
     basic: dict[str, tuple[type, ...]] = {
         "NdArrayNode": (np.ndarray, *_SCALARS),
         "DTypeNode": (np.dtype,),
@@ -228,31 +228,31 @@ def _plain_json(metadata: dict[str, Any] | None) -> str:
 
 
 def _check_types(root: Node, where: str) -> None:
-    """Compare every type that the content names with those that are trusted; nothing is made of it."""
+    """Raise a ValueError if the content names a type that is not trusted; no object is created."""
     try:
         nodes = list(root.nodes())
         types = [(node.loader, node.kind) for node in nodes]
         arrays = [node for node in nodes if node.loader == "NdArrayNode"]
         scalars = [(node.kind, node.array()) for node in arrays if node.kind != _name_of(np.ndarray)]
-    # Whatever damaged content makes the readers raise, the content is to blame.
+    # Any error while reading means that the content is damaged.
     except Exception as error:
         raise damaged(where, error) from error
     for loader, name in types:
         if name not in _trusted().get(loader, ()):
             raise ValueError(
                 f"{where} has a part of type {name} ({loader}), which is not trusted. A model file "
-                "holds an FFMLPClassifier and scikit-learn's common preprocessing. joblib stores other "
-                "estimators, but runs the code of what it loads."
+                "may contain an FFMLPClassifier and scikit-learn's common preprocessing. joblib stores "
+                "other estimators, but can run code when it loads them."
             )
-    for name, value in scalars:  # skops would convert a whole array to what it is said to be
+    for name, value in scalars:  # skops would convert a whole array to the named type
         if value.shape or name != _name_of(value.dtype.type):
-            raise ValueError(f"{where} calls {value.dtype} of shape {value.shape} a {name}.")
+            raise ValueError(f"{where} declares {value.dtype} of shape {value.shape} as {name}.")
 
 
 def _check_whole(clf: FFMLPClassifier, source: Path) -> None:
-    """A classifier that was made attribute by attribute has all of them, and they fit together."""
+    """Raise a ValueError unless a loaded classifier is complete and its parts are consistent."""
     try:
-        # A file of an older version has the defaults of the parameters that it does not know.
+        # Parameters that are newer than the file have their defaults.
         clf.__dict__.update(FFMLPClassifier().get_params() | clf.__dict__)
         check_parameters(clf)
         for name, kind in _FITTED.items():

@@ -1,8 +1,8 @@
 """The content of a model file: a zip of NumPy arrays and a schema, in the format of skops.
 
-The schema is JSON. Its nodes say what is made of what, and name types by *tags*, which stay the same
-when a class moves. The parts of a network are made here, without scikit-learn and skops; nothing that a
-file names is imported.
+The schema is JSON. Its nodes describe how objects are composed. They name types by *tags*, which stay
+the same when a class moves. The parts of a network are created here, without scikit-learn and skops.
+Nothing that a file names is imported.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from ffmlp.storage.model_files import Content
 
 # The version of skops's schema that `Node` reads.
 _PROTOCOL = 2
-# What a tagged node has in the place of a Python module.
+# What a tagged node has in place of a Python module.
 _TAGGED = "tag"
 
 NETWORK_TAGS: dict[str, type] = {
@@ -43,7 +43,7 @@ NETWORK_TAGS: dict[str, type] = {
     "network": Network,
 }
 
-# What files of format 1, which name types by Python paths, call the types of today.
+# The tags of types in files of format 1, which name them by Python paths.
 _FORMAT_1 = {
     "ffmlp.blobs.Blobs": "blobs",
     "ffmlp.classifier.FFMLPClassifier": "classifier",
@@ -63,26 +63,26 @@ _FORMAT_1 = {
 
 @dataclass(frozen=True)
 class Node:
-    """A node of a schema, of which nothing is made before it is asked for its value."""
+    """A node of a schema. Its object is created by `value` only."""
 
     schema: dict[str, Any]
     archive: zipfile.ZipFile
 
     @classmethod
     def root(cls, content: Content) -> Node:
-        """The node of the whole, whatever the version of the format."""
+        """The root node of a content, upgraded to the current format."""
         archive = zipfile.ZipFile(io.BytesIO(content.payload))
         schema = json.loads(archive.read("schema.json"))
         return cls(_upgraded(schema) if content.version == 1 else schema, archive)
 
     @property
     def is_known(self) -> bool:
-        """Whether the schema of a root is of the version that can be read here."""
+        """Whether the schema of a root has a supported version."""
         return bool(self.schema["protocol"] == _PROTOCOL)
 
     @property
     def loader(self) -> str:
-        """What skops calls the way in which it is made."""
+        """The type of the node in skops."""
         return str(self.schema["__loader__"])
 
     @property
@@ -91,14 +91,14 @@ class Node:
         return kind_of(self.schema)
 
     def __getitem__(self, key: str | int) -> Node:
-        """A part of a dict or a sequence, or an attribute of an object."""
+        """An item of a dict or a sequence, or an attribute of an object."""
         content = self.schema["content"]
         if self.loader == "ObjectNode":
             return Node(content, self.archive)[key]
         return Node(content[key], self.archive)
 
     def nodes(self) -> Iterator[Node]:
-        """Yield the node and all that are within it."""
+        """Yield the node and all nodes within it."""
         for schema in _schemas(self.schema):
             yield Node(schema, self.archive)
 
@@ -109,7 +109,7 @@ class Node:
         return array
 
     def value(self) -> Any:
-        """What the node describes: plain values, arrays and parts of a network."""
+        """The object that the node describes: a plain value, an array or a part of a network."""
         content: Any = self.schema.get("content")
         match self.loader:
             case "JsonNode":
@@ -128,7 +128,7 @@ class Node:
                 raise ValueError(f"{loader} is not part of a network")
 
     def renamed(self, name: Callable[[str], str], compression: int) -> bytes:
-        """The content with every kind under another name: ``module.class``, or a tag."""
+        """The content with every kind renamed, to ``module.class`` or to a tag."""
         schema = json.loads(json.dumps(self.schema))
         for node in _schemas(schema):
             _rename(node, name(kind_of(node)))
@@ -165,7 +165,7 @@ def _schemas(schema: Any) -> Iterator[dict[str, Any]]:
 
 
 def sklearn_tag(name: str) -> str:
-    """The tag of a class of scikit-learn, whichever of its modules it is in."""
+    """The tag of a scikit-learn class, independent of its module."""
     return f"sklearn-{name}"
 
 
@@ -184,7 +184,7 @@ def _upgraded(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _move_regions(classifier: dict[str, Any]) -> None:
-    """In format 1 a classifier has the hyperplanes beside the network, and the regions' codes twice."""
+    """Format 1 stores the hyperplanes beside the network, and the codes of the regions twice."""
     regions = classifier.pop("regions_")
     del classifier["hyperplanes_"]
     stages = _attributes(classifier["network_"])["stages"]

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ffmlp.arrays import Floats
-from ffmlp.tables.tables import NUMBER, TEXT, pandas
+from ffmlp.tables.tables import NUMBER, TEXT, Kinds, pandas
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,7 +46,7 @@ class Block:
     ids: NDArray[np.object_] | None = None
 
     @classmethod
-    def of(cls, frame: pd.DataFrame, kinds: Mapping[str, str], id_column: str | None = None) -> Block:
+    def of(cls, frame: pd.DataFrame, kinds: Kinds, id_column: str | None = None) -> Block:
         """From the columns of a frame that are of the given kinds."""
         numbers = [name for name, kind in kinds.items() if kind == NUMBER]
         texts = [Texts.of(frame[name]) for name, kind in kinds.items() if kind == TEXT]
@@ -62,3 +62,19 @@ class Block:
 
     def __len__(self) -> int:
         return len(self.numbers)
+
+
+# A function that returns a block.
+Part = Callable[[], Block]
+
+
+def trimmed(cells: pd.Series, missing: set[str], strip: Callable[[str, str], str]) -> pd.Series:
+    """Texts without the spaces that ``strip`` removes, NaN for those that are then ``missing``."""
+    changed: dict[str, Any] = {}
+    for text in cells.dropna().unique():
+        rest = strip(text, " ")
+        if rest in missing:
+            changed[text] = np.nan
+        elif rest != text:
+            changed[text] = rest
+    return cells.map(lambda text: changed.get(text, text)).astype(object) if changed else cells

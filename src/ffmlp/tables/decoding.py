@@ -43,23 +43,16 @@ def undecodable(file: IO[bytes], encoding: str) -> str:
 def _first_bad_line(file: IO[bytes], encoding: str) -> int | None:
     """Found by decoding: in some encodings, a line break has bytes that other characters have too."""
     decoder = codecs.getincrementaldecoder(encoding)()
-    line, block = 1, b"-"
+    line, block, n_bytes = 1, b"-", _BYTES_AT_ONCE
     while block:
-        block = file.read(_BYTES_AT_ONCE)
-        before = decoder.getstate()
+        start, state = file.tell(), decoder.getstate()
+        block = file.read(n_bytes)
         try:
             line += decoder.decode(block, final=not block).count("\n")
         except UnicodeError:
-            decoder.setstate(before)
-            return line + _lines_before_error(block, decoder)
+            if len(block) <= 1:
+                return line
+            file.seek(start)
+            decoder.setstate(state)
+            n_bytes = 1  # to find the line in this block
     return None
-
-
-def _lines_before_error(block: bytes, decoder: codecs.IncrementalDecoder) -> int:
-    n_lines = 0
-    try:
-        for byte in block:
-            n_lines += decoder.decode(bytes([byte])).count("\n")
-    except UnicodeError:
-        pass
-    return n_lines

@@ -6,13 +6,13 @@ It takes a third to a half of the time of pandas, which need not even be importe
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ffmlp.tables.blocks import Block, Texts
-from ffmlp.tables.tables import NUMBER, TEXT, Dialect
+from ffmlp.tables.tables import NUMBER, TEXT, Dialect, Kinds
 
 try:
     from ffmlp.tables import _plain_lines as compiled
@@ -39,7 +39,7 @@ def plain_block(
     delimiter: str,
     dialect: Dialect,
     columns: Sequence[str],
-    kinds: Mapping[str, str],
+    kinds: Kinds,
     id_column: str | None,
 ) -> Block | None:
     """The columns of the given kinds, from lines that are rows; None if pandas has to read them."""

@@ -14,17 +14,11 @@ _QUOTE, _SPACE = b'" '
 _QUOTED = re.compile(r'[^"]*(?:""[^"]*)*')
 
 
-class QuoteError(ValueError):
-    """Text follows a quoted cell; ``opened`` is the line of the opening quote."""
-
-    def __init__(self, opened: int, text: str) -> None:
-        super().__init__(f"{text!r} follows a quoted cell")
-        self.opened = opened
-        self.text = text
-
-
 def opened_in(line: str, delimiter: str, number: int, opened: int | None) -> int | None:
-    """The line of the quote that is still open after this line, if any; ``opened`` is that before it."""
+    """The line of the quote that is still open after this line, if any; ``opened`` is that before it.
+
+    A ValueError if text follows a quoted cell.
+    """
     opening, closing = _around_quoted(delimiter)
     end = 0
     while True:
@@ -39,7 +33,11 @@ def opened_in(line: str, delimiter: str, number: int, opened: int | None) -> int
             return opened
         last = closing.match(line, quoted.end())
         if last is None:
-            raise QuoteError(opened, line[quoted.end() + 1 :].rstrip("\r\n")[:20])
+            text = line[quoted.end() + 1 :].rstrip("\r\n")[:20]
+            raise ValueError(
+                f"line {opened}: the quote opened here is closed on line {number}, but {text!r} follows "
+                "it. A closing quote must end the cell; double the quotes inside a quoted cell."
+            )
         opened, end = None, last.end()
 
 
@@ -55,10 +53,7 @@ def is_open_after(
 ) -> bool:
     """Whether a quote is open after some lines; ``letters`` adds a newline at both ends.
 
-    Raises
-    ------
-    ValueError
-        If text follows a quoted cell.
+    A ValueError if text follows a quoted cell.
     """
     is_quote = letters == _QUOTE
     quotes = np.flatnonzero(is_quote)

@@ -19,10 +19,11 @@ from ffmlp.extras import imported
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ffmlp.tables.blocks import Block
+    from ffmlp.tables.blocks import Part
 
 # What the cells of a column are. In a column of names, no text stands for a missing value.
 NUMBER, TEXT, NAME = "number", "text", "name"
+Kinds = Mapping[str, str]  # of columns by name
 # "None" is not one of them: too often it is the name of a class or category.
 MISSING = (
     "", "?", "NA", "N/A", "n/a", "#N/A", "#NA", "<NA>", "NaN", "nan", "NAN", "-NaN", "-nan",
@@ -62,13 +63,7 @@ class Dialect:
         return MISSING + self.missing
 
     def number(self, cell: str) -> float:
-        """The number in a cell, NaN if it is missing.
-
-        Raises
-        ------
-        ValueError
-            If it is neither.
-        """
+        """The number in a cell, NaN if it is missing; a ValueError if it is neither."""
         if cell.lstrip(" ") in self.tokens:  # as pandas does
             return float("nan")
         if "_" in cell or (self.decimal != "." and "." in cell):
@@ -116,16 +111,19 @@ class DataTable(Protocol):
     def inferred(self, n_rows: int, texts: Sequence[str]) -> Iterator[pd.DataFrame]:
         """Blocks of rows; the type of a column is inferred unless it is one of ``texts``."""
 
-    def blocks(self, n_rows: int, kinds: Mapping[str, str]) -> Iterator[pd.DataFrame]:
+    def blocks(self, n_rows: int, kinds: Kinds) -> Iterator[pd.DataFrame]:
         """Blocks of rows with the columns of the given kinds: floats, or text with NaN for missing."""
 
-    def parts(
-        self, n_rows: int, kinds: Mapping[str, str], id_column: str | None = None
-    ) -> Iterator[Callable[[], Block]]:
+    def parts(self, n_rows: int, kinds: Kinds, id_column: str | None = None) -> Iterator[Part]:
         """Functions that return the blocks, of about ``n_rows`` rows; any thread may call them."""
 
     def place(self, row: int, column: str) -> str:
         """Where a cell is, for messages; rows count from 0."""
+
+
+def opener(path: Path) -> Callable[[Path, str], IO[bytes]]:
+    """How to open a file that is compressed as this name says."""
+    return COMPRESSIONS.get(path.suffix.lower(), Path.open)
 
 
 def file_type(path: Path) -> str:
@@ -142,7 +140,7 @@ def file_type(path: Path) -> str:
     return suffixes[-1]
 
 
-def with_ids(kinds: Mapping[str, str], id_column: str | None) -> dict[str, str]:
+def with_ids(kinds: Kinds, id_column: str | None) -> dict[str, str]:
     """The kinds of all columns of a block, the id column included."""
     return dict(kinds) if id_column is None else {**kinds, id_column: NAME}
 

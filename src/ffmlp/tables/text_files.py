@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import IO
 
 from ffmlp.tables.decoding import undecodable
-from ffmlp.tables.tables import COMPRESSIONS, Dialect
+from ffmlp.tables.tables import COMPRESSIONS, Dialect, opener
 
 # Bytes of the largest block and of the longest line that are read as one.
 _MOST_BYTES = 64 * 2**20
@@ -21,15 +21,11 @@ class LocatedError(ValueError):
     """An error whose message already has the place in the file."""
 
 
-def opened_bytes(path: Path) -> IO[bytes]:
-    """A binary file, decompressed."""
-    opener = COMPRESSIONS.get(path.suffix.lower())
-    return path.open("rb") if opener is None else opener(path, "rb")
-
-
-def opened(path: Path, dialect: Dialect) -> io.TextIOWrapper:
-    """A text file, with its line endings as they are."""
-    return io.TextIOWrapper(opened_bytes(path), dialect.decoder, newline="")
+@contextmanager
+def opened(path: Path, dialect: Dialect) -> Iterator[io.TextIOWrapper]:
+    """A text file, with its line endings as they are; errors of reading it have their place."""
+    with opened_bytes(path, dialect) as file:
+        yield io.TextIOWrapper(file, dialect.decoder, newline="")
 
 
 def end_of_header(file: IO[bytes]) -> int | None:
@@ -74,13 +70,14 @@ def _whole_lines(file: IO[bytes], n_bytes: int) -> bytes:
 
 
 @contextmanager
-def readable(path: Path, encoding: str) -> Iterator[None]:
-    """Report errors of decompression and decoding with their place."""
+def opened_bytes(path: Path, dialect: Dialect) -> Iterator[IO[bytes]]:
+    """A binary file, decompressed; errors of decompression and decoding have their place."""
     try:
-        yield
+        with opener(path)(path, "rb") as file:
+            yield file
     except UnicodeError as error:
-        with opened_bytes(path) as file:
-            raise LocatedError(f"{path}, {undecodable(file, encoding)}") from error
+        with opener(path)(path, "rb") as file:
+            raise LocatedError(f"{path}, {undecodable(file, dialect.encoding)}") from error
     except (ValueError, ImportError):
         raise
     except Exception as error:  # each format has its own errors

@@ -11,7 +11,7 @@ import io
 import itertools
 import re
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -20,19 +20,11 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from ffmlp.tables.blocks import Block
-from ffmlp.tables.decoding import undecodable
+from ffmlp.tables.blocks import Block, Part, trimmed
 from ffmlp.tables.plain_lines import n_delimiters, plain_block
-from ffmlp.tables.quotes import QuoteError, is_open_after, opened_in
-from ffmlp.tables.tables import NAME, NUMBER, TEXT, Dialect, check_names, pandas, with_ids
-from ffmlp.tables.text_files import (
-    LocatedError,
-    blocks_of_lines,
-    end_of_header,
-    opened,
-    opened_bytes,
-    readable,
-)
+from ffmlp.tables.quotes import is_open_after, opened_in
+from ffmlp.tables.tables import NAME, NUMBER, TEXT, Dialect, Kinds, check_names, pandas, with_ids
+from ffmlp.tables.text_files import LocatedError, blocks_of_lines, end_of_header, opened, opened_bytes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,16 +49,15 @@ class TextTable:
     @classmethod
     def of(cls, path: Path, dialect: Dialect, delimiter: str | None) -> TextTable:
         """Read the header; a delimiter of None is detected from it and the first rows."""
-        with readable(path, dialect.encoding), opened(path, dialect) as file:
-            first = list(itertools.islice((line for line in file if line.strip()), _FIRST_LINES))
-        if not first:
-            raise ValueError(f"{path} is empty.")
-        if "\0" in first[0]:
-            with opened_bytes(path) as binary:
-                raise ValueError(f"{path}, {undecodable(binary, dialect.encoding)}")
-        if delimiter is None:
-            delimiter = _delimiter(path, first, dialect)
-        with readable(path, dialect.encoding), opened(path, dialect) as file:
+        with opened(path, dialect) as file:
+            first = list(itertools.islice(filter(str.strip, file), _FIRST_LINES))
+            if not first:
+                raise ValueError(f"{path} is empty.")
+            if "\0" in first[0]:
+                raise UnicodeError("zero bytes")  # reported with the likely encoding
+            if delimiter is None:
+                delimiter = _delimiter(path, first, dialect)
+            file.seek(0)
             _, header = next(_records(path, file, delimiter))
         names = tuple(name.strip() for name in header)
         check_names(path, names, "line 1: ")
@@ -74,24 +65,22 @@ class TextTable:
 
     def inferred(self, n_rows: int, texts: Sequence[str]) -> Iterator[pd.DataFrame]:
         """Blocks of rows; the type of a column is inferred unless it is one of ``texts``."""
-        with self._text() as file:
+        with opened(self.path, self.dialect) as file:
             kinds = dict.fromkeys(texts, TEXT)
             yield from self._parsed(file, 0, n_rows, kinds, dict.fromkeys(texts, str))
 
-    def blocks(self, n_rows: int, kinds: Mapping[str, str]) -> Iterator[pd.DataFrame]:
+    def blocks(self, n_rows: int, kinds: Kinds) -> Iterator[pd.DataFrame]:
         """Blocks of rows with the columns of the given kinds: floats, or text with NaN for missing."""
-        with self._text() as file:
+        with opened(self.path, self.dialect) as file:
             yield from self._rows(file, 0, n_rows, kinds)
 
-    def parts(
-        self, n_rows: int, kinds: Mapping[str, str], id_column: str | None = None
-    ) -> Iterator[Callable[[], Block]]:
+    def parts(self, n_rows: int, kinds: Kinds, id_column: str | None = None) -> Iterator[Part]:
         """Functions that return the blocks, of about ``n_rows`` rows; any thread may call them.
 
         They parse lines, up to the first quote that is not closed on its line. From there on a row may
         span several lines, and its end is known only once all rows before it are parsed.
         """
-        with readable(self.path, self.dialect.encoding), opened_bytes(self.path) as file:
+        with opened_bytes(self.path, self.dialect) as file:
             start = end_of_header(file) if self.dialect.encoding == "utf-8" else None
             header = 0 if start is None else None
             if start is not None:
@@ -103,14 +92,14 @@ class TextTable:
                 else:
                     return
             file.seek(start or 0)
-            with io.TextIOWrapper(file, self.dialect.decoder, newline="") as text:
-                for frame in self._rows(text, header, n_rows, with_ids(kinds, id_column)):
-                    yield partial(Block.of, frame, kinds, id_column)
+            text = io.TextIOWrapper(file, self.dialect.decoder, newline="")
+            for frame in self._rows(text, header, n_rows, with_ids(kinds, id_column)):
+                yield partial(Block.of, frame, kinds, id_column)
 
     def lines(self) -> Iterator[tuple[int, list[str]]]:
         """The line number and the cells of each row, as written (without pandas)."""
         n_cells = None
-        with self._text() as file:
+        with opened(self.path, self.dialect) as file:
             for line, cells in itertools.islice(_records(self.path, file, self.delimiter), 1, None):
                 self._check_length(line, cells, n_cells)
                 n_cells = len(cells)
@@ -118,7 +107,7 @@ class TextTable:
 
     def place(self, row: int, column: str) -> str:
         """File, line and column of a cell."""
-        with self._text() as file:
+        with opened(self.path, self.dialect) as file:
             records = _records(self.path, file, self.delimiter)
             line = next(line for number, (line, _) in enumerate(records, start=-1) if number == row)
         return self.place_in_line(line, self.columns.index(column))
@@ -127,35 +116,25 @@ class TextTable:
         """The same for a line number; columns count from 0."""
         return f"{self.path}, line {line}, column {column + 1} ({self.columns[column]!r})"
 
-    @contextmanager
-    def _text(self) -> Iterator[io.TextIOWrapper]:
-        with readable(self.path, self.dialect.encoding), opened(self.path, self.dialect) as file:
-            yield file
-
     @cached_property
     def _named(self) -> list[str]:
         """A name for every column, even where the header has none."""
         return [name or f"\0{number}" for number, name in enumerate(self.columns)]
 
     def _rows(
-        self, file: IO[str], header: int | None, n_rows: int, kinds: Mapping[str, str]
+        self, file: IO[str], header: int | None, n_rows: int, kinds: Kinds
     ) -> Iterator[pd.DataFrame]:
         for parsed in self._parsed(file, header, n_rows, kinds, self._types(kinds)):
             yield self._of_kinds(parsed, kinds)
 
     def _parsed(
-        self,
-        file: IO[str],
-        header: int | None,
-        n_rows: int,
-        kinds: Mapping[str, str],
-        types: Mapping[str, Any],
+        self, file: IO[str], header: int | None, n_rows: int, kinds: Kinds, types: dict[str, type]
     ) -> Iterator[pd.DataFrame]:
         with self._located(kinds), warnings.catch_warnings():
             warnings.simplefilter("error", pandas().errors.ParserWarning)  # cells would get lost
             options = {**self._options(kinds), "chunksize": n_rows, "skipinitialspace": True}
             watched = _Watched(file, self)
-            for block in pandas().read_csv(watched, header=header, dtype=dict(types), **options):
+            for block in pandas().read_csv(watched, header=header, dtype=types, **options):
                 self._check_last(block, kinds)
                 yield block
 
@@ -169,22 +148,20 @@ class TextTable:
             and (b"\r" not in lines or lines.count(b"\r") == lines.count(b"\r\n"))
         )
 
-    def _of_lines(self, lines: bytes, kinds: Mapping[str, str], id_column: str | None) -> Block:
+    def _of_lines(self, lines: bytes, kinds: Kinds, id_column: str | None) -> Block:
         block = plain_block(lines, self.delimiter, self.dialect, self.columns, kinds, id_column)
         if block is not None:
             return block
-        return Block.of(self._frame_of_lines(lines, with_ids(kinds, id_column)), kinds, id_column)
-
-    def _frame_of_lines(self, lines: bytes, kinds: Mapping[str, str]) -> pd.DataFrame:
-        with self._located(kinds):
-            parsed = self._numbers_and_texts(lines, kinds)
+        all_kinds = with_ids(kinds, id_column)
+        with self._located(all_kinds):
+            parsed = self._numbers_and_texts(lines, all_kinds)
             # pandas accepts a first line that is too long, in each chunk that it reads.
             if n_delimiters(lines, self.delimiter) != len(parsed) * (len(self.columns) - 1):
                 self.check_lengths()
-            self._check_last(parsed, kinds)
-            return self._of_kinds(parsed, kinds)
+            self._check_last(parsed, all_kinds)
+            return Block.of(self._of_kinds(parsed, all_kinds), kinds, id_column)
 
-    def _numbers_and_texts(self, lines: bytes, kinds: Mapping[str, str]) -> pd.DataFrame:
+    def _numbers_and_texts(self, lines: bytes, kinds: Kinds) -> pd.DataFrame:
         """Cells as numbers and texts; pandas is faster when it infers the numbers itself."""
         types = self._types(kinds)
         # Skipping spaces costs pandas a fifth of its time, and so does a large buffer.
@@ -198,11 +175,11 @@ class TextTable:
         integers = {name: float for name, kind in found.items() if kind == "i"}
         return parsed.astype(integers) if integers else parsed
 
-    def _types(self, kinds: Mapping[str, str]) -> dict[str, type]:
+    def _types(self, kinds: Kinds) -> dict[str, type]:
         # All columns are read: otherwise, pandas would not see lines that are too long.
         return {name: float if kinds.get(name) == NUMBER else str for name in self._named}
 
-    def _options(self, kinds: Mapping[str, str]) -> dict[str, Any]:
+    def _options(self, kinds: Kinds) -> dict[str, Any]:
         """The arguments of `pandas.read_csv`."""
         tokens: Any = list(self.dialect.tokens)
         if NAME in kinds.values():
@@ -212,30 +189,19 @@ class TextTable:
             "keep_default_na": False, "na_values": tokens, "decimal": self.dialect.decimal,
         }  # fmt: skip
 
-    def _of_kinds(self, parsed: pd.DataFrame, kinds: Mapping[str, str]) -> pd.DataFrame:
-        for name, kind in kinds.items():
-            if kind == NUMBER and np.isinf(parsed[name].to_numpy()).any():
-                self._raise_located(kinds)
-        texts = dict.fromkeys((name for name, kind in kinds.items() if kind != NUMBER), object)
-        chosen = parsed[list(kinds)]
+    def _of_kinds(self, parsed: pd.DataFrame, kinds: Kinds) -> pd.DataFrame:
+        chosen, texts = parsed[list(kinds)], [name for name, kind in kinds.items() if kind != NUMBER]
         if texts:
-            chosen = chosen.astype(texts)
-        for name in texts:
-            if kinds[name] == TEXT:
-                chosen[name] = self._trimmed(chosen[name])
+            chosen = chosen.astype(dict.fromkeys(texts, object))
+        for name, kind in kinds.items():
+            if kind == NUMBER and np.isinf(chosen[name].to_numpy()).any():
+                self._raise_located(kinds)
+            if kind == TEXT:
+                # pandas drops leading spaces itself.
+                chosen[name] = trimmed(chosen[name], {*self.dialect.tokens}, str.rstrip)
         return chosen
 
-    def _trimmed(self, cells: pd.Series) -> pd.Series:
-        """Without trailing spaces; pandas drops leading ones."""
-        trimmed: dict[Any, Any] = {
-            text: text.rstrip(" ") for text in cells.dropna().unique() if text.endswith(" ")
-        }
-        if not trimmed:
-            return cells
-        trimmed |= {text: np.nan for text, rest in trimmed.items() if rest in self.dialect.tokens}
-        return cells.map(lambda text: trimmed.get(text, text))
-
-    def _check_last(self, block: pd.DataFrame, kinds: Mapping[str, str]) -> None:
+    def _check_last(self, block: pd.DataFrame, kinds: Kinds) -> None:
         """Check the lengths if the last cell of a row is missing: the line may be too short."""
         last = block.iloc[:, -1]
         if (last == "" if kinds.get(self._named[-1]) == NAME else last.isna()).any():
@@ -250,7 +216,7 @@ class TextTable:
         self._raise_located({})
 
     @contextmanager
-    def _located(self, kinds: Mapping[str, str]) -> Iterator[None]:
+    def _located(self, kinds: Kinds) -> Iterator[None]:
         """Report parse errors with their line and column."""
         try:
             yield
@@ -263,7 +229,7 @@ class TextTable:
             self._raise_located(kinds)
             raise ValueError(f"{self.path} cannot be read: {error}") from error
 
-    def _raise_located(self, kinds: Mapping[str, str]) -> None:
+    def _raise_located(self, kinds: Kinds) -> None:
         """Raise an error for the first line of a wrong length or with a wrong number, if any."""
         numbers = [column for column, name in enumerate(self.columns) if kinds.get(name) == NUMBER]
         for line, cells in self.lines():
@@ -272,16 +238,13 @@ class TextTable:
 
     def _check_length(self, line: int, cells: list[str], n_before: int | None) -> None:
         """Refuse a row of another length than the header; all rows may have a trailing delimiter."""
-        n_columns = len(self.columns)
-        if len(cells) != n_columns and not (len(cells) == n_columns + 1 and not cells[-1]):
+        place, n_columns, n_cells = f"{self.path}, line {line}", len(self.columns), len(cells)
+        if n_cells != n_columns and not (n_cells == n_columns + 1 and not cells[-1]):
+            raise LocatedError(f"{place}: the header has {n_columns} columns, this line has {n_cells}.")
+        if n_before not in (None, n_cells):
             raise LocatedError(
-                f"{self.path}, line {line}: the header has {n_columns} columns, this line has "
-                f"{len(cells)}."
-            )
-        if n_before not in (None, len(cells)):
-            raise LocatedError(
-                f"{self.path}, line {line}: this line has {len(cells)} cells, earlier lines have "
-                f"{n_before}. A trailing delimiter must be on every line or on none."
+                f"{place}: this line has {n_cells} cells, earlier lines have {n_before}. A trailing "
+                "delimiter must be on every line or on none."
             )
 
     def _check_number(self, line: int, column: int, cell: str) -> None:
@@ -329,36 +292,6 @@ class _Watched:
             self._table.check_lengths()
 
 
-@dataclass
-class _Lines:
-    """Lines for the csv module; ``start`` is the line on which the last record begins."""
-
-    path: Path
-    lines: Iterable[str]
-    delimiter: str
-    start: int = 0
-
-    def __iter__(self) -> Iterator[str]:
-        since = None
-        for number, line in enumerate(self.lines, start=1):
-            if since is None:
-                if not line.strip(" \t\r\n") and self.delimiter not in line:
-                    continue
-                self.start = number
-            if '"' in line:
-                try:
-                    since = opened_in(line, self.delimiter, number, since)
-                except QuoteError as error:
-                    raise LocatedError(
-                        f"{self.path}, line {error.opened}: the quote opened here is closed on line "
-                        f"{number}, but {error.text!r} follows it. A closing quote must end the cell; "
-                        "double the quotes inside a quoted cell."
-                    ) from None
-            yield line
-        if since is not None:
-            raise LocatedError(f"{self.path}, line {since}: a quote is opened but never closed.")
-
-
 def _delimiter(path: Path, lines: Sequence[str], dialect: Dialect) -> str:
     """The delimiter that splits the first lines into equally many cells, or the most frequent one."""
     unquoted = "".join(lines[0].split('"')[::2])
@@ -382,6 +315,24 @@ def _splits_alike(path: Path, lines: Sequence[str], delimiter: str) -> bool:
 def _records(path: Path, lines: Iterable[str], delimiter: str) -> Iterator[tuple[int, list[str]]]:
     """The first line and the cells of each record; blank lines are skipped."""
     csv.field_size_limit(_LONGEST_CELL)
-    content = _Lines(path, lines, delimiter)
-    for cells in csv.reader(content, delimiter=delimiter, skipinitialspace=True):
-        yield content.start, cells
+    start = 0
+
+    def checked() -> Iterator[str]:
+        nonlocal start
+        since = None  # the line of a quote that is still open
+        for number, line in enumerate(lines, start=1):
+            if since is None:
+                if not line.strip(" \t\r\n") and delimiter not in line:
+                    continue
+                start = number
+            if '"' in line:
+                try:
+                    since = opened_in(line, delimiter, number, since)
+                except ValueError as error:
+                    raise LocatedError(f"{path}, {error}") from None
+            yield line
+        if since is not None:
+            raise LocatedError(f"{path}, line {since}: a quote is opened but never closed.")
+
+    for cells in csv.reader(checked(), delimiter=delimiter, skipinitialspace=True):
+        yield start, cells

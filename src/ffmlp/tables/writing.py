@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ffmlp.arrays import Floats
 from ffmlp.extras import imported
 from ffmlp.storage.whole_files import whole_file
-from ffmlp.tables.tables import COMPRESSIONS, PARQUET, TEXT_FILES, file_type
+from ffmlp.tables.tables import PARQUET, TEXT_FILES, file_type, opener
 
 # Of probabilities in text files.
 _DECIMALS = 6
@@ -48,8 +48,7 @@ def prediction_writer(path: Path, names: list[str]) -> Iterator[Writer]:
             yield from _parquet_writer(temporary, names)
         else:
             delimiter = TEXT_FILES[kind] or ","
-            opener = COMPRESSIONS.get(path.suffix.lower())
-            with temporary.open("wb") if opener is None else opener(temporary, "wb") as file:
+            with opener(path)(temporary, "wb") as file:
                 file.write((delimiter.join(quoted(name, delimiter) for name in names) + "\n").encode())
                 yield Writer(partial(_lines, delimiter), file.write)
 
@@ -96,7 +95,7 @@ def decimals(probabilities: Floats, delimiter: str) -> list[bytes]:
 def _parquet_writer(temporary: Path, names: list[str]) -> Iterator[Writer]:
     pyarrow = imported("pyarrow", "Parquet files")
     parquet = imported("pyarrow.parquet", "Parquet files")
-    files: list[Any] = []
+    file: Any = None
 
     def render(block: Predictions) -> Any:
         columns = [block.labels[block.classes]]
@@ -107,12 +106,10 @@ def _parquet_writer(temporary: Path, names: list[str]) -> Iterator[Writer]:
         return pyarrow.table(dict(zip(names, columns, strict=True)))
 
     def write(table: Any) -> None:
-        if not files:  # the first block has the schema
-            files.append(parquet.ParquetWriter(temporary, table.schema))
-        files[0].write_table(table)
+        nonlocal file
+        if file is None:  # the first block has the schema
+            file = closed_at_last.enter_context(parquet.ParquetWriter(temporary, table.schema))
+        file.write_table(table)
 
-    try:
+    with ExitStack() as closed_at_last:
         yield Writer(render, write)
-    finally:
-        for file in files:
-            file.close()

@@ -60,10 +60,7 @@ def require_columns(table: DataTable, names: Iterable[str], option: str) -> None
 def infer(table: DataTable, categorical: Sequence[str], left_out: Sequence[str]) -> Columns:
     """Infer from every cell of a file what its columns are.
 
-    Raises
-    ------
-    ValueError
-        If a column has mostly numbers, but not only numbers; or if there is no feature.
+    A ValueError if a column has mostly numbers, but not only numbers; or if there is no feature.
     """
     tallies = {name: _Tally() for name in table.columns if name and name not in left_out}
     start = 0
@@ -73,26 +70,19 @@ def infer(table: DataTable, categorical: Sequence[str], left_out: Sequence[str])
         start += len(block)
     if start == 0:
         raise ValueError(f"{table.path} has a header but no rows.")
-    unused = {
-        f"column {number}": "it has no name"
-        for number, name in enumerate(table.columns, start=1)
-        if not name
-    }
-    kinds = {}
+    nameless = [number for number, name in enumerate(table.columns, start=1) if not name]
+    unused, kinds = {f"column {number}": "it has no name" for number in nameless}, {}
     for name, tally in tallies.items():
         reason = tally.useless(forced=name in categorical)
         if reason is not None:
             unused[name] = reason
-        elif name in categorical:
-            kinds[name] = TEXT
         else:
-            kinds[name] = _kind(table, name, tally)
+            kinds[name] = TEXT if name in categorical else _kind(table, name, tally)
     if not kinds:
         reasons = listed((f"{name}: {reason}" for name, reason in unused.items()), "; ")
         raise ValueError(f"{table.path} has no usable feature ({reasons or 'no other columns'}).")
-    numbers, categories = (
-        tuple(name for name in kinds if kinds[name] == kind) for kind in (NUMBER, TEXT)
-    )
+    numbers = tuple(name for name, kind in kinds.items() if kind == NUMBER)
+    categories = tuple(name for name, kind in kinds.items() if kind == TEXT)
     return Columns(numbers, categories, unused)
 
 
@@ -114,9 +104,8 @@ class _Tally:
         types = pandas().api.types
         present = cells.dropna()
         if len(self.distinct) <= _MAX_DISTINCT:
-            self.distinct.update(
-                present.astype(str).unique() if present.dtype == object else present.unique()
-            )
+            alike = present.astype(str) if present.dtype == object else present
+            self.distinct.update(alike.unique())
         if types.is_datetime64_any_dtype(cells.dtype):
             self.dates = True
         elif types.is_numeric_dtype(cells.dtype) and not types.is_bool_dtype(cells.dtype):
@@ -127,11 +116,11 @@ class _Tally:
             self.n_numbers += len(present) - len(texts)
             self.n_texts += len(texts)
             if len(texts) and self.first_text is None:
-                row = cells.index.get_loc(texts.index[0])
-                self.first_text = start + row, texts.iloc[0]
-            self.all_decimal_commas &= all(map(Dialect().has_decimal_comma, texts.unique()))
-            self.all_thousands &= all(map(Dialect().has_thousands, texts.unique()))
-            self.all_like_dates &= all(map(_DATE.fullmatch, texts.unique()))
+                self.first_text = start + cells.index.get_loc(texts.index[0]), texts.iloc[0]
+            distinct = texts.unique()
+            self.all_decimal_commas &= all(map(Dialect().has_decimal_comma, distinct))
+            self.all_thousands &= all(map(Dialect().has_thousands, distinct))
+            self.all_like_dates &= all(map(_DATE.fullmatch, distinct))
 
     def useless(self, *, forced: bool) -> str | None:
         """Why the column cannot be a feature, if so; ``forced`` if the user calls it categorical."""

@@ -42,7 +42,6 @@ def evaluate(
     model: Pipeline,
     X: pd.DataFrame,
     y: NDArray,
-    *,
     test_size: float,
     n_folds: int | None,
     seed: int,
@@ -50,34 +49,6 @@ def evaluate(
 ) -> Evaluation:
     """Hold out a share of the rows, or each of ``n_folds`` folds in turn."""
     start = perf_counter()
-    _check_counts(y, n_folds)
-    scores, n_rows = [], 0
-    for training, held in _folds(y, test_size, n_folds, seed):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # the fit to all rows gives the same warnings
-            fitted = clone(model).fit(X.iloc[training], y[training])
-            probability = fitted.predict_proba(X.iloc[held])
-        predicted = fitted.classes_[probability.argmax(axis=1)]
-        scores.append(
-            (
-                accuracy_score(y[held], predicted),
-                balanced_accuracy_score(y[held], predicted),
-                log_loss(y[held], probability, labels=fitted.classes_),
-            )
-        )
-        n_rows += len(held)
-        on_fold()
-    accuracy, balanced, loss = np.mean(scores, axis=0).tolist()
-    folds = [score[0] for score in scores]
-    method = "held out" if n_folds is None else f"{n_folds}-fold cross-validation"
-    deviation = float(np.std(folds, ddof=1)) if len(folds) > 1 else 0.0
-    majority = float(np.unique(y, return_counts=True)[1].max() / len(y))
-    return Evaluation(
-        method, n_rows, accuracy, deviation, balanced, loss, majority, perf_counter() - start
-    )
-
-
-def _check_counts(y: NDArray, n_folds: int | None) -> None:
     values, counts = np.unique(y, return_counts=True)
     needed = 2 if n_folds is None else n_folds
     if counts.min() < needed:
@@ -86,6 +57,23 @@ def _check_counts(y: NDArray, n_folds: int | None) -> None:
             f"class {rare!r} has {counted(n_rows, 'row')}, but the evaluation needs {needed} per class. "
             "Remove the class, or skip the evaluation with --test-size 0."
         )
+    scores, n_rows = [], 0
+    for training, held in _folds(y, test_size, n_folds, seed):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # the fit to all rows gives the same warnings
+            fitted = clone(model).fit(X.iloc[training], y[training])
+            probability = fitted.predict_proba(X.iloc[held])
+        predicted = fitted.classes_[probability.argmax(axis=1)]
+        accuracies = [score(y[held], predicted) for score in (accuracy_score, balanced_accuracy_score)]
+        scores.append([*accuracies, log_loss(y[held], probability, labels=fitted.classes_)])
+        n_rows += len(held)
+        on_fold()
+    accuracy, balanced, loss = np.mean(scores, axis=0).tolist()
+    deviation = float(np.std(scores, axis=0, ddof=1)[0]) if len(scores) > 1 else 0.0
+    method = "held out" if n_folds is None else f"{n_folds}-fold cross-validation"
+    majority = float(counts.max() / len(y))
+    seconds = perf_counter() - start
+    return Evaluation(method, n_rows, accuracy, deviation, balanced, loss, majority, seconds)
 
 
 def _folds(
@@ -99,7 +87,6 @@ def _folds(
                 f"with {n_held} of {len(y)} rows held out, training and test rows cannot both have all "
                 f"{n_classes} classes. Choose another --test-size, or 0 to skip the evaluation."
             )
-        training, held = train_test_split(rows, test_size=test_size, stratify=y, random_state=seed)
-        yield training, held
+        yield train_test_split(rows, test_size=test_size, stratify=y, random_state=seed)
     else:
         yield from StratifiedKFold(n_folds, shuffle=True, random_state=seed).split(rows, y)

@@ -13,14 +13,9 @@ from ffmlp.tabular.preparation import Preparation
 _KEYS = {"numbers", "categories", "target", "id", "missing", "decimal"}
 # The facts that ``ffmlp fit`` stores, and their types.
 _FACTS = {
-    "file": str,
-    "rows": int,
-    "classes": dict,
-    "order": list,
-    "unused": dict,
-    "evaluation": dict | None,
-    "fit_seconds": float,
-}
+    "file": str, "rows": int, "classes": dict, "order": list, "unused": dict,
+    "evaluation": dict | None, "fit_seconds": float,
+}  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,14 +6,14 @@ import os
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from ffmlp.tables.blocks import Block
+from ffmlp.tables.blocks import Block, Part
 from ffmlp.tables.tables import DataTable
 from ffmlp.tables.writing import Predictions, prediction_writer
 from ffmlp.tabular.substitutes import UnseenCategories, merged, unseen_categories
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from ffmlp.tabular.predictor import Predictor
     from ffmlp.tabular.table_model import TableModel
 
-Part = TypeVar("Part")
 Result = TypeVar("Result")
 
 _MAX_THREADS = 8
@@ -68,32 +67,25 @@ def write_predictions(
     """
     total, unseen = 0, list[UnseenCategories]()
 
-    def rendered(part: Callable[[], Block]) -> _Rendered:
+    def rendered(part: Part) -> tuple[Written, Any]:
         block = part()
-        if not len(block):
-            return _Rendered(0, None, ())
-        content = writer.render(_predicted(model, block, proba))
-        return _Rendered(len(block), content, unseen_categories(model, block.texts))
+        content = writer.render(_predicted(model, block, proba)) if len(block) else None
+        return Written(len(block), unseen_categories(model, block.texts)), content
 
+    # An input of the classifier takes half the memory of a cell that is read.
+    n_cells = len(table.columns) + model.n_inputs // 2
+    n_threads, usual = threads_and_rows(os.cpu_count() or 1, n_cells)
+    parts = table.parts(usual if n_rows is None else n_rows, model.kinds, id_column)
     with prediction_writer(path, output_columns(model, id_column, proba=proba)) as writer:
-        for block in _in_parallel(rendered, model, table, id_column, n_rows):
+        for block, content in _in_parallel(rendered, parts, n_threads):
             if block.n_rows:
-                writer.write(block.content)
+                writer.write(content)
                 total += block.n_rows
                 unseen += block.unseen
                 on_block(block.n_rows)
         if not total:
             raise ValueError(f"{table.path} has a header but no rows.")
     return Written(total, merged(unseen))
-
-
-@dataclass(frozen=True, eq=False)
-class _Rendered:
-    """A block of rows, ready to be written."""
-
-    n_rows: int
-    content: Any
-    unseen: tuple[UnseenCategories, ...]
 
 
 def _predicted(model: Predictor | TableModel, block: Block, proba: bool) -> Predictions:
@@ -104,25 +96,26 @@ def _predicted(model: Predictor | TableModel, block: Block, proba: bool) -> Pred
 
 
 def _in_parallel(
-    function: Callable[[Callable[[], Block]], Result],
-    model: Predictor | TableModel,
-    table: DataTable,
-    id_column: str | None,
-    n_rows: int | None,
+    function: Callable[[Part], Result], parts: Iterable[Part], n_threads: int
 ) -> Iterator[Result]:
-    """The results for all blocks of a file, several at a time, in the order of the file."""
+    """The result for each part, in order, with at most ``n_threads`` parts in progress or waiting."""
     from threadpoolctl import threadpool_limits
 
-    # An input of the classifier takes half the memory of a cell that is read.
-    n_cells = len(table.columns) + model.n_inputs // 2
-    n_threads, usual = threads_and_rows(os.cpu_count() or 1, n_cells)
     _keep_freed_memory(n_threads)
-    # Each block has its own thread; threads inside matrix products would only compete with them.
+    pending: deque[Future[Result]] = deque()
+    # Each part has its own thread; threads inside matrix products would only compete with them.
     with warnings.catch_warnings(), threadpool_limits(1), ThreadPoolExecutor(n_threads) as pool:
         # Text among numbers is reported with its line. Threads cannot ignore warnings themselves.
         warnings.filterwarnings("ignore", "Columns? .* mixed types")
-        parts = table.parts(usual if n_rows is None else n_rows, model.kinds, id_column)
-        yield from _in_order(pool, function, parts, n_threads)
+        try:
+            for part in parts:
+                pending.append(pool.submit(function, part))
+                if len(pending) > n_threads:
+                    yield pending.popleft().result()
+            while pending:
+                yield pending.popleft().result()
+        finally:
+            pool.shutdown(cancel_futures=True)
 
 
 def threads_and_rows(n_processors: int, n_cells: int) -> tuple[int, int]:
@@ -141,20 +134,3 @@ def _keep_freed_memory(n_threads: int) -> None:
     time of parsing, until one of that size has been freed. Other libraries ignore this.
     """
     np.empty(min(_BYTES_KEPT // n_threads, _MOST_BYTES_KEPT), np.uint8)
-
-
-def _in_order(
-    pool: Executor, function: Callable[[Part], Result], parts: Iterable[Part], n_ahead: int
-) -> Iterator[Result]:
-    """The result for each part, with at most ``n_ahead`` parts in progress or waiting."""
-    pending: deque[Future[Result]] = deque()
-    try:
-        for part in parts:
-            pending.append(pool.submit(function, part))
-            if len(pending) > n_ahead:
-                yield pending.popleft().result()
-        while pending:
-            yield pending.popleft().result()
-    finally:
-        for future in pending:
-            future.cancel()

@@ -46,12 +46,8 @@ class Predictor(Interface):
 def read_predictor(path: Path) -> Predictor | None:
     """Read a model file; None if that takes scikit-learn, or if there is something wrong with the model.
 
-    `TableModel.load` reads it then, or says what is wrong.
-
-    Raises
-    ------
-    ValueError
-        If it is no model file, was cut short or changed, or has a newer format.
+    `TableModel.load` reads it then, or says what is wrong. A ValueError if it is no model file, was cut
+    short or changed, or has a newer format.
     """
     content = read_content(path)
     try:
@@ -69,18 +65,11 @@ def _predictor(content: Content) -> Predictor | None:
         return None
     classifier = root["estimator"]["steps"][-1][1]
     predictor = Predictor(
-        **vars(interface),
-        labels=classifier["classes_"].value(),
-        network=classifier["network_"].value(),
+        **vars(interface), labels=classifier["classes_"].value(), network=classifier["network_"].value()
     )
-    _check(predictor)
-    return predictor
-
-
-def _check(predictor: Predictor) -> None:
-    """Raise an error if the parts do not fit together."""
     preparation = predictor.preparation
     counts = len(preparation.medians), len(preparation.encodings)
     if counts != (len(predictor.numbers), len(predictor.categories)):
         raise ValueError(f"{counts} preparations of other columns")
     check_network(predictor.network, preparation.n_inputs, predictor.labels)
+    return predictor

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from ffmlp.tables.blocks import Texts
 from ffmlp.tables.tables import pandas
-from ffmlp.tabular.preparation import MISSING_CATEGORY, Preparation
+from ffmlp.tabular.preparation import MISSING_CATEGORY
 from ffmlp.words import counted
 
 if TYPE_CHECKING:
@@ -38,12 +38,8 @@ class Substitute:
         if self.used == MISSING_CATEGORY:
             return f"{self.column} is missing, which is a category of its own."
         what = "missing" if self.cell is None else f"{self.cell!r}, an unseen category"
-        used = (
-            "it matches none of the categories"
-            if self.used is None
-            else "it is treated as a rare category"
-        )
-        return f"{self.column} is {what}: {used}."
+        used = "matches none of the categories" if self.used is None else "is treated as a rare category"
+        return f"{self.column} is {what}: it {used}."
 
 
 @dataclass(frozen=True)
@@ -63,23 +59,30 @@ def substitutes(model: Interface, row: pd.Series) -> tuple[Substitute, ...]:
     """Those in a row of features; known only for models made by ``ffmlp fit``."""
     if model.preparation is None:
         return ()
-    return (*_numbers(model, model.preparation, row), *_categories(model, model.preparation, row))
+    numbers = zip(model.numbers, model.preparation.medians.tolist(), strict=True)
+    found = [Substitute(name, None, median) for name, median in numbers if pandas().isna(row[name])]
+    for name, encoding in zip(model.categories, model.preparation.encodings, strict=True):
+        cell = None if pandas().isna(row[name]) else row[name]
+        value = MISSING_CATEGORY if cell is None else cell
+        if value not in encoding.known:
+            found.append(Substitute(name, cell, RARE if encoding.rare else None))
+        elif cell is None:
+            found.append(Substitute(name, cell, RARE if value in encoding.rare else MISSING_CATEGORY))
+    return tuple(found)
 
 
-def unseen_categories(model: Interface, columns: Sequence[Texts]) -> tuple[UnseenCategories, ...]:
+def unseen_categories(model: Interface, columns: Sequence[Texts]) -> list[UnseenCategories]:
     """Those in the categorical columns; known only for models made by ``ffmlp fit``."""
     if model.preparation is None:
-        return ()
-    unseen = []
-    for name, encoding, texts in zip(
-        model.categories, model.preparation.encodings, columns, strict=True
-    ):
-        each = Texts(np.arange(len(texts.distinct)), texts.distinct)
-        indices = np.flatnonzero(encoding.indices(each) < 0)
-        if len(indices):
-            n_cells = int(np.isin(texts.indices, indices).sum())
-            unseen.append(UnseenCategories(name, n_cells, texts.distinct[indices[0]]))
-    return tuple(unseen)
+        return []
+    found, encodings = [], model.preparation.encodings
+    for name, encoding, texts in zip(model.categories, encodings, columns, strict=True):
+        known = {*encoding.known}
+        unseen = [index for index, text in enumerate(texts.distinct) if text not in known]
+        if unseen:
+            n_cells = int(np.isin(texts.indices, unseen).sum())
+            found.append(UnseenCategories(name, n_cells, texts.distinct[unseen[0]]))
+    return found
 
 
 def merged(unseen: Iterable[UnseenCategories]) -> list[UnseenCategories]:
@@ -89,19 +92,3 @@ def merged(unseen: Iterable[UnseenCategories]) -> list[UnseenCategories]:
         before = of_columns.get(part.column, replace(part, n_cells=0))
         of_columns[part.column] = replace(before, n_cells=before.n_cells + part.n_cells)
     return list(of_columns.values())
-
-
-def _numbers(model: Interface, preparation: Preparation, row: pd.Series) -> Iterator[Substitute]:
-    for name, median in zip(model.numbers, preparation.medians.tolist(), strict=True):
-        if pandas().isna(row[name]):
-            yield Substitute(name, None, median)
-
-
-def _categories(model: Interface, preparation: Preparation, row: pd.Series) -> Iterator[Substitute]:
-    for name, encoding in zip(model.categories, preparation.encodings, strict=True):
-        cell = None if pandas().isna(row[name]) else row[name]
-        value = MISSING_CATEGORY if cell is None else cell
-        if value not in encoding.known:
-            yield Substitute(name, cell, RARE if encoding.rare else None)
-        elif cell is None:
-            yield Substitute(name, cell, RARE if value in encoding.rare else MISSING_CATEGORY)

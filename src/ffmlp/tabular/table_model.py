@@ -101,25 +101,20 @@ def pipeline(columns: Columns, classifier: FFMLPClassifier) -> Pipeline:
 
     Nothing is standardised: the classifier does that itself.
     """
-    encoded = Pipeline(
-        [
-            ("impute", SimpleImputer(strategy="constant", fill_value=MISSING_CATEGORY)),
-            (
-                "encode",
-                OneHotEncoder(
-                    handle_unknown="infrequent_if_exist",
-                    max_categories=_MAX_CATEGORIES,
-                    sparse_output=False,
-                ),
-            ),
-        ]
+    imputer = SimpleImputer(strategy="constant", fill_value=MISSING_CATEGORY)
+    encoder = OneHotEncoder(
+        handle_unknown="infrequent_if_exist", max_categories=_MAX_CATEGORIES, sparse_output=False
     )
+    encoded = Pipeline([("impute", imputer), ("encode", encoder)])
     steps = [
         ("numbers", SimpleImputer(strategy="median", keep_empty_features=True), list(columns.numbers)),
         ("categories", encoded, list(columns.categories)),
     ]
+    # Whether a column can be mistaken for an encoded category, such as ``colour_red``.
+    starts = tuple(f"{name}_" for name in columns.categories)
+    ambiguous = any(name.startswith(starts) for name in columns.features)
     prepared = ColumnTransformer(
-        [step for step in steps if step[2]], verbose_feature_names_out=not _are_unambiguous(columns)
+        [step for step in steps if step[2]], verbose_feature_names_out=ambiguous
     )
     prepared.set_output(transform="pandas")  # for the feature names
     return Pipeline([("prepare", prepared), ("classify", classifier)])
@@ -133,42 +128,30 @@ def preparation(fitted: Pipeline) -> Preparation | None:
     if "categories" in steps:
         encoder = steps["categories"][-1]
         for known, rare in zip(encoder.categories_, encoder.infrequent_categories_, strict=True):
-            others = set() if rare is None else set(rare)
+            others = dict.fromkeys(() if rare is None else rare)
             frequent = tuple(name for name in known if name not in others)
-            encodings.append(Encoding(frequent, tuple(name for name in known if name in others)))
+            encodings.append(Encoding(frequent, tuple(others)))
     return Preparation(medians, tuple(encodings)) if np.isfinite(medians).all() else None
-
-
-def _are_unambiguous(columns: Columns) -> bool:
-    """Whether no column can be mistaken for an encoded category, such as ``colour_red``."""
-    return not any(
-        name.startswith(f"{other}_") for name in columns.features for other in columns.categories
-    )
 
 
 def labels(cells: pd.Series) -> NDArray:
     """Labels as integers if all of them are written so, else as text.
 
-    Raises
-    ------
-    ValueError
-        If there is only one class, or if there are too many.
+    A ValueError if there is only one class, or if there are too many.
     """
     texts = cells.to_numpy(dtype=str)
     distinct = np.unique(texts).tolist()
     if len(distinct) < 2:
-        raise ValueError(
-            f"at least 2 classes are needed, but all {len(texts)} rows have {distinct[0]!r}."
-        )
+        (only,) = distinct
+        raise ValueError(f"at least 2 classes are needed, but all {len(texts)} rows have {only!r}.")
     integers, numbers = (list(map(test, distinct)) for test in (_is_integer, Dialect().is_number))
     n_decimals = sum(numbers) - sum(integers)
     if len(distinct) > len(texts) / 2 or n_decimals > _MAX_DECIMAL_CLASSES:
         remedy = "Each class needs several rows."
         if sum(numbers) > len(distinct) / 2:
             remedy = "ffmlp predicts classes, not numbers."
-        raise ValueError(
-            f"the target has {len(distinct)} distinct values in {len(texts)} rows. {remedy}"
-        )
+        number = len(distinct)
+        raise ValueError(f"the target has {number} distinct values in {len(texts)} rows. {remedy}")
     return texts.astype(np.int64) if all(integers) else texts
 
 
