@@ -7,6 +7,7 @@ from problems import four_moons, overlapping
 from sklearn.mixture import GaussianMixture
 
 from ffmlp.design.blobs import (
+    REGULARIZATION,
     TRUSTED_SAMPLES_PER_FEATURE,
     Mixture,
     Scaling,
@@ -182,3 +183,13 @@ def test_known_blobs_have_the_moments_of_their_members():
         expected = np.cov(X[blob == number].T, bias=True) + 1e-6 * np.eye(2)
         np.testing.assert_allclose(blobs.covariances[number], expected)
     np.testing.assert_allclose(blobs.weights, np.bincount(blob) / 400)
+
+
+def test_a_feature_that_is_constant_within_given_blobs_has_no_variance_by_rounding():
+    X = np.column_stack([np.repeat([0.1, 0.7, 1.3], 50), np.random.default_rng(0).normal(size=150)])
+    weight = np.ones(150)
+    blobs = labelled_blobs(
+        X, np.zeros(150, int), np.repeat([0, 1, 2], 50), weight, Scaling.of(X, weight), shrink=False
+    )
+    np.testing.assert_allclose(blobs.covariances[:, 0, 0], REGULARIZATION, rtol=1e-15)
+    np.testing.assert_allclose(blobs.covariances[:, 0, 1], 0.0, atol=1e-25)

@@ -58,3 +58,13 @@ def test_principal_axes_are_orthonormal_and_keep_most_of_the_variance():
     axes = principal_axes(Z, np.ones(400), 3)
     np.testing.assert_allclose(axes.T @ axes, np.eye(3), atol=1e-12)
     assert np.sum((Z @ axes) ** 2) > 0.999 * np.sum(Z**2)
+
+
+def test_a_value_at_the_mean_is_on_one_side_whatever_rounding_says():
+    values = 0.1 * np.arange(7.0)  # their mean is the fourth, but for rounding
+    reference = bisected(values[:, None], np.ones(7), 2)
+    np.testing.assert_allclose(reference, [[0.15], [0.5]])
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        moved = rng.permutation(values) + rng.normal()
+        np.testing.assert_allclose(bisected(moved[:, None], np.ones(7), 2) - moved.min(), reference)

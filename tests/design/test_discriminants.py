@@ -150,3 +150,11 @@ def test_heteroscedastic_response_is_a_log_odds_at_the_boundary():
 
     assert log_odds(0.0) == pytest.approx(0, abs=1e-3)
     assert (log_odds(1e-4) - log_odds(-1e-4)) / 2e-4 == pytest.approx(1, abs=1e-2)
+
+
+def test_lda_is_kept_where_covariances_are_equal():
+    rng = np.random.default_rng(0)
+    covariances = np.tile(np.cov(rng.normal(size=(3, 50))), (4, 1, 1))
+    blobs = Blobs(np.arange(4), rng.normal(size=(4, 3)), covariances, np.full(4, 0.25))
+    pairs = pairs_of_different_classes(blobs)
+    np.testing.assert_array_equal(heteroscedastic(blobs, pairs).weights, lda(blobs, pairs).weights)

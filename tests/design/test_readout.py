@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from problems import four_moons, overlapping
@@ -149,3 +151,26 @@ def test_a_response_that_varies_by_rounding_only_has_no_weight():
     spread = clf.hyperplanes_.log_odds(X).std(axis=0)
     assert (spread < 1e-9).any()  # blobs of two classes in one place
     assert np.abs(clf.network_.stages.even).max() < 1e3
+
+
+def test_temperature_is_the_same_in_any_order_and_moderate_where_classes_are_separated():
+    rng = np.random.default_rng(0)
+    y, owners = rng.integers(2, size=300), np.array([0, 1, 0, 1])
+    for noise in (0.1, 3.0):
+        evidence = 2.0 * (owners == y[:, None]) + noise * rng.random((300, 4))
+        best = best_temperature(evidence, owners, y, np.ones(300))
+        order = rng.permutation(300)
+        again = best_temperature(evidence[order] + 5.0, owners, y[order], np.full(300, 2.0))
+        assert again == pytest.approx(best, rel=1e-8)
+        assert best < 15.0
+
+
+def test_hyperplanes_that_span_all_are_not_chosen_by_rounding():
+    rng = np.random.default_rng(0)
+    normals = rng.integers(-2, 3, size=(40, 3)).astype(float)
+    planes = Hyperplanes(normals, np.zeros(40), np.tile([0, 1], (40, 1)))
+    chosen = readout._spanning(planes)
+    assert np.linalg.matrix_rank(normals[chosen]) == len(chosen) == 3
+    for _ in range(20):
+        rounded = replace(planes, weights=normals * (1 + 1e-15 * rng.normal(size=normals.shape)))
+        np.testing.assert_array_equal(readout._spanning(rounded), chosen)

@@ -194,10 +194,6 @@ class _Regressors:
             self.whole[:] /= scale
         return replace(self, mean=mean, scale=scale)
 
-    def products(self, others: Floats) -> Floats:
-        """Products (p, C) of the columns with other columns (n, C)."""
-        return np.sum([block.T @ others[rows] for rows, block in self.blocks()], axis=0)
-
     def principal_axes(self, weight: Floats, others: Floats) -> tuple[Floats, Floats, Floats]:
         """Positive eigenvalues (r,) and eigenvectors (p, r) of the weighted Gram matrix, and moments.
 
@@ -205,19 +201,22 @@ class _Regressors:
         (n, C). With fewer samples than columns, the smaller matrix of products of rows gives the same.
         """
         root = np.sqrt(weight)[:, None]
-        if len(self.mean) <= len(self.X):
+        few = len(self.X) < len(self.mean)
+        if few:
+            wide = self.rows(slice(None)) * root
+            gram = wide @ wide.T
+        else:
             gram = np.zeros((len(self.mean), len(self.mean)))
+            sums = np.zeros((len(self.mean), others.shape[1]))
             for rows, block in self.blocks():
+                sums += block.T @ (weight[rows, None] * others[rows])
                 weighted = block if (weight[rows] == 1.0).all() else block * root[rows]
                 gram += weighted.T @ weighted
-            values, vectors = eigh(gram, overwrite_a=True, check_finite=False, driver="evd")
-            positive = values > _SMALLEST_EIGENVALUE * values[-1]
-            values, vectors = values[positive], vectors[:, positive]
-            return values, vectors, vectors.T @ self.products(weight[:, None] * others)
-        wide = self.rows(slice(None)) * root
-        values, vectors = eigh(wide @ wide.T, overwrite_a=True, check_finite=False, driver="evd")
+        values, vectors = eigh(gram, overwrite_a=True, check_finite=False, driver="evd")
         positive = values > _SMALLEST_EIGENVALUE * values[-1]
         values, vectors = values[positive], vectors[:, positive]
+        if not few:
+            return values, vectors, vectors.T @ sums
         lengths = np.sqrt(values)
         # The eigenvectors are less precise for small eigenvalues. The moments do not use them.
         return values, wide.T @ (vectors / lengths), lengths[:, None] * (vectors.T @ (root * others))

@@ -167,14 +167,17 @@ def splits(merged: Samples) -> list[tuple[Samples, Samples]]:
 
     Distinct samples are dealt out in the order of class and value, so that each part is representative.
     Equal samples stay on the same side of a split. Only a sample that is frequent enough to be in every
-    fold is divided. A sample of weight 2 thus counts as two samples.
+    fold is divided; with many distinct samples, only if frequent ones make up most of the weight. A
+    sample of weight 2 thus counts as two samples.
     """
     weight = merged.weight
-    dealt = np.where(weight < N_FOLDS, 1, np.minimum(weight, _MOST_DEALT)).astype(np.int64)
+    frequent, few = weight >= N_FOLDS, len(weight) <= MAX_SAMPLES_OF_FOLDS
+    divided = frequent & (few or weight[frequent].sum() > weight.sum() / 2)
+    dealt = np.where(divided, np.minimum(weight, _MOST_DEALT), 1).astype(np.int64)
     # A multiple of the common unit of all weights, so that sums stay exact.
     unit = 8 * np.spacing(weight.sum())
     each = np.round(weight / dealt / unit) * unit
-    if len(weight) <= MAX_SAMPLES_OF_FOLDS:
+    if few:
         last = np.cumsum(dealt)
         held = [
             (last + fold) // N_FOLDS - (last - dealt + fold) // N_FOLDS
