@@ -14,6 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ffmlp import export
+from ffmlp.arrays import Floats
 from ffmlp.design.designs import design_network
 from ffmlp.design.plans import possible_plans, threads_for
 from ffmlp.design.progress import Progress
@@ -235,7 +236,7 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
         samples = checked_samples(self, X)
         return self.classes_[self.network_.classes(samples)]
 
-    def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
+    def predict_proba(self, X: ArrayLike) -> Floats:
         """The probability of each class.
 
         For the region design it is the class frequencies of the training samples in the sample's region;
@@ -254,7 +255,7 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
         samples = checked_samples(self, X)
         return self.network_.probabilities(samples)
 
-    def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
+    def decision_function(self, X: ArrayLike) -> Floats:
         """Log-odds of the classes.
 
         With two classes, the log-odds of the second over the first. With more, a score for each class

@@ -14,6 +14,7 @@ from sklearn.utils import check_array
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ffmlp.arrays import Floats, Indices
 from ffmlp.design.designs import DESIGNS
 from ffmlp.design.discriminants import DISCRIMINANTS
 from ffmlp.design.plans import AUTO
@@ -87,11 +88,8 @@ def training_samples(
 
 
 def class_weights(
-    class_weight: Mapping[Any, float] | str | None,
-    labels: NDArray,
-    y: NDArray[np.intp],
-    weight: NDArray[np.float64],
-) -> NDArray[np.float64]:
+    class_weight: Mapping[Any, float] | str | None, labels: NDArray, y: Indices, weight: Floats
+) -> Floats:
     """The weight of a sample of each class, by the parameter `class_weight`."""
     if isinstance(class_weight, str) and class_weight == "balanced":
         mass = np.bincount(y, weight, minlength=len(labels))
@@ -135,7 +133,7 @@ def check_two_classes(labels: NDArray) -> None:
         )
 
 
-def checked_weight(sample_weight: ArrayLike, y: NDArray[np.intp]) -> NDArray[np.float64]:
+def checked_weight(sample_weight: ArrayLike, y: Indices) -> Floats:
     """Sample weights as non-negative floats, one per sample, whose sums have no rounding error.
 
     Weights are frequencies. Weights with a mean below one cannot be; they are scaled to a mean of one,
@@ -165,7 +163,7 @@ def checked_weight(sample_weight: ArrayLike, y: NDArray[np.intp]) -> NDArray[np.
     return np.round(weight / quantum) * quantum
 
 
-def checked_blobs(blobs: ArrayLike, y: NDArray[np.intp], labels: NDArray) -> NDArray[np.intp]:
+def checked_blobs(blobs: ArrayLike, y: Indices, labels: NDArray) -> Indices:
     """Blob ids as integers from 0, or a ValueError if the samples of one are of several classes."""
     members = _one_per_sample(blobs, y, "blobs", None)
     if members.dtype.kind == "f" and not np.array_equal(members, np.round(members)):
@@ -189,7 +187,7 @@ def checked_blobs(blobs: ArrayLike, y: NDArray[np.intp], labels: NDArray) -> NDA
     return members
 
 
-def _one_per_sample(values: ArrayLike, y: NDArray[np.intp], name: str, dtype: Any) -> NDArray:
+def _one_per_sample(values: ArrayLike, y: Indices, name: str, dtype: Any) -> NDArray:
     array = np.asarray(values, dtype)
     if array.ndim:
         array = check_array(array, ensure_2d=False, allow_nd=True, dtype=dtype, input_name=name)

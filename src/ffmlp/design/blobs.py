@@ -15,7 +15,7 @@ from operator import add
 import numpy as np
 from numpy.typing import NDArray
 
-from ffmlp.arrays import Floats, without_rounding
+from ffmlp.arrays import Floats, Indices, without_rounding
 from ffmlp.design.scaling import Scaling
 from ffmlp.model.blobs import Blobs
 
@@ -96,7 +96,7 @@ def expectation(mixture: Mixture, X: Floats, weight: Floats) -> Moments:
     return _moments(shifted, posterior, mixture.means, log_likelihood)
 
 
-def assignment(origin: Floats, X: Floats, weight: Floats, labels: NDArray[np.intp]) -> Moments:
+def assignment(origin: Floats, X: Floats, weight: Floats, labels: Indices) -> Moments:
     """The moments of samples X (n, N), each of which belongs to the blob of its label."""
     share = np.where(labels == np.arange(len(origin))[:, None], weight, 0.0)
     return _moments(X - origin[:, None, :], share, origin, 0.0)
@@ -136,7 +136,7 @@ def fit_mixture(X: Floats, weight: Floats, n_components: int, rng: np.random.Ran
     return maximize_likelihood(X, weight, mixture)
 
 
-def _order_by_value(X: Floats, rng: np.random.RandomState) -> NDArray[np.intp]:
+def _order_by_value(X: Floats, rng: np.random.RandomState) -> Indices:
     """An order of the samples that depends on their values only.
 
     Repeated samples are adjacent in it, so that the draw of seeds depends neither on the order of the
@@ -174,7 +174,7 @@ def maximize_likelihood(
 def seeds(X: Floats, weight: Floats, n_seeds: int, rng: np.random.RandomState) -> Floats:
     """Greedy k-means++: samples far from each other, at most one per distinct sample."""
 
-    def draw(mass: Floats, n_draws: int) -> NDArray[np.intp]:
+    def draw(mass: Floats, n_draws: int) -> Indices:
         cumulated = np.cumsum(mass)
         drawn = np.searchsorted(cumulated, rng.uniform(size=n_draws) * cumulated[-1], side="right")
         return np.minimum(drawn, np.flatnonzero(mass)[-1])
@@ -195,12 +195,12 @@ def seeds(X: Floats, weight: Floats, n_seeds: int, rng: np.random.RandomState) -
     return np.array(chosen)
 
 
-def nearest(X: Floats, means: Floats) -> NDArray[np.intp]:
+def nearest(X: Floats, means: Floats) -> Indices:
     """Index of the nearest mean of each sample; ties go to the lowest index."""
     return _first_smallest(np.sum(means**2, axis=1) - 2 * (X @ means.T))
 
 
-def _first_smallest(distances: Floats) -> NDArray[np.intp]:
+def _first_smallest(distances: Floats) -> Indices:
     """Argmin over the last axis; rounding does not decide ties, which are common in discrete data."""
     return np.argmin(without_rounding(distances), axis=-1)
 
@@ -245,10 +245,10 @@ def shrunk(covariances: Floats, mass: Floats) -> Floats:
 
 def fitted_blobs(
     X: NDArray[np.floating],
-    y: NDArray[np.intp],
+    y: Indices,
     weight: Floats,
     scaling: Scaling,
-    n_components: NDArray[np.intp],
+    n_components: Indices,
     rng: np.random.RandomState,
 ) -> Blobs:
     """Blobs of classes 0..C-1, ``n_components[c]`` of class c; one class is standardised at a time."""
@@ -264,8 +264,8 @@ def fitted_blobs(
 
 def labelled_blobs(
     X: NDArray[np.floating],
-    y: NDArray[np.intp],
-    blob: NDArray[np.intp],
+    y: Indices,
+    blob: Indices,
     weight: Floats,
     scaling: Scaling,
     *,

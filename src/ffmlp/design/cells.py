@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import eigh, svd
 
-from ffmlp.arrays import Floats, without_rounding
+from ffmlp.arrays import Floats, Indices, without_rounding
 from ffmlp.design.blobs import Mixture, collected, lloyd, nearest
 from ffmlp.model.blobs import Blobs
 
@@ -28,7 +27,7 @@ _ROWS_OF_LARGE_DATA = 100_000
 _MAX_AXES = 100
 
 
-def small_blobs(Z: Floats, y: NDArray[np.intp], weight: Floats) -> Blobs:
+def small_blobs(Z: Floats, y: Indices, weight: Floats) -> Blobs:
     """Small blobs, more of them for more samples; with many features, along principal axes."""
     n_samples = weight.sum()
     growth = max(1.0, n_samples / _ROWS_OF_SMALL_DATA) ** (1 / 3)
@@ -40,7 +39,7 @@ def small_blobs(Z: Floats, y: NDArray[np.intp], weight: Floats) -> Blobs:
     return replace(along, means=along.means @ axes.T, axes=axes)
 
 
-def cell_blobs(Z: Floats, y: NDArray[np.intp], weight: Floats, n_blobs: float) -> Blobs:
+def cell_blobs(Z: Floats, y: Indices, weight: Floats, n_blobs: float) -> Blobs:
     """About ``n_blobs`` blobs in total, distributed over the classes by their weight. Deterministic.
 
     Takes O(n·k·N) time for k cells in a class, and O(n·N²) for the covariances.
@@ -97,12 +96,12 @@ def bisected(Z: Floats, weight: Floats, n_cells: int) -> Floats:
         n_made = len(filled)
 
 
-def _sums(values: Floats, weight: Floats, cell: NDArray[np.intp]) -> Floats:
+def _sums(values: Floats, weight: Floats, cell: Indices) -> Floats:
     """Weighted sums (k, N) of the rows of each cell."""
     return np.column_stack([np.bincount(cell, weight * column) for column in values.T])
 
 
-def _mixture(Z: Floats, weight: Floats, cell: NDArray[np.intp]) -> Mixture:
+def _mixture(Z: Floats, weight: Floats, cell: Indices) -> Mixture:
     """The mean, covariance and share of the samples in each cell that is not empty."""
     order = np.argsort(cell, kind="stable")
     bounds = np.flatnonzero(np.diff(cell[order])) + 1

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import ndtr
 from sklearn.utils import check_X_y
 
-from ffmlp.arrays import Floats, without_rounding
+from ffmlp.arrays import Floats, Indices, without_rounding
 from ffmlp.design.blobs import labelled_blobs
 from ffmlp.design.gaussianise import quantiles
 from ffmlp.design.scaling import Scaling
@@ -24,14 +24,14 @@ _N_ANGLES = 32
 _N_REFINEMENTS = 5
 
 
-def pairs_of_different_classes(blobs: Blobs) -> NDArray[np.intp]:
+def pairs_of_different_classes(blobs: Blobs) -> Indices:
     """All pairs (i, j) of blobs, i < j, that belong to different classes, in lexicographic order."""
     first, second = np.triu_indices(len(blobs), k=1)
     different = blobs.classes[first] != blobs.classes[second]
     return np.column_stack([first[different], second[different]])
 
 
-def pairs_of_neighbours(blobs: Blobs, n_neighbours: int) -> NDArray[np.intp]:
+def pairs_of_neighbours(blobs: Blobs, n_neighbours: int) -> Indices:
     """Each blob with its nearest blobs of other classes: L grows linearly with G.
 
     Pairs (i, j), i < j, in lexicographic order. Takes O(G²·N) time and O(G²) memory.
@@ -61,7 +61,7 @@ def axis_thresholds(Z: Floats, weight: Floats, n_each: int) -> Hyperplanes:
     return Hyperplanes(normals, -np.concatenate(thresholds), np.full((len(features), 2), NO_BLOB))
 
 
-def lda(blobs: Blobs, pairs: NDArray[np.intp]) -> Hyperplanes:
+def lda(blobs: Blobs, pairs: Indices) -> Hyperplanes:
     """Two-class linear discriminant analysis of each pair, in closed form from the blobs alone.
 
     ``w = Σ⁻¹(μ_i − μ_j)`` and ``b = −½(μ_i + μ_j)·w + log(n_i / n_j)`` with the pooled covariance
@@ -88,7 +88,7 @@ def error_probability(blobs: Blobs, planes: Hyperplanes) -> Floats:
     i, j = planes.pairs.T
     share = blobs.weights[i] / (blobs.weights[i] + blobs.weights[j])
 
-    def side(blob: NDArray[np.intp]) -> Floats:
+    def side(blob: Indices) -> Floats:
         """The mean response of each blob in standard deviations of the response."""
         mean = np.sum(planes.weights * blobs.means[blob], axis=1) + planes.biases
         spread = np.sqrt(
@@ -100,7 +100,7 @@ def error_probability(blobs: Blobs, planes: Hyperplanes) -> Floats:
     return share * ndtr(-side(i)) + (1.0 - share) * ndtr(side(j))
 
 
-def heteroscedastic(blobs: Blobs, pairs: NDArray[np.intp]) -> Hyperplanes:
+def heteroscedastic(blobs: Blobs, pairs: Indices) -> Hyperplanes:
     """The linear rule of least error between two Gaussians whose covariances differ, for each pair.
 
     The rule belongs to the Anderson-Bahadur family ``w = (s Σ_i + t Σ_j)⁻¹(μ_i − μ_j)``,
@@ -130,7 +130,7 @@ def heteroscedastic(blobs: Blobs, pairs: NDArray[np.intp]) -> Hyperplanes:
     )
 
 
-def _anderson_bahadur(blobs: Blobs, pairs: NDArray[np.intp]) -> Hyperplanes:
+def _anderson_bahadur(blobs: Blobs, pairs: Indices) -> Hyperplanes:
     """The rule of least error in the Anderson-Bahadur family of each pair."""
     i, j = pairs.T
     # Coordinates in which Σ_j is the identity and Σ_i is diagonal, with eigenvalues λ (L, N).
@@ -166,7 +166,7 @@ def _anderson_bahadur(blobs: Blobs, pairs: NDArray[np.intp]) -> Hyperplanes:
     return Hyperplanes(slope[:, None] * weights, slope * biases, pairs)
 
 
-Discriminant = Callable[[Blobs, NDArray[np.intp]], Hyperplanes]
+Discriminant = Callable[[Blobs, Indices], Hyperplanes]
 
 DISCRIMINANTS: dict[str, Discriminant] = {"lda": lda, "heteroscedastic": heteroscedastic}
 

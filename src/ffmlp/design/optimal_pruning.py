@@ -13,11 +13,10 @@ from dataclasses import replace
 from time import perf_counter
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from scipy.optimize import Bounds, LinearConstraint, OptimizeResult, milp
 
-from ffmlp.arrays import Floats
+from ffmlp.arrays import Flags, Floats, Indices
 from ffmlp.design.pruning import PruningPath, prune
 from ffmlp.model.codes import distinct_codes, pack
 from ffmlp.model.regions import Regions
@@ -76,14 +75,12 @@ class _Problem:
         """Pairs of groups of different classes in the same region."""
         return self._pairs_within(self.region, np.zeros(len(self.mass), bool))
 
-    def violated(self, chosen: NDArray[np.intp], discarded: NDArray[np.bool_]) -> set[tuple[int, int]]:
+    def violated(self, chosen: Indices, discarded: Flags) -> set[tuple[int, int]]:
         """Pairs of groups, neither of them discarded, that the chosen hyperplanes do not separate."""
         _, cell = distinct_codes(pack(self.codes[:, chosen]))
         return self._pairs_within(cell, discarded)
 
-    def _pairs_within(
-        self, cell: NDArray[np.intp], discarded: NDArray[np.bool_]
-    ) -> set[tuple[int, int]]:
+    def _pairs_within(self, cell: Indices, discarded: Flags) -> set[tuple[int, int]]:
         """Pair each group with the groups of other classes in its cell whose codes differ least."""
         pairs = set()
         held = np.flatnonzero(~discarded)
@@ -124,7 +121,7 @@ class _Problem:
             options={"time_limit": max(time_limit, 0.01)},
         )
 
-    def parts(self, x: Floats) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+    def parts(self, x: Floats) -> tuple[Indices, Flags]:
         """The chosen hyperplanes and the discarded groups of a solution."""
         return np.flatnonzero(x[: self.n_hyperplanes] > 0.5), x[self.n_hyperplanes :] > 0.5
 
@@ -141,7 +138,7 @@ def _largest_below(error_threshold: float, mass: Floats) -> float:
 
 
 def _path(
-    regions: Regions, initial_error_rate: float, kept: NDArray[np.intp], proved_minimum: int
+    regions: Regions, initial_error_rate: float, kept: Indices, proved_minimum: int
 ) -> PruningPath:
     """The deletions that lead to the kept hyperplanes, in ascending order."""
     every = np.arange(regions.codes.shape[1])

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from ffmlp.arrays import Indices
 from ffmlp.design.discriminants import DISCRIMINANTS
 from ffmlp.design.problem import Plan, Samples
 from ffmlp.design.selection import MAX_SAMPLES_OF_FOLDS
@@ -103,7 +104,7 @@ def _size_of_blob_design(samples: Samples, components: Any) -> int:
     return 2 * n_pairs + n_blobs + len(each)
 
 
-def components_of_each(n_components: int | Mapping[Any, int], labels: NDArray) -> NDArray[np.intp]:
+def components_of_each(n_components: int | Mapping[Any, int], labels: NDArray) -> Indices:
     """The number of blobs of each class."""
     if not isinstance(n_components, Mapping):
         return np.full(len(labels), _checked_count(n_components, "n_components"))

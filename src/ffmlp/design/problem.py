@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ffmlp.arrays import Floats
+from ffmlp.arrays import Floats, Indices
 from ffmlp.design.pruning import PruningPath
 from ffmlp.design.subsets import changes
 from ffmlp.model.hyperplanes import Hyperplanes
@@ -23,12 +23,12 @@ class Samples:
     """
 
     X: NDArray[np.floating]
-    y: NDArray[np.intp]
+    y: Indices
     weight: Floats
     labels: NDArray
     class_weight: Floats
     feature_names: tuple[str, ...]
-    members: NDArray[np.intp] | None = None
+    members: Indices | None = None
 
     @property
     def importance(self) -> Floats:

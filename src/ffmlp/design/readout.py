@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh, qr
 from scipy.optimize import brentq
 
-from ffmlp.arrays import Floats, without_rounding
+from ffmlp.arrays import Floats, Indices, without_rounding
 from ffmlp.design.subsets import weighted_subsample
 from ffmlp.model.hyperplanes import NO_BLOB, Hyperplanes
 
@@ -65,9 +65,7 @@ class Readout:
     error_rate: float
 
 
-def fit_readout(
-    planes: Hyperplanes, X: NDArray, y: NDArray[np.intp], weight: Floats, n_classes: int
-) -> Readout:
+def fit_readout(planes: Hyperplanes, X: NDArray, y: Indices, weight: Floats, n_classes: int) -> Readout:
     """Least squares from the l_1 responses to class indicators, with the ridge of least LOO error.
 
     One eigendecomposition serves all ridges: O(n·p² + p³) time for p = L + N regressors.
@@ -106,9 +104,7 @@ def fit_readout(
     )
 
 
-def best_temperature(
-    evidence: Floats, owners: NDArray[np.intp], y: NDArray[np.intp], weight: Floats
-) -> float:
+def best_temperature(evidence: Floats, owners: Indices, y: Indices, weight: Floats) -> float:
     """The factor of the evidence (n, m) whose softmax has the least log-loss for the labels y.
 
     ``owners`` (m,) is the class that each column supports.
@@ -146,7 +142,7 @@ class _Regressors:
     """
 
     planes: Hyperplanes
-    linear: NDArray[np.intp]
+    linear: Indices
     X: NDArray
     mean: Floats
     scale: Floats
@@ -165,7 +161,7 @@ class _Regressors:
     def rows_at_once(self) -> int:
         return max(1, _ENTRIES_AT_ONCE // len(self.mean))
 
-    def rows(self, rows: slice | NDArray[np.intp]) -> Floats:
+    def rows(self, rows: slice | Indices) -> Floats:
         if self.whole is not None:
             return self.whole[rows]
         h = self.planes.signed_responses(self.X[rows])
@@ -223,7 +219,7 @@ class _Regressors:
         return values, wide.T @ (vectors / lengths), lengths[:, None] * (vectors.T @ (root * others))
 
 
-def _spanning(planes: Hyperplanes) -> NDArray[np.intp]:
+def _spanning(planes: Hyperplanes) -> Indices:
     """At most N hyperplanes whose normals span those of all.
 
     For a feature with thresholds, this is its middle one, which is the easiest to read. For the other

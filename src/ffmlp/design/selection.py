@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ffmlp.arrays import without_rounding
+from ffmlp.arrays import Floats, Indices, without_rounding
 from ffmlp.design.designs import design_network
 from ffmlp.design.problem import Plan, Samples
 from ffmlp.design.progress import Progress
@@ -44,8 +44,8 @@ class Selection:
     """
 
     plans: tuple[Plan, ...]
-    log_losses: NDArray[np.float64]
-    accuracies: NDArray[np.float64]
+    log_losses: Floats
+    accuracies: Floats
     best: int
 
     @property
@@ -124,7 +124,7 @@ def select(
     return selection
 
 
-def _winner(losses: NDArray[np.float64], weight: NDArray[np.float64], share: NDArray[np.float64]) -> int:
+def _winner(losses: Floats, weight: Floats, share: Floats) -> int:
     """The plan of least loss if it beats the first one by a standard error, otherwise the first.
 
     ``share`` (n,) is the share of each sample in the mean loss. ``weight`` (n,) is its frequency: it
@@ -152,9 +152,7 @@ def _judged(
     return losses, hits, held.weight, held.importance
 
 
-def _probabilities(
-    training: Samples, plan: Plan, X: NDArray, rng: np.random.RandomState
-) -> NDArray[np.float64]:
+def _probabilities(training: Samples, plan: Plan, X: NDArray, rng: np.random.RandomState) -> Floats:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # a fold has fewer samples than the user gave
         # The whole readout stands for the small one, which approximates it and takes longer to fit.
@@ -190,7 +188,7 @@ def splits(merged: Samples) -> list[tuple[Samples, Samples]]:
     ]
 
 
-def _some_of(numbers: NDArray[np.int64], at_most: int) -> NDArray[np.intp]:
+def _some_of(numbers: NDArray[np.int64], at_most: int) -> Indices:
     """How many of the ``numbers`` (n,) of equal samples are taken, if ``at_most`` are taken evenly."""
     last = np.cumsum(numbers)
     taken = np.searchsorted(last, evenly(int(last[-1]), at_most), side="right")

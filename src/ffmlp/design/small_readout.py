@@ -22,7 +22,7 @@ from scipy.linalg import block_diag
 from scipy.special import expit, logsumexp, softmax
 from sklearn.neighbors import NearestNeighbors
 
-from ffmlp.arrays import Floats, without_rounding
+from ffmlp.arrays import Floats, Indices, without_rounding
 from ffmlp.design.cells import principal_axes
 from ffmlp.design.readout import Readout
 from ffmlp.design.scaling import Scaling
@@ -62,7 +62,7 @@ class SmallReadout:
     """
 
     hyperplanes: Hyperplanes
-    kept: NDArray[np.intp]
+    kept: Indices
     weights: Floats
     bias: Floats
     error_rate: float
@@ -85,7 +85,7 @@ def fit_small_readout(
     planes: Hyperplanes,
     whole: Readout,
     X: NDArray[np.floating],
-    y: NDArray[np.intp],
+    y: Indices,
     weight: Floats,
     n_neurons: int,
 ) -> SmallReadout:
@@ -124,7 +124,7 @@ def fit_small_readout(
 
 def _points(
     scores: NDArray[np.floating],
-    y: NDArray[np.intp],
+    y: Indices,
     weight: Floats,
     scaling: Scaling,
     evidence_of: Callable[[Floats], Floats],
@@ -141,7 +141,7 @@ def _points(
     return _Points(np.vstack([Z, between]), share / share.sum(), target)
 
 
-def _between_neighbours(Z: Floats) -> tuple[Floats, NDArray[np.intp]]:
+def _between_neighbours(Z: Floats) -> tuple[Floats, Indices]:
     """Points on the lines from each sample to its nearest neighbours, and the samples they start from.
 
     Each is at another fraction of its line; multiples of the golden ratio spread the fractions evenly.
@@ -159,7 +159,7 @@ def _between_neighbours(Z: Floats) -> tuple[Floats, NDArray[np.intp]]:
 
 def taken_half_spaces(
     h: Floats, targets: Floats, share: Floats, n_taken: int
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+) -> tuple[Indices, Indices]:
     """Hyperplanes, ascending, and a side of each (1 or -1), by orthogonal matching pursuit.
 
     The side whose response explains most of the squared targets (n, C), beside the responses taken
@@ -275,9 +275,7 @@ def _directions(points: _Points) -> Floats:
     return directions
 
 
-def _step(
-    points: _Points, places: Floats, inside: NDArray[np.intp], evidence: Floats, own: Floats
-) -> Floats:
+def _step(points: _Points, places: Floats, inside: Indices, evidence: Floats, own: Floats) -> Floats:
     """The weighted least squares step of a neuron with weights ``own`` (C,), from the points inside."""
     p, share = softmax(evidence, axis=1), points.share[inside]
     spread = np.maximum(p @ own**2 - (p @ own) ** 2, _SMALLEST_PROBABILITY * np.ptp(own) ** 2)

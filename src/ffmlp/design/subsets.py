@@ -5,19 +5,19 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ffmlp.arrays import Floats
+from ffmlp.arrays import Flags, Floats, Indices
 
 _GOLDEN_RATIO = (np.sqrt(5.0) - 1.0) / 2.0
 
 
-def evenly(n: int, at_most: int) -> NDArray[np.intp]:
+def evenly(n: int, at_most: int) -> Indices:
     """Up to ``at_most`` of the numbers below n, evenly spaced."""
     return np.unique(np.arange(at_most) * n // at_most)
 
 
 def weighted_subsample(
-    X: NDArray[np.floating], y: NDArray[np.intp], weight: Floats, at_most: int
-) -> tuple[NDArray[np.intp], Floats]:
+    X: NDArray[np.floating], y: Indices, weight: Floats, at_most: int
+) -> tuple[Indices, Floats]:
     """Distinct samples that represent all, and the weight that each of them represents.
 
     Samples are sorted by class and by a weighted sum of their features. One is taken at every step of
@@ -36,7 +36,7 @@ def weighted_subsample(
     return rows, times * (cumulated[-1] / at_most)
 
 
-def changes(order: NDArray[np.intp], *columns: NDArray) -> NDArray[np.bool_]:
+def changes(order: Indices, *columns: NDArray) -> Flags:
     """Whether each sample (n,), in the given order, differs from the previous one in some column."""
     new = np.zeros(len(order), bool)
     new[0] = True
@@ -46,7 +46,7 @@ def changes(order: NDArray[np.intp], *columns: NDArray) -> NDArray[np.bool_]:
     return new
 
 
-def _grouped(X: NDArray[np.floating], y: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _grouped(X: NDArray[np.floating], y: Indices) -> tuple[Indices, Indices]:
     """An order by class and a sum of the features, equal samples adjacent; the start of each group."""
     place = np.zeros(len(X))
     with np.errstate(over="ignore", invalid="ignore"):  # any order will do
