@@ -32,10 +32,11 @@ def small_blobs(Z: Floats, y: Indices, weight: Floats) -> Blobs:
     n_samples = weight.sum()
     growth = max(1.0, n_samples / _ROWS_OF_SMALL_DATA) ** (1 / 3)
     growth *= min(1.0, _ROWS_OF_LARGE_DATA / n_samples) ** (5 / 6)
+    n_blobs = N_SMALL_BLOBS * growth
     if Z.shape[1] <= _MAX_AXES:
-        return cell_blobs(Z, y, weight, N_SMALL_BLOBS * growth)
+        return cell_blobs(Z, y, weight, n_blobs)
     axes = principal_axes(Z, weight, _MAX_AXES)
-    along = cell_blobs(Z @ axes, y, weight, N_SMALL_BLOBS * growth)
+    along = cell_blobs(Z @ axes, y, weight, n_blobs)
     return replace(along, means=along.means @ axes.T, axes=axes)
 
 
@@ -51,8 +52,7 @@ def cell_blobs(Z: Floats, y: Indices, weight: Floats, n_blobs: float) -> Blobs:
         samples, mass = Z[mine], weight[mine]
         k = max(1, int(np.round(mass.sum() * per_sample)))
         means = lloyd(samples, mass, bisected(samples, mass, k), LLOYD_ITERATIONS)
-        mixture = _mixture(samples, mass, nearest(samples, means))
-        mixtures.append((int(label), mass.sum(), mixture))
+        mixtures.append((int(label), mass.sum(), _mixture(samples, mass, nearest(samples, means))))
     return collected(mixtures)
 
 
@@ -80,8 +80,8 @@ def bisected(Z: Floats, weight: Floats, n_cells: int) -> Floats:
             return means
         widest = np.argmax(without_rounding(spread / spread.max(initial=1.0)), axis=1)
         total = without_rounding(spread.sum(axis=1) / max(spread.sum(), 1.0))
-        divisible = np.argsort(-total, kind="stable")[: np.count_nonzero(total > 0)]
-        divisible = divisible[: n_cells - n_made]
+        n_divisible = min(np.count_nonzero(total > 0), n_cells - n_made)
+        divisible = np.argsort(-total, kind="stable")[:n_divisible]
         if not len(divisible):
             return means
         value = Z[np.arange(len(Z)), widest[cell]]

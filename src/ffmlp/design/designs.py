@@ -104,7 +104,7 @@ def _blobs(
     elif plan.n_components is None:
         blobs = small_blobs(scaling.apply(scores), y, weight)
     else:
-        blobs = fitted_blobs(scores, y, weight, scaling, np.array(plan.n_components), rng)
+        blobs = fitted_blobs(scores, y, weight, scaling, plan.n_components, rng)
         _warn_of_missing_blobs(blobs, samples, plan.n_components)
     shares = blobs.weights * samples.class_weight[blobs.classes]
     return replace(blobs, weights=shares / shares.sum())

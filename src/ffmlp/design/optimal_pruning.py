@@ -143,7 +143,6 @@ def _path(
     """The deletions that lead to the kept hyperplanes, in ascending order."""
     every = np.arange(regions.codes.shape[1])
     deleted = np.setdiff1d(every, kept)
-    error_rates = [
-        regions.select(np.setdiff1d(every, deleted[: n + 1])).error_rate for n in range(len(deleted))
-    ]
-    return PruningPath(deleted, np.array(error_rates), initial_error_rate, kept, proved_minimum)
+    left = [np.setdiff1d(every, deleted[: n + 1]) for n in range(len(deleted))]
+    error_rates = np.array([regions.select(some).error_rate for some in left])
+    return PruningPath(deleted, error_rates, initial_error_rate, kept, proved_minimum)

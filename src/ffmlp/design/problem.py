@@ -78,9 +78,8 @@ class Plan:
     @property
     def chooses_greedily(self) -> bool:
         """Whether hyperplanes of a readout are chosen one by one, so that rounding could decide."""
-        return self.max_neurons is not None or (
-            self.design == "readout" and self.error_threshold is not None
-        )
+        pruned = self.design == "readout" and self.error_threshold is not None
+        return pruned or self.max_neurons is not None
 
     def max_half_spaces(self, n_classes: int) -> float:
         """The largest number of l_1 neurons of the readout design; l_2 and l_out have two per class."""

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ffmlp.arrays import Flags, Floats, Indices
+from ffmlp.arrays import Flags, Floats, Indices, row_blocks
 from ffmlp.model.codes import chain, pack, slots_of, table_size
 from ffmlp.model.regions import Regions
 
@@ -135,14 +135,14 @@ class _Partition:
         if len(hyperplanes) == 0 or not chosen.any():
             return added
         step = _at_once(int(np.count_nonzero(chosen)))
-        for first in range(0, len(hyperplanes), step):
-            some = hyperplanes[first : first + step]
+        for rows in row_blocks(len(hyperplanes), 1, step):
+            some = hyperplanes[rows]
             i, a, b = self._neighbours(some, chosen)
             merged = self._counts[0][a] + self._counts[0][b]
             for count in self._counts[1:]:
                 np.maximum(merged, count[a] + count[b], out=merged)
             lost = self.largest[a] + self.largest[b] - merged
-            added[first : first + step] = np.bincount(i, lost, minlength=len(some))
+            added[rows] = np.bincount(i, lost, minlength=len(some))
         return added
 
     def delete(self, hyperplane: int, left: Indices) -> Floats:
@@ -210,7 +210,7 @@ def prune(
     """
     total = float(regions.counts.sum())
     partition = _Partition(regions)
-    errors = total - partition.largest.sum()
+    errors = total - float(partition.largest.sum())
     initial_error_rate = errors / total
 
     costs = np.zeros(regions.codes.shape[1])
@@ -232,9 +232,7 @@ def prune(
         else:  # the next round computes all costs
             partition.delete(cheapest, left[:0])
             costs[left] = 0.0
-    return PruningPath(
-        np.array(deleted, np.intp), np.array(error_rates), float(initial_error_rate), left
-    )
+    return PruningPath(np.array(deleted, np.intp), np.array(error_rates), initial_error_rate, left)
 
 
 def _at_once(n_regions: int) -> int:

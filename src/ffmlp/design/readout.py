@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh, qr
 from scipy.optimize import brentq
 
-from ffmlp.arrays import Floats, Indices, without_rounding
+from ffmlp.arrays import Floats, Indices, row_blocks, without_rounding
 from ffmlp.design.subsets import weighted_subsample
 from ffmlp.model.hyperplanes import NO_BLOB, Hyperplanes
 
@@ -153,13 +153,9 @@ class _Regressors:
         linear = _spanning(planes)
         n_columns = len(planes) + len(linear)
         regressors = cls(planes, linear, X, np.zeros(n_columns), np.ones(n_columns))
-        if len(X) > regressors.rows_at_once:
+        if len(X) * n_columns > _ENTRIES_AT_ONCE:
             return regressors
         return replace(regressors, whole=regressors.rows(slice(None)))
-
-    @property
-    def rows_at_once(self) -> int:
-        return max(1, _ENTRIES_AT_ONCE // len(self.mean))
 
     def rows(self, rows: slice | Indices) -> Floats:
         if self.whole is not None:
@@ -173,8 +169,7 @@ class _Regressors:
         return columns
 
     def blocks(self) -> Iterator[tuple[slice, Floats]]:
-        for start in range(0, len(self.X), self.rows_at_once):
-            rows = slice(start, start + self.rows_at_once)
+        for rows in row_blocks(len(self.X), len(self.mean), _ENTRIES_AT_ONCE):
             yield rows, self.rows(rows)
 
     def standardised(self, share: Floats) -> _Regressors:
@@ -206,17 +201,19 @@ class _Regressors:
             for rows, block in self.blocks():
                 weighted = block if (weight[rows] == 1.0).all() else block * root[rows]
                 gram += weighted.T @ weighted
-            values, vectors = eigh(gram, overwrite_a=True, check_finite=False, driver="evd")
-            positive = values > _SMALLEST_EIGENVALUE * values[-1]
-            values, vectors = values[positive], vectors[:, positive]
+            values, vectors = _positive_eigenvectors(gram)
             return values, vectors, vectors.T @ self.products(weight[:, None] * others)
         wide = self.rows(slice(None)) * root
-        values, vectors = eigh(wide @ wide.T, overwrite_a=True, check_finite=False, driver="evd")
-        positive = values > _SMALLEST_EIGENVALUE * values[-1]
-        values, vectors = values[positive], vectors[:, positive]
+        values, vectors = _positive_eigenvectors(wide @ wide.T)
         lengths = np.sqrt(values)
         # The eigenvectors are less precise for small eigenvalues. The moments do not use them.
         return values, wide.T @ (vectors / lengths), lengths[:, None] * (vectors.T @ (root * others))
+
+
+def _positive_eigenvectors(gram: Floats) -> tuple[Floats, Floats]:
+    values, vectors = eigh(gram, overwrite_a=True, check_finite=False, driver="evd")
+    positive = values > _SMALLEST_EIGENVALUE * values[-1]
+    return values[positive], vectors[:, positive]
 
 
 def _spanning(planes: Hyperplanes) -> Indices:
@@ -238,9 +235,8 @@ def _spanning(planes: Hyperplanes) -> Indices:
     length = np.linalg.norm(rest, axis=1)
     # Rounding would choose among normals of equal length, so earlier ones are made slightly longer.
     length = np.where(length > 0, length, 1.0) * (1.0 + 1e-6 * np.linspace(0.0, 1.0, len(length)))
-    _, triangle, order = qr(
-        (rest / length[:, None]).T, mode="economic", pivoting=True, check_finite=False
-    )
+    normals = (rest / length[:, None]).T
+    _, triangle, order = qr(normals, mode="economic", pivoting=True, check_finite=False)
     diagonal = np.abs(np.diag(triangle))
     pivots = order[: np.count_nonzero(diagonal > 1e-10 * diagonal[0])]
     return np.sort(np.concatenate([chosen, np.flatnonzero(~is_threshold)[pivots]]))

@@ -25,6 +25,7 @@ N_PLANNED, N_JUDGED = 300, 1000
 _MOST_DEALT = 1e9
 # Probabilities are clipped to this, so that one sample does not decide.
 _SMALLEST_PROBABILITY = 1e-6
+_HEAD = ["", "design", "gaussianise", "discriminant", "components", "threshold", "log-loss", "accuracy"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,30 +59,18 @@ class Selection:
         """A header, and a row for each plan; an arrow marks the chosen one."""
         rows = [
             [
-                "",
-                "design",
-                "gaussianise",
-                "discriminant",
-                "components",
-                "threshold",
-                "log-loss",
-                "accuracy",
+                "→" if number == self.best else "",
+                plan.design,
+                "yes" if plan.gaussianise else "no",
+                plan.discriminant,
+                _components(plan.n_components),
+                "none" if plan.error_threshold is None else f"{plan.error_threshold:g}",
+                f"{self.log_losses[number]:.3f}",
+                f"{self.accuracies[number]:.3f}",
             ]
+            for number, plan in enumerate(self.plans)
         ]
-        for number, plan in enumerate(self.plans):
-            rows.append(
-                [
-                    "→" if number == self.best else "",
-                    plan.design,
-                    "yes" if plan.gaussianise else "no",
-                    plan.discriminant,
-                    _components(plan.n_components),
-                    "none" if plan.error_threshold is None else f"{plan.error_threshold:g}",
-                    f"{self.log_losses[number]:.3f}",
-                    f"{self.accuracies[number]:.3f}",
-                ]
-            )
-        return rows
+        return [_HEAD, *rows]
 
     def __repr__(self) -> str:
         widths = [max(map(len, column)) for column in zip(*self.table, strict=True)]

@@ -101,8 +101,7 @@ def fit_small_readout(
 
     def evidence_of(Z: Floats) -> Floats:
         h = Z @ standard.weights.T + standard.biases
-        evidence: Floats = whole.temperature * (np.abs(h) @ whole.even + h @ whole.odd + whole.bias)
-        return evidence
+        return whole.temperature * (np.abs(h) @ whole.even + h @ whole.odd + whole.bias)
 
     points = _points(scores, y[rows], mass, scaling, evidence_of)
     some = evenly(len(points.Z), _N_SELECTION_POINTS)
@@ -131,14 +130,16 @@ def _points(
 ) -> _Points:
     """The target of a sample is halfway between its class and the whole readout's probabilities."""
     distinct, which = np.unique(scores, axis=0, return_inverse=True)
-    Z = scaling.apply(distinct)
-    mass = np.bincount(which.ravel(), weight)
-    between, start = _between_neighbours(Z)
-    target = softmax(evidence_of(np.vstack([Z, between])), axis=1)
-    target[: len(Z)] *= 0.5
-    np.add.at(target, (which.ravel(), y), 0.5 * weight / mass[which.ravel()])
+    which = which.ravel()
+    mass = np.bincount(which, weight)
+    samples = scaling.apply(distinct)
+    between, start = _between_neighbours(samples)
+    Z = np.vstack([samples, between])
+    target = softmax(evidence_of(Z), axis=1)
+    target[: len(samples)] *= 0.5
+    np.add.at(target, (which, y), 0.5 * weight / mass[which])
     share = np.concatenate([mass, mass[start]])
-    return _Points(np.vstack([Z, between]), share / share.sum(), target)
+    return _Points(Z, share / share.sum(), target)
 
 
 def _between_neighbours(Z: Floats) -> tuple[Floats, Indices]:
@@ -197,8 +198,7 @@ def taken_half_spaces(
 
 
 def _responses(points: _Points, planes: Hyperplanes) -> Floats:
-    l_1: Floats = np.maximum(points.Z @ planes.weights.T + planes.biases, 0.0)
-    return l_1
+    return np.maximum(points.Z @ planes.weights.T + planes.biases, 0.0)
 
 
 def _fitted(points: _Points, responses: Floats, evidence: Floats) -> tuple[Floats, Floats]:
@@ -270,9 +270,7 @@ def _directions(points: _Points) -> Floats:
     n_features = points.Z.shape[1]
     if n_features <= _MAX_AXES:
         return np.eye(n_features + 1)
-    axes = principal_axes(points.Z, points.share, _MAX_AXES)
-    directions: Floats = block_diag(axes, 1.0)
-    return directions
+    return block_diag(principal_axes(points.Z, points.share, _MAX_AXES), 1.0)
 
 
 def _step(points: _Points, places: Floats, inside: Indices, evidence: Floats, own: Floats) -> Floats:
@@ -281,8 +279,7 @@ def _step(points: _Points, places: Floats, inside: Indices, evidence: Floats, ow
     spread = np.maximum(p @ own**2 - (p @ own) ** 2, _SMALLEST_PROBABILITY * np.ptp(own) ** 2)
     gram = (places * (share * spread)[:, None]).T @ places
     gram += np.eye(len(gram)) * (_DAMPING * np.trace(gram) / len(gram) + 1e-12)
-    step: Floats = np.linalg.solve(gram, places.T @ (share * ((points.target[inside] - p) @ own)))
-    return step
+    return np.linalg.solve(gram, places.T @ (share * ((points.target[inside] - p) @ own)))
 
 
 def _improved(parameters: Floats, step: Floats, loss: Callable[[Floats], float]) -> Floats:
