@@ -187,10 +187,8 @@ class BlobStages:
 
     def check(self, planes: Hyperplanes, n_classes: int) -> None:
         """Pairs must name neurons of l_2, and these must name classes."""
-        n_neurons = (len(self.blobs),)
-        require_shapes(
-            pairs=(self.pairs, (len(planes), 2)), neuron_classes=(self.neuron_classes, n_neurons)
-        )
+        require_shapes(pairs=(self.pairs, (len(planes), 2)))
+        require_shapes(neuron_classes=(self.neuron_classes, (len(self.blobs),)))
         require_indices("pairs", self.pairs, len(self.blobs))
         require_indices("neuron_classes", self.neuron_classes, n_classes)
 

@@ -94,8 +94,7 @@ class Gaussianisation:
 
     def values(self, scores: Floats) -> Floats:
         """The inverse map: values (n, N) with the given scores."""
-        columns = [self._values_of(feature, column) for feature, column in enumerate(scores.T)]
-        return np.column_stack(columns)
+        return np.column_stack([self._values_of(j, column) for j, column in enumerate(scores.T)])
 
     def value_of(self, feature: int, score: float) -> float:
         """The value of a feature with the given score."""

@@ -119,9 +119,10 @@ class RegionStages:
         """The region of each sample."""
         regions = self.regions
         unseen = regions.index.find(sign_codes(planes, X)) < 0
-        numbers = find_regions(planes, regions, X)
         shares = regions.counts.sum(axis=1) / regions.counts.sum()
-        return Places("region", numbers, unseen, regions.classes, shares, regions.counts)
+        return Places(
+            "region", find_regions(planes, regions, X), unseen, regions.classes, shares, regions.counts
+        )
 
     def scores(self, h: Floats) -> Floats:
         """The largest ``h·code`` of each class's regions."""
@@ -168,9 +169,8 @@ class RegionStages:
     def check(self, planes: Hyperplanes, n_classes: int) -> None:
         """Codes and counts must be of the same regions."""
         codes, counts = self.regions.codes, self.regions.counts
-        require_shapes(
-            codes=(codes, (len(counts), len(planes))), counts=(counts, (len(codes), n_classes))
-        )
+        require_shapes(codes=(codes, (len(counts), len(planes))))
+        require_shapes(counts=(counts, (len(codes), n_classes)))
 
     def to_onnx(self, graph: OnnxGraph, planes: Hyperplanes, z: str, h: str) -> tuple[str, str]:
         """Look up the region of each sample, its class and its class frequencies."""
