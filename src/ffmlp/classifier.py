@@ -252,8 +252,7 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
         -------
         ndarray of shape (n_samples, n_classes)
         """
-        samples = checked_samples(self, X)
-        return self.network_.probabilities(samples)
+        return self.network_.probabilities(checked_samples(self, X))
 
     def decision_function(self, X: ArrayLike) -> Floats:
         """Log-odds of the classes.
@@ -270,8 +269,7 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
         -------
         ndarray of shape (n_samples, n_classes), or (n_samples,) with two classes
         """
-        samples = checked_samples(self, X)
-        confidence = self.network_.confidences(samples)
+        confidence = self.network_.confidences(checked_samples(self, X))
         return confidence[:, 1] - confidence[:, 0] if confidence.shape[1] == 2 else confidence
 
     def explain(
@@ -305,8 +303,7 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
             ``explanations[0]`` explains the first sample, ``print(explanations)`` prints a page for
             each sample, ``explanations.to_frame()`` returns a data frame.
         """
-        samples = checked_samples(self, X)
-        explanations = explained(self.network_, self.blobs_, samples)
+        explanations = explained(self.network_, self.blobs_, checked_samples(self, X))
         if not counterfactual:
             return explanations
         scale = feature_units(self.blobs_, self.hyperplanes_)

@@ -205,8 +205,7 @@ def _is_real(value: object) -> bool:
 def checked_samples(classifier: FFMLPClassifier, X: ArrayLike) -> NDArray[np.floating]:
     """Samples as finite numbers, one per feature of a fitted classifier, or an error."""
     check_is_fitted(classifier)
-    samples: NDArray = validate_data(classifier, X, reset=False, dtype=[np.float64, np.float32])
-    return samples
+    return validate_data(classifier, X, reset=False, dtype=[np.float64, np.float32])
 
 
 @contextmanager

@@ -197,16 +197,8 @@ def prune(
 
     At least one hyperplane is kept; ties go to the lowest index. The result is the same as if the errors
     of every deletion were counted on all samples in every round, which would take O(n·L³) time. This
-    takes at most O(R·L) time per round.
-
-    Parameters
-    ----------
-    regions : Regions
-        Occupied regions of all hyperplanes.
-    error_threshold : float
-        A deletion is made only if the resulting training error rate is below this.
-    on_deletion : callable
-        Called after each deletion with the number of hyperplanes left and the error rate.
+    takes at most O(R·L) time per round. ``on_deletion`` is called after each deletion with the number of
+    hyperplanes left and the error rate.
     """
     total = float(regions.counts.sum())
     partition = _Partition(regions)

@@ -42,27 +42,14 @@ _LOG_TEMPERATURES, _LEAST_GAIN = (-5.0, 5.0), 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Readout:
-    """Evidence for each class: ``|h| @ even + h @ odd + bias``, from the responses h (n, L).
+    """Evidence for each class: ``|h| @ even + h @ odd + bias``, from the responses h (n, L)."""
 
-    Attributes
-    ----------
-    even, odd : ndarray of shape (L, C)
-        Weights of the sum and of the difference of a hyperplane's two neurons.
-    bias : ndarray of shape (C,)
-    ridge : float
-        The penalty of `RIDGES` with the least leave-one-out error.
-    temperature : float
-        The factor of the evidence that makes its softmax a probability.
-    error_rate : float
-        Leave-one-out error rate.
-    """
-
-    even: Floats
-    odd: Floats
-    bias: Floats
-    ridge: float
-    temperature: float
-    error_rate: float
+    even: Floats  # (L, C) weights of the sum of a hyperplane's two neurons
+    odd: Floats  # (L, C) weights of their difference
+    bias: Floats  # (C,)
+    ridge: float  # the penalty of `RIDGES` with the least leave-one-out error
+    temperature: float  # the factor of the evidence that makes its softmax a probability
+    error_rate: float  # by leaving one out
 
 
 def fit_readout(planes: Hyperplanes, X: NDArray, y: Indices, weight: Floats, n_classes: int) -> Readout:

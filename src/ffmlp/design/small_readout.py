@@ -55,17 +55,13 @@ _MAX_AXES = 100
 
 @dataclass(frozen=True, eq=False)
 class SmallReadout:
-    """Evidence for each class in log-odds: ``max(h, 0) @ weights + bias``, h of one-sided hyperplanes.
-
-    ``kept`` (m,) are the hyperplanes that these were made from, in ascending order. ``error_rate`` is
-    the training error rate.
-    """
+    """Evidence for each class, in log-odds: ``max(h, 0) @ weights + bias``, h of one side each."""
 
     hyperplanes: Hyperplanes
-    kept: Indices
+    kept: Indices  # (m,) the hyperplanes that these were made from, in ascending order
     weights: Floats
     bias: Floats
-    error_rate: float
+    error_rate: float  # on the training samples
 
 
 @dataclass(frozen=True, eq=False)

@@ -63,10 +63,8 @@ class Graph:
         names = [item if isinstance(item, str) else self.constant(item) for item in inputs]
         output = result or f"{self._prefix}_{len(self.nodes)}"
         domain = ML_DOMAIN if operator == "LabelEncoder" else ""
-        node = helper.make_node(
-            operator, names, [output], name=f"{output}_{operator}", domain=domain, **attributes
-        )
-        self.nodes.append(node)
+        attributes |= {"name": f"{output}_{operator}", "domain": domain}
+        self.nodes.append(helper.make_node(operator, names, [output], **attributes))
         return output
 
     def cast(self, x: str, dtype: DTypeLike) -> str:
@@ -77,10 +75,8 @@ class Graph:
         """Add a node that applies a body to each block of x; return the names of the stacked results."""
         results = [f"{self._prefix}_{len(self.nodes)}_{number}" for number in range(len(given))]
         inner = helper.make_graph(body.nodes, f"{results[0]}_body", [taken], given)
-        name = f"{results[0]}_Scan"
-        self.nodes.append(
-            helper.make_node("Scan", [x], results, name=name, body=inner, num_scan_inputs=1)
-        )
+        options = {"name": f"{results[0]}_Scan", "body": inner, "num_scan_inputs": 1}
+        self.nodes.append(helper.make_node("Scan", [x], results, **options))
         return results
 
     def to_model(

@@ -124,5 +124,4 @@ def from_torch(module: nn.Module) -> Network:
 
 
 def _array(parameter: Tensor) -> Floats:
-    values: Floats = parameter.detach().cpu().double().numpy().copy()
-    return values
+    return parameter.detach().cpu().double().numpy().copy()
