@@ -14,7 +14,7 @@ from sklearn.utils import check_array
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ffmlp.arrays import Floats, Indices
+from ffmlp.arrays import AnyFloats, Floats, Indices
 from ffmlp.design.designs import DESIGNS
 from ffmlp.design.discriminants import DISCRIMINANTS
 from ffmlp.design.plans import AUTO
@@ -23,8 +23,6 @@ from ffmlp.design.problem import Samples
 if TYPE_CHECKING:
     from ffmlp.classifier import FFMLPClassifier
 
-PRUNINGS = ("greedy", "optimal")
-
 
 def check_parameters(classifier: FFMLPClassifier) -> None:
     """Raise a ValueError if a parameter is invalid for any data."""
@@ -32,7 +30,7 @@ def check_parameters(classifier: FFMLPClassifier) -> None:
         "design": (AUTO, *DESIGNS),
         "gaussianise": (AUTO, True, False),
         "discriminant": (AUTO, *DISCRIMINANTS),
-        "pruning": PRUNINGS,
+        "pruning": ("greedy", "optimal"),
     }
     for name, allowed in choices.items():
         value = getattr(classifier, name)
@@ -77,9 +75,9 @@ def training_samples(
     labels, targets = np.unique(targets, return_inverse=True)
     members = None if blobs is None else checked_blobs(blobs, targets, labels)
     weight = np.ones(len(targets)) if sample_weight is None else checked_weight(sample_weight, targets)
-    importance = class_weights(classifier.class_weight, labels, targets, weight)
+    class_weight = class_weights(classifier.class_weight, labels, targets, weight)
     names = getattr(classifier, "feature_names_in_", [f"x{j}" for j in range(samples.shape[1])])
-    given = Samples(samples, targets, weight, labels, importance, tuple(names), members)
+    given = Samples(samples, targets, weight, labels, class_weight, tuple(names), members)
     if not weight.all():
         given = given.select(weight > 0)
     check_two_classes(labels[np.unique(given.y)])
@@ -202,7 +200,7 @@ def _is_real(value: object) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool | np.bool_)
 
 
-def checked_samples(classifier: FFMLPClassifier, X: ArrayLike) -> NDArray[np.floating]:
+def checked_samples(classifier: FFMLPClassifier, X: ArrayLike) -> AnyFloats:
     """Samples as finite numbers, one per feature of a fitted classifier, or an error."""
     check_is_fitted(classifier)
     return validate_data(classifier, X, reset=False, dtype=[np.float64, np.float32])

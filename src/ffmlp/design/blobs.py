@@ -15,7 +15,7 @@ from operator import add
 import numpy as np
 from numpy.typing import NDArray
 
-from ffmlp.arrays import Floats, Indices, row_blocks, without_rounding
+from ffmlp.arrays import AnyFloats, Floats, Indices, row_blocks, without_rounding
 from ffmlp.design.scaling import Scaling
 from ffmlp.model.blobs import Blobs
 
@@ -136,7 +136,8 @@ def _order_by_value(X: Floats, rng: np.random.RandomState) -> Indices:
     """
     # Column by column, because a matrix product might round equal rows differently.
     projection = np.zeros(len(X))
-    for direction, column in zip(rng.standard_normal(X.shape[1]), X.T, strict=True):
+    directions = np.asarray(rng.standard_normal(X.shape[1]))
+    for direction, column in zip(directions, X.T, strict=True):
         projection += direction * column
     return np.argsort(projection, kind="stable")
 
@@ -235,7 +236,7 @@ def shrunk(covariances: Floats, mass: Floats) -> Floats:
 
 
 def fitted_blobs(
-    X: NDArray[np.floating],
+    X: AnyFloats,
     y: Indices,
     weight: Floats,
     scaling: Scaling,
@@ -252,13 +253,7 @@ def fitted_blobs(
 
 
 def labelled_blobs(
-    X: NDArray[np.floating],
-    y: Indices,
-    blob: Indices,
-    weight: Floats,
-    scaling: Scaling,
-    *,
-    shrink: bool = True,
+    X: AnyFloats, y: Indices, blob: Indices, weight: Floats, scaling: Scaling, *, shrink: bool = True
 ) -> Blobs:
     """Blobs with known members: ``blob`` (n,) is the blob of each sample; each is of one class only."""
     mixtures = []

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ffmlp.arrays import Floats, Indices
+from ffmlp.arrays import AnyFloats, Floats, Indices
 from ffmlp.design.pruning import PruningPath
 from ffmlp.design.subsets import changes
 from ffmlp.model.hyperplanes import Hyperplanes
@@ -22,7 +22,7 @@ class Samples:
     class, and ``members`` (n,) the blob of each sample, if known.
     """
 
-    X: NDArray[np.floating]
+    X: AnyFloats
     y: Indices
     weight: Floats
     labels: NDArray

@@ -8,9 +8,8 @@ hyperplane is judged by what it adds. With orthogonal regressors, leave-one-out 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ffmlp.arrays import Floats, Indices, without_rounding
+from ffmlp.arrays import AnyFloats, Floats, Indices, without_rounding
 from ffmlp.design.pruning import PruningPath
 from ffmlp.design.subsets import weighted_subsample
 from ffmlp.model.hyperplanes import Hyperplanes
@@ -25,12 +24,7 @@ _LARGEST_LEVERAGE = 0.999
 
 
 def prune_readout(
-    planes: Hyperplanes,
-    X: NDArray[np.floating],
-    y: Indices,
-    weight: Floats,
-    n_classes: int,
-    error_threshold: float,
+    planes: Hyperplanes, X: AnyFloats, y: Indices, weight: Floats, n_classes: int, error_threshold: float
 ) -> PruningPath:
     """Keep the first hyperplanes taken whose leave-one-out error rate is below a threshold.
 

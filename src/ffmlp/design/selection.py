@@ -134,19 +134,16 @@ def _judged(
         return None
     losses, hits = np.empty((2, len(plans), len(held.y)))
     for index, plan in enumerate(plans):
-        probability = _probabilities(training, plan, held.X, rng)
+        # The whole readout stands for the small one, which approximates it and takes longer to fit.
+        plan = replace(plan, max_neurons=None)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # a fold has fewer samples than the user gave
+            design = design_network(training, plan, rng, Progress())
+        probability = design.network.probabilities(held.X)
         own = probability[np.arange(len(held.y)), held.y]
         losses[index] = -np.log(np.maximum(own, _SMALLEST_PROBABILITY))
         hits[index] = probability.argmax(axis=1) == held.y
     return losses, hits, held.weight, held.importance
-
-
-def _probabilities(training: Samples, plan: Plan, X: NDArray, rng: np.random.RandomState) -> Floats:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # a fold has fewer samples than the user gave
-        # The whole readout stands for the small one, which approximates it and takes longer to fit.
-        design = design_network(training, replace(plan, max_neurons=None), rng, Progress())
-    return design.network.probabilities(X)
 
 
 def splits(merged: Samples) -> list[tuple[Samples, Samples]]:

@@ -17,16 +17,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import block_diag
 from scipy.special import expit, logsumexp, softmax
 from sklearn.neighbors import NearestNeighbors
 
-from ffmlp.arrays import Floats, Indices, without_rounding
+from ffmlp.arrays import AnyFloats, Floats, Indices, without_rounding
 from ffmlp.design.cells import principal_axes
 from ffmlp.design.readout import Readout
 from ffmlp.design.scaling import Scaling
-from ffmlp.design.subsets import evenly, weighted_subsample
+from ffmlp.design.subsets import GOLDEN_RATIO, evenly, weighted_subsample
 from ffmlp.model.hyperplanes import NO_BLOB, Hyperplanes, both_sides
 
 # Samples and points between them. More samples are subsampled.
@@ -78,12 +77,7 @@ class _Points:
 
 
 def fit_small_readout(
-    planes: Hyperplanes,
-    whole: Readout,
-    X: NDArray[np.floating],
-    y: Indices,
-    weight: Floats,
-    n_neurons: int,
+    planes: Hyperplanes, whole: Readout, X: AnyFloats, y: Indices, weight: Floats, n_neurons: int
 ) -> SmallReadout:
     """A readout of at most ``n_neurons`` half-spaces that approximates the whole readout.
 
@@ -118,7 +112,7 @@ def fit_small_readout(
 
 
 def _points(
-    scores: NDArray[np.floating],
+    scores: AnyFloats,
     y: Indices,
     weight: Floats,
     scaling: Scaling,
@@ -150,7 +144,7 @@ def _between_neighbours(Z: Floats) -> tuple[Floats, Indices]:
     search = NearestNeighbors(n_neighbors=n_each).fit(rounded)
     end = search.kneighbors(return_distance=False).ravel()
     start = np.repeat(np.arange(len(Z)), n_each)
-    part = np.arange(1, len(start) + 1) * ((np.sqrt(5.0) - 1.0) / 2.0) % 1.0
+    part = np.arange(1, len(start) + 1) * GOLDEN_RATIO % 1.0
     return Z[start] + part[:, None] * (Z[end] - Z[start]), start
 
 

@@ -75,8 +75,10 @@ class Graph:
         """Add a node that applies a body to each block of x; return the names of the stacked results."""
         results = [f"{self._prefix}_{len(self.nodes)}_{number}" for number in range(len(given))]
         inner = helper.make_graph(body.nodes, f"{results[0]}_body", [taken], given)
-        options = {"name": f"{results[0]}_Scan", "body": inner, "num_scan_inputs": 1}
-        self.nodes.append(helper.make_node("Scan", [x], results, **options))
+        name = f"{results[0]}_Scan"
+        self.nodes.append(
+            helper.make_node("Scan", [x], results, name=name, body=inner, num_scan_inputs=1)
+        )
         return results
 
     def to_model(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ffmlp.arrays import Floats, Indices, row_blocks
+from ffmlp.arrays import AnyFloats, Floats, Indices, row_blocks
 from ffmlp.model.activations import softmax
 from ffmlp.model.hyperplanes import Hyperplanes, in_whole_tiles
 from ffmlp.model.single_precision import readout_classes
@@ -88,7 +88,7 @@ class ReadoutStages:
             lines.append(f"  {label}: {strongest}")
         return lines
 
-    def outputs(self, planes: Hyperplanes, X: NDArray[np.floating]) -> Floats:
+    def outputs(self, planes: Hyperplanes, X: AnyFloats) -> Floats:
         """The softmax of the evidence."""
         out = self.evidence(planes, X)
         for rows in row_blocks(len(out), 1, _ROWS_PER_SOFTMAX):
@@ -96,7 +96,7 @@ class ReadoutStages:
         return out
 
     def evidence(
-        self, planes: Hyperplanes, X: NDArray[np.floating], dtype: type[np.floating] = np.float64
+        self, planes: Hyperplanes, X: AnyFloats, dtype: type[np.floating] = np.float64
     ) -> NDArray:
         """The pre-activations (n, C) of l_out, computed in the given type.
 
@@ -125,19 +125,19 @@ class ReadoutStages:
             out[rows] = evidence[: rows.stop - rows.start, : len(self.bias)]
         return out
 
-    def probabilities(self, planes: Hyperplanes, X: NDArray[np.floating]) -> Floats:
+    def probabilities(self, planes: Hyperplanes, X: AnyFloats) -> Floats:
         """The outputs, clipped to at most 1."""
         return np.minimum(self.outputs(planes, X), 1.0)
 
-    def classes(self, planes: Hyperplanes, X: NDArray[np.floating]) -> Indices:
+    def classes(self, planes: Hyperplanes, X: AnyFloats) -> Indices:
         """The most probable class, in single precision where rounding cannot change it."""
         return readout_classes(self, planes, X)
 
-    def confidences(self, planes: Hyperplanes, X: NDArray[np.floating]) -> Floats:
+    def confidences(self, planes: Hyperplanes, X: AnyFloats) -> Floats:
         """The evidence; its softmax is the probabilities."""
         return self.evidence(planes, X)
 
-    def places(self, planes: Hyperplanes, X: NDArray[np.floating]) -> None:
+    def places(self, planes: Hyperplanes, X: AnyFloats) -> None:
         """None: the design has no places of its own."""
         return
 

@@ -133,6 +133,5 @@ def _nearest_lead(problem: SearchProblem, points: Floats) -> tuple[Floats, Float
     gradient = problem.network.hyperplanes.by_features(gradient, points)
     steepness = dual_norm(gradient * problem.limits.scale, problem.limits.norm)
     away = np.divide(lead, steepness, out=np.full_like(lead, np.inf), where=steepness > 0)
-    rival = np.argmin(away, axis=1)
-    rows = np.arange(len(points))
-    return lead[rows, rival], gradient[rows, rival]
+    nearest = np.arange(len(points)), np.argmin(away, axis=1)
+    return lead[nearest], gradient[nearest]

@@ -110,16 +110,15 @@ def distances(network: Network, blobs: Blobs, samples: Floats, limits: Limits) -
 def _exact(network: Network, pieces: LinearPieces, samples: Floats, limits: Limits) -> Robustness:
     own = network.classes(samples)
     found = _nearest(network, pieces, samples, own, limits)
-    distance = np.array([np.inf if near is None else near.distance for near in found])
+    left, distance = list(found), np.full(len(samples), np.inf)
+    distance[left] = [near.distance for near in found.values()]
     points, classes = np.full(samples.shape, np.nan), np.full(len(samples), -1)
-    left = [row for row, near in enumerate(found) if near is not None]
     for overshoot in _OVERSHOOTS:
         if not left:
             break
         beyond = []
         for row in left:
             near = found[row]
-            assert near is not None
             size = near.distance + 1e-6 * np.abs(samples[row] / limits.scale).max()
             step = near.beyond(overshoot * size)
             beyond.append(near.step if step is None else step)
@@ -135,8 +134,8 @@ def _exact(network: Network, pieces: LinearPieces, samples: Floats, limits: Limi
 
 def _nearest(
     network: Network, pieces: LinearPieces, Z: Floats, own: Indices, limits: Limits
-) -> list[Nearest | None]:
-    """The nearest point of another class in the space of the hyperplanes, for each sample."""
+) -> dict[int, Nearest]:
+    """The nearest point of another class in the space of the hyperplanes, for samples that have one."""
     planes = network.hyperplanes
     normals, offsets = pieces.weights @ planes.weights, pieces.weights @ planes.biases
     scores = LinearScores(normals, offsets, pieces.classes)
@@ -144,7 +143,8 @@ def _nearest(
     safe = np.where(scale > 0, scale, 1.0)
     low, high = np.minimum((limits.low - Z) / safe, 0.0), np.maximum((limits.high - Z) / safe, 0.0)
     boxes = [FeasibleBox(*parts, limits.norm) for parts in zip(scale, low, high, strict=True)]
-    return [nearest_of_another_class(scores, *one) for one in zip(Z, own, boxes, strict=True)]
+    found = [nearest_of_another_class(scores, *one) for one in zip(Z, own, boxes, strict=True)]
+    return {row: near for row, near in enumerate(found) if near is not None}
 
 
 def _bounded(network: Network, blobs: Blobs, samples: Floats, limits: Limits) -> Robustness:
@@ -183,9 +183,8 @@ def _lower_bounds(
     Z, low, high = map(planes.mapped, (samples, limits.low, limits.high))
     found = _nearest(network, pieces, Z, own, Limits(low, high, speed, limits.norm))
     lower, reached = np.full(len(Z), np.inf), np.full(Z.shape, np.nan)
-    for row, near in enumerate(found):
-        if near is not None:
-            lower[row], reached[row] = near.distance, Z[row] + speed[row] * near.step
+    for row, near in found.items():
+        lower[row], reached[row] = near.distance, Z[row] + speed[row] * near.step
     starts = np.where(reached == Z, samples, planes.unmapped(reached))
     return (1 - _ROUNDING) * lower, starts[:, None]
 

@@ -13,7 +13,10 @@ from ffmlp.arrays import Floats, Indices
 
 @dataclass(frozen=True, eq=False)
 class Limits:
-    """Limits of changes: samples stay between ``low`` and ``high`` (n, N); ``scale`` (N,) are units."""
+    """Limits of changes: samples stay between ``low`` and ``high`` (n, N).
+
+    ``scale`` (N,) are units; (n, N) if each sample has its own.
+    """
 
     low: Floats
     high: Floats
