@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+AnyFloats = NDArray[np.floating]  # float32 or float64
 Indices = NDArray[np.intp]
 Flags = NDArray[np.bool_]
 

@@ -14,6 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ffmlp import export
+from ffmlp.arrays import Floats
 from ffmlp.design.designs import design_network
 from ffmlp.design.plans import possible_plans, threads_for
 from ffmlp.design.progress import Progress
@@ -235,7 +236,7 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
         samples = checked_samples(self, X)
         return self.classes_[self.network_.classes(samples)]
 
-    def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
+    def predict_proba(self, X: ArrayLike) -> Floats:
         """The probability of each class.
 
         For the region design it is the class frequencies of the training samples in the sample's region;
@@ -251,10 +252,9 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
         -------
         ndarray of shape (n_samples, n_classes)
         """
-        samples = checked_samples(self, X)
-        return self.network_.probabilities(samples)
+        return self.network_.probabilities(checked_samples(self, X))
 
-    def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
+    def decision_function(self, X: ArrayLike) -> Floats:
         """Log-odds of the classes.
 
         With two classes, the log-odds of the second over the first. With more, a score for each class
@@ -269,8 +269,7 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
         -------
         ndarray of shape (n_samples, n_classes), or (n_samples,) with two classes
         """
-        samples = checked_samples(self, X)
-        confidence = self.network_.confidences(samples)
+        confidence = self.network_.confidences(checked_samples(self, X))
         return confidence[:, 1] - confidence[:, 0] if confidence.shape[1] == 2 else confidence
 
     def explain(
@@ -304,8 +303,7 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
             ``explanations[0]`` explains the first sample, ``print(explanations)`` prints a page for
             each sample, ``explanations.to_frame()`` returns a data frame.
         """
-        samples = checked_samples(self, X)
-        explanations = explained(self.network_, self.blobs_, samples)
+        explanations = explained(self.network_, self.blobs_, checked_samples(self, X))
         if not counterfactual:
             return explanations
         scale = feature_units(self.blobs_, self.hyperplanes_)

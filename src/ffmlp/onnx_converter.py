@@ -25,19 +25,13 @@ def register_skl2onnx_converter() -> None:
     from ffmlp.export.onnx_graph import ML_DOMAIN, OPSET, Graph, add_classifier, label_constants
 
     def convert(scope: Any, operator: Any, container: Any) -> None:
-        label, probabilities = (output.full_name for output in operator.outputs)
+        x, label, probabilities = (item.full_name for item in (*operator.inputs, *operator.outputs))
         double = "Double" in type(operator.inputs[0].type).__name__
+        kind = TensorProto.DOUBLE if double else TensorProto.FLOAT
         clf, graph = operator.raw_operator, Graph(scope.get_unique_operator_name("ffmlp"))
         numbered = container.get_options(clf, {"nocl": False})["nocl"]
-        add_classifier(
-            graph,
-            clf.network_,
-            np.arange(len(clf.classes_)) if numbered else label_constants(clf.classes_),
-            operator.inputs[0].full_name,
-            label,
-            probabilities,
-            TensorProto.DOUBLE if double else TensorProto.FLOAT,
-        )
+        labels = np.arange(len(clf.classes_)) if numbered else label_constants(clf.classes_)
+        add_classifier(graph, clf.network_, labels, x, label, probabilities, kind)
         container.initializers.extend(graph.constants)
         container.nodes.extend(graph.nodes)
         container.node_domain_version_pair_sets.update({("", OPSET), (ML_DOMAIN, 2)})

@@ -14,6 +14,7 @@ from sklearn.utils import check_array
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ffmlp.arrays import AnyFloats, Floats, Indices
 from ffmlp.design.designs import DESIGNS
 from ffmlp.design.discriminants import DISCRIMINANTS
 from ffmlp.design.plans import AUTO
@@ -22,8 +23,6 @@ from ffmlp.design.problem import Samples
 if TYPE_CHECKING:
     from ffmlp.classifier import FFMLPClassifier
 
-PRUNINGS = ("greedy", "optimal")
-
 
 def check_parameters(classifier: FFMLPClassifier) -> None:
     """Raise a ValueError if a parameter is invalid for any data."""
@@ -31,7 +30,7 @@ def check_parameters(classifier: FFMLPClassifier) -> None:
         "design": (AUTO, *DESIGNS),
         "gaussianise": (AUTO, True, False),
         "discriminant": (AUTO, *DISCRIMINANTS),
-        "pruning": PRUNINGS,
+        "pruning": ("greedy", "optimal"),
     }
     for name, allowed in choices.items():
         value = getattr(classifier, name)
@@ -76,9 +75,9 @@ def training_samples(
     labels, targets = np.unique(targets, return_inverse=True)
     members = None if blobs is None else checked_blobs(blobs, targets, labels)
     weight = np.ones(len(targets)) if sample_weight is None else checked_weight(sample_weight, targets)
-    importance = class_weights(classifier.class_weight, labels, targets, weight)
+    class_weight = class_weights(classifier.class_weight, labels, targets, weight)
     names = getattr(classifier, "feature_names_in_", [f"x{j}" for j in range(samples.shape[1])])
-    given = Samples(samples, targets, weight, labels, importance, tuple(names), members)
+    given = Samples(samples, targets, weight, labels, class_weight, tuple(names), members)
     if not weight.all():
         given = given.select(weight > 0)
     check_two_classes(labels[np.unique(given.y)])
@@ -87,11 +86,8 @@ def training_samples(
 
 
 def class_weights(
-    class_weight: Mapping[Any, float] | str | None,
-    labels: NDArray,
-    y: NDArray[np.intp],
-    weight: NDArray[np.float64],
-) -> NDArray[np.float64]:
+    class_weight: Mapping[Any, float] | str | None, labels: NDArray, y: Indices, weight: Floats
+) -> Floats:
     """The weight of a sample of each class, by the parameter `class_weight`."""
     if isinstance(class_weight, str) and class_weight == "balanced":
         mass = np.bincount(y, weight, minlength=len(labels))
@@ -135,7 +131,7 @@ def check_two_classes(labels: NDArray) -> None:
         )
 
 
-def checked_weight(sample_weight: ArrayLike, y: NDArray[np.intp]) -> NDArray[np.float64]:
+def checked_weight(sample_weight: ArrayLike, y: Indices) -> Floats:
     """Sample weights as non-negative floats, one per sample, whose sums have no rounding error.
 
     Weights are frequencies. Weights with a mean below one cannot be; they are scaled to a mean of one,
@@ -165,7 +161,7 @@ def checked_weight(sample_weight: ArrayLike, y: NDArray[np.intp]) -> NDArray[np.
     return np.round(weight / quantum) * quantum
 
 
-def checked_blobs(blobs: ArrayLike, y: NDArray[np.intp], labels: NDArray) -> NDArray[np.intp]:
+def checked_blobs(blobs: ArrayLike, y: Indices, labels: NDArray) -> Indices:
     """Blob ids as integers from 0, or a ValueError if the samples of one are of several classes."""
     members = _one_per_sample(blobs, y, "blobs", None)
     if members.dtype.kind == "f" and not np.array_equal(members, np.round(members)):
@@ -189,7 +185,7 @@ def checked_blobs(blobs: ArrayLike, y: NDArray[np.intp], labels: NDArray) -> NDA
     return members
 
 
-def _one_per_sample(values: ArrayLike, y: NDArray[np.intp], name: str, dtype: Any) -> NDArray:
+def _one_per_sample(values: ArrayLike, y: Indices, name: str, dtype: Any) -> NDArray:
     array = np.asarray(values, dtype)
     if array.ndim:
         array = check_array(array, ensure_2d=False, allow_nd=True, dtype=dtype, input_name=name)
@@ -204,11 +200,10 @@ def _is_real(value: object) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool | np.bool_)
 
 
-def checked_samples(classifier: FFMLPClassifier, X: ArrayLike) -> NDArray[np.floating]:
+def checked_samples(classifier: FFMLPClassifier, X: ArrayLike) -> AnyFloats:
     """Samples as finite numbers, one per feature of a fitted classifier, or an error."""
     check_is_fitted(classifier)
-    samples: NDArray = validate_data(classifier, X, reset=False, dtype=[np.float64, np.float32])
-    return samples
+    return validate_data(classifier, X, reset=False, dtype=[np.float64, np.float32])
 
 
 @contextmanager

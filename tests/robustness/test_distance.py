@@ -135,8 +135,7 @@ def test_no_walk_finds_anything_nearer(norm):
         samples = 2 * rng.normal(size=(12, len(network.feature_names)))
         limits = free(samples, norm)
         own = network.classes(samples)
-        walls = limits.low, limits.high, limits.scale, norm
-        problem = SearchProblem(network, samples, own, *walls)
+        problem = SearchProblem(network, samples, own, limits)
         starts = samples[rng.permuted(np.tile(np.arange(12), (12, 1)), axis=1)[:, :5]]
         found = found_points(problem, starts)
         there = np.isfinite(found).all(axis=1)

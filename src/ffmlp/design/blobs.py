@@ -7,7 +7,7 @@ the initialisation, reads the samples of a class together.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
 from operator import add
@@ -15,7 +15,7 @@ from operator import add
 import numpy as np
 from numpy.typing import NDArray
 
-from ffmlp.arrays import Floats, without_rounding
+from ffmlp.arrays import AnyFloats, Floats, Indices, row_blocks, without_rounding
 from ffmlp.design.scaling import Scaling
 from ffmlp.model.blobs import Blobs
 
@@ -67,13 +67,8 @@ class Moments:
 def _moments(shifted: Floats, share: Floats, origin: Floats, log_likelihood: float) -> Moments:
     """Moments from deviations (k, n, N) and each blob's share of each sample (k, n)."""
     weighted = shifted * share[:, :, None]
-    return Moments(
-        origin,
-        share.sum(axis=1),
-        weighted.sum(axis=1),
-        weighted.swapaxes(1, 2) @ shifted,
-        log_likelihood,
-    )
+    products = weighted.swapaxes(1, 2) @ shifted
+    return Moments(origin, share.sum(axis=1), weighted.sum(axis=1), products, log_likelihood)
 
 
 def expectation(mixture: Mixture, X: Floats, weight: Floats) -> Moments:
@@ -96,7 +91,7 @@ def expectation(mixture: Mixture, X: Floats, weight: Floats) -> Moments:
     return _moments(shifted, posterior, mixture.means, log_likelihood)
 
 
-def assignment(origin: Floats, X: Floats, weight: Floats, labels: NDArray[np.intp]) -> Moments:
+def assignment(origin: Floats, X: Floats, weight: Floats, labels: Indices) -> Moments:
     """The moments of samples X (n, N), each of which belongs to the blob of its label."""
     share = np.where(labels == np.arange(len(origin))[:, None], weight, 0.0)
     return _moments(X - origin[:, None, :], share, origin, 0.0)
@@ -115,8 +110,7 @@ def maximization(moments: Moments, regularization: float = REGULARIZATION) -> Mi
 
 def summed(statistic: Callable[..., Moments], n_blobs: int, X: Floats, *others: NDArray) -> Moments:
     """Add up ``statistic(X, *others)`` over blocks of samples, in constant memory."""
-    step = max(1, _BLOCK_ENTRIES // (n_blobs * X.shape[1]))
-    blocks = (slice(start, start + step) for start in range(0, len(X), step))
+    blocks = row_blocks(len(X), n_blobs * X.shape[1], _BLOCK_ENTRIES)
     return reduce(add, (statistic(X[block], *(other[block] for other in others)) for block in blocks))
 
 
@@ -131,12 +125,10 @@ def fit_mixture(X: Floats, weight: Floats, n_components: int, rng: np.random.Ran
     means = lloyd(X, weight, seeds(X, weight, n_components, rng))
     labels = nearest(X, means)
     mixture = maximization(summed(partial(assignment, means), len(means), X, weight, labels))
-    if len(means) == 1:
-        return mixture
-    return maximize_likelihood(X, weight, mixture)
+    return mixture if len(means) == 1 else maximize_likelihood(X, weight, mixture)
 
 
-def _order_by_value(X: Floats, rng: np.random.RandomState) -> NDArray[np.intp]:
+def _order_by_value(X: Floats, rng: np.random.RandomState) -> Indices:
     """An order of the samples that depends on their values only.
 
     Repeated samples are adjacent in it, so that the draw of seeds depends neither on the order of the
@@ -144,9 +136,9 @@ def _order_by_value(X: Floats, rng: np.random.RandomState) -> NDArray[np.intp]:
     """
     # Column by column, because a matrix product might round equal rows differently.
     projection = np.zeros(len(X))
-    directions: Floats = np.asarray(rng.standard_normal(X.shape[1]))
-    for feature, direction in enumerate(directions):
-        projection += direction * X[:, feature]
+    directions = np.asarray(rng.standard_normal(X.shape[1]))
+    for direction, column in zip(directions, X.T, strict=True):
+        projection += direction * column
     return np.argsort(projection, kind="stable")
 
 
@@ -174,7 +166,7 @@ def maximize_likelihood(
 def seeds(X: Floats, weight: Floats, n_seeds: int, rng: np.random.RandomState) -> Floats:
     """Greedy k-means++: samples far from each other, at most one per distinct sample."""
 
-    def draw(mass: Floats, n_draws: int) -> NDArray[np.intp]:
+    def draw(mass: Floats, n_draws: int) -> Indices:
         cumulated = np.cumsum(mass)
         drawn = np.searchsorted(cumulated, rng.uniform(size=n_draws) * cumulated[-1], side="right")
         return np.minimum(drawn, np.flatnonzero(mass)[-1])
@@ -195,12 +187,12 @@ def seeds(X: Floats, weight: Floats, n_seeds: int, rng: np.random.RandomState) -
     return np.array(chosen)
 
 
-def nearest(X: Floats, means: Floats) -> NDArray[np.intp]:
+def nearest(X: Floats, means: Floats) -> Indices:
     """Index of the nearest mean of each sample; ties go to the lowest index."""
     return _first_smallest(np.sum(means**2, axis=1) - 2 * (X @ means.T))
 
 
-def _first_smallest(distances: Floats) -> NDArray[np.intp]:
+def _first_smallest(distances: Floats) -> Indices:
     """Argmin over the last axis; rounding does not decide ties, which are common in discrete data."""
     return np.argmin(without_rounding(distances), axis=-1)
 
@@ -244,32 +236,24 @@ def shrunk(covariances: Floats, mass: Floats) -> Floats:
 
 
 def fitted_blobs(
-    X: NDArray[np.floating],
-    y: NDArray[np.intp],
+    X: AnyFloats,
+    y: Indices,
     weight: Floats,
     scaling: Scaling,
-    n_components: NDArray[np.intp],
+    n_components: Sequence[int],
     rng: np.random.RandomState,
 ) -> Blobs:
     """Blobs of classes 0..C-1, ``n_components[c]`` of class c; one class is standardised at a time."""
     mixtures = []
-    for label, k in enumerate(n_components):
+    for label in np.unique(y).tolist():
         mine = y == label
-        if not mine.any():
-            continue
-        mixture = fit_mixture(scaling.apply(X[mine]), weight[mine], int(k), rng)
+        mixture = fit_mixture(scaling.apply(X[mine]), weight[mine], n_components[label], rng)
         mixtures.append((label, weight[mine].sum(), mixture))
     return collected(mixtures)
 
 
 def labelled_blobs(
-    X: NDArray[np.floating],
-    y: NDArray[np.intp],
-    blob: NDArray[np.intp],
-    weight: Floats,
-    scaling: Scaling,
-    *,
-    shrink: bool = True,
+    X: AnyFloats, y: Indices, blob: Indices, weight: Floats, scaling: Scaling, *, shrink: bool = True
 ) -> Blobs:
     """Blobs with known members: ``blob`` (n,) is the blob of each sample; each is of one class only."""
     mixtures = []
@@ -286,19 +270,12 @@ def labelled_blobs(
 
 def collected(mixtures: list[tuple[int, float, Mixture]], *, shrink: bool = True) -> Blobs:
     """Join the mixtures of the classes, given with class and total weight; empty blobs are dropped."""
-    classes, means, covariances, weights = [], [], [], []
+    parts = []
     for label, total, mixture in mixtures:
-        mass = mixture.weights * total
         filled = mixture.weights > np.finfo(np.float64).eps
-        classes.append(np.full(np.count_nonzero(filled), label))
-        means.append(mixture.means[filled])
-        covariance = mixture.covariances[filled]
-        covariances.append(shrunk(covariance, mass[filled]) if shrink else covariance)
-        weights.append(mass[filled])
-    shares = np.concatenate(weights)
-    return Blobs(
-        np.concatenate(classes),
-        np.concatenate(means),
-        np.concatenate(covariances),
-        shares / shares.sum(),
-    )
+        mass, covariances = mixture.weights[filled] * total, mixture.covariances[filled]
+        if shrink:
+            covariances = shrunk(covariances, mass)
+        parts.append((np.full(len(mass), label), mixture.means[filled], covariances, mass))
+    classes, means, covariances, mass = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return Blobs(classes, means, covariances, mass / mass.sum())

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import eigh, svd
 
-from ffmlp.arrays import Floats, without_rounding
+from ffmlp.arrays import Floats, Indices, without_rounding
 from ffmlp.design.blobs import Mixture, collected, lloyd, nearest
 from ffmlp.model.blobs import Blobs
 
@@ -28,19 +27,20 @@ _ROWS_OF_LARGE_DATA = 100_000
 _MAX_AXES = 100
 
 
-def small_blobs(Z: Floats, y: NDArray[np.intp], weight: Floats) -> Blobs:
+def small_blobs(Z: Floats, y: Indices, weight: Floats) -> Blobs:
     """Small blobs, more of them for more samples; with many features, along principal axes."""
     n_samples = weight.sum()
     growth = max(1.0, n_samples / _ROWS_OF_SMALL_DATA) ** (1 / 3)
     growth *= min(1.0, _ROWS_OF_LARGE_DATA / n_samples) ** (5 / 6)
+    n_blobs = N_SMALL_BLOBS * growth
     if Z.shape[1] <= _MAX_AXES:
-        return cell_blobs(Z, y, weight, N_SMALL_BLOBS * growth)
+        return cell_blobs(Z, y, weight, n_blobs)
     axes = principal_axes(Z, weight, _MAX_AXES)
-    along = cell_blobs(Z @ axes, y, weight, N_SMALL_BLOBS * growth)
+    along = cell_blobs(Z @ axes, y, weight, n_blobs)
     return replace(along, means=along.means @ axes.T, axes=axes)
 
 
-def cell_blobs(Z: Floats, y: NDArray[np.intp], weight: Floats, n_blobs: float) -> Blobs:
+def cell_blobs(Z: Floats, y: Indices, weight: Floats, n_blobs: float) -> Blobs:
     """About ``n_blobs`` blobs in total, distributed over the classes by their weight. Deterministic.
 
     Takes O(n·k·N) time for k cells in a class, and O(n·N²) for the covariances.
@@ -52,8 +52,7 @@ def cell_blobs(Z: Floats, y: NDArray[np.intp], weight: Floats, n_blobs: float) -
         samples, mass = Z[mine], weight[mine]
         k = max(1, int(np.round(mass.sum() * per_sample)))
         means = lloyd(samples, mass, bisected(samples, mass, k), LLOYD_ITERATIONS)
-        mixture = _mixture(samples, mass, nearest(samples, means))
-        mixtures.append((int(label), mass.sum(), mixture))
+        mixtures.append((int(label), mass.sum(), _mixture(samples, mass, nearest(samples, means))))
     return collected(mixtures)
 
 
@@ -81,8 +80,8 @@ def bisected(Z: Floats, weight: Floats, n_cells: int) -> Floats:
             return means
         widest = np.argmax(without_rounding(spread / spread.max(initial=1.0)), axis=1)
         total = without_rounding(spread.sum(axis=1) / max(spread.sum(), 1.0))
-        divisible = np.argsort(-total, kind="stable")[: np.count_nonzero(total > 0)]
-        divisible = divisible[: n_cells - n_made]
+        n_divisible = min(np.count_nonzero(total > 0), n_cells - n_made)
+        divisible = np.argsort(-total, kind="stable")[:n_divisible]
         if not len(divisible):
             return means
         value = Z[np.arange(len(Z)), widest[cell]]
@@ -97,12 +96,12 @@ def bisected(Z: Floats, weight: Floats, n_cells: int) -> Floats:
         n_made = len(filled)
 
 
-def _sums(values: Floats, weight: Floats, cell: NDArray[np.intp]) -> Floats:
+def _sums(values: Floats, weight: Floats, cell: Indices) -> Floats:
     """Weighted sums (k, N) of the rows of each cell."""
     return np.column_stack([np.bincount(cell, weight * column) for column in values.T])
 
 
-def _mixture(Z: Floats, weight: Floats, cell: NDArray[np.intp]) -> Mixture:
+def _mixture(Z: Floats, weight: Floats, cell: Indices) -> Mixture:
     """The mean, covariance and share of the samples in each cell that is not empty."""
     order = np.argsort(cell, kind="stable")
     bounds = np.flatnonzero(np.diff(cell[order])) + 1

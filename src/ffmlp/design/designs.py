@@ -11,8 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ffmlp.arrays import AnyFloats
 from ffmlp.design.blob_design import blob_design
 from ffmlp.design.blobs import fitted_blobs, labelled_blobs
 from ffmlp.design.cells import small_blobs
@@ -91,11 +91,7 @@ def design_network(
 
 
 def _blobs(
-    scores: NDArray[np.floating],
-    samples: Samples,
-    plan: Plan,
-    scaling: Scaling,
-    rng: np.random.RandomState,
+    scores: AnyFloats, samples: Samples, plan: Plan, scaling: Scaling, rng: np.random.RandomState
 ) -> Blobs:
     """Stage 0, in standardised features; the shares of blobs include class weights."""
     y, weight = samples.y, samples.weight
@@ -104,7 +100,7 @@ def _blobs(
     elif plan.n_components is None:
         blobs = small_blobs(scaling.apply(scores), y, weight)
     else:
-        blobs = fitted_blobs(scores, y, weight, scaling, np.array(plan.n_components), rng)
+        blobs = fitted_blobs(scores, y, weight, scaling, plan.n_components, rng)
         _warn_of_missing_blobs(blobs, samples, plan.n_components)
     shares = blobs.weights * samples.class_weight[blobs.classes]
     return replace(blobs, weights=shares / shares.sum())

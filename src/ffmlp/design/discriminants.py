@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import reduce
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import ndtr
 from sklearn.utils import check_X_y
 
-from ffmlp.arrays import Floats, without_rounding
+from ffmlp.arrays import Floats, Indices, row_blocks, without_rounding
 from ffmlp.design.blobs import labelled_blobs
 from ffmlp.design.gaussianise import quantiles
 from ffmlp.design.scaling import Scaling
@@ -24,14 +25,14 @@ _N_ANGLES = 32
 _N_REFINEMENTS = 5
 
 
-def pairs_of_different_classes(blobs: Blobs) -> NDArray[np.intp]:
+def pairs_of_different_classes(blobs: Blobs) -> Indices:
     """All pairs (i, j) of blobs, i < j, that belong to different classes, in lexicographic order."""
     first, second = np.triu_indices(len(blobs), k=1)
     different = blobs.classes[first] != blobs.classes[second]
     return np.column_stack([first[different], second[different]])
 
 
-def pairs_of_neighbours(blobs: Blobs, n_neighbours: int) -> NDArray[np.intp]:
+def pairs_of_neighbours(blobs: Blobs, n_neighbours: int) -> Indices:
     """Each blob with its nearest blobs of other classes: L grows linearly with G.
 
     Pairs (i, j), i < j, in lexicographic order. Takes O(G²·N) time and O(G²) memory.
@@ -50,18 +51,16 @@ def pairs_of_neighbours(blobs: Blobs, n_neighbours: int) -> NDArray[np.intp]:
 def axis_thresholds(Z: Floats, weight: Floats, n_each: int) -> Hyperplanes:
     """Hyperplanes ``z_j = t`` at quantiles t of each feature that varies; they separate no blobs."""
     levels = np.arange(1, n_each + 1) / (n_each + 1)
-    thresholds = [np.unique(quantiles(values, weight, levels)) for values in Z.T]
-    # A threshold at the largest value has no sample above it.
-    thresholds = [
-        values[values < largest] for values, largest in zip(thresholds, Z.max(axis=0), strict=True)
-    ]
+    # A threshold at the largest value would have no sample above it.
+    candidates = [np.unique(quantiles(values, weight, levels)) for values in Z.T]
+    thresholds = [own[own < largest] for own, largest in zip(candidates, Z.max(axis=0), strict=True)]
     features = np.repeat(np.arange(Z.shape[1]), list(map(len, thresholds)))
     normals = np.zeros((len(features), Z.shape[1]))
     normals[np.arange(len(features)), features] = 1.0
     return Hyperplanes(normals, -np.concatenate(thresholds), np.full((len(features), 2), NO_BLOB))
 
 
-def lda(blobs: Blobs, pairs: NDArray[np.intp]) -> Hyperplanes:
+def lda(blobs: Blobs, pairs: Indices) -> Hyperplanes:
     """Two-class linear discriminant analysis of each pair, in closed form from the blobs alone.
 
     ``w = Σ⁻¹(μ_i − μ_j)`` and ``b = −½(μ_i + μ_j)·w + log(n_i / n_j)`` with the pooled covariance
@@ -69,14 +68,13 @@ def lda(blobs: Blobs, pairs: NDArray[np.intp]) -> Hyperplanes:
     """
     n_features = blobs.means.shape[1]
     weights = np.empty((len(pairs), n_features))
-    step = max(1, _ENTRIES_AT_ONCE // n_features**2)
-    for start in range(0, len(pairs), step):
-        i, j = pairs[start : start + step].T
+    for some in row_blocks(len(pairs), n_features**2, _ENTRIES_AT_ONCE):
+        i, j = pairs[some].T
         share = blobs.weights[i] / (blobs.weights[i] + blobs.weights[j])
         pooled = share[:, None, None] * blobs.covariances[i]
         pooled += (1.0 - share)[:, None, None] * blobs.covariances[j]
         difference = blobs.means[i] - blobs.means[j]
-        weights[start : start + step] = np.linalg.solve(pooled, difference[:, :, None])[:, :, 0]
+        weights[some] = np.linalg.solve(pooled, difference[:, :, None])[:, :, 0]
     i, j = pairs.T
     midpoints = 0.5 * (blobs.means[i] + blobs.means[j])
     biases = np.log(blobs.weights[i] / blobs.weights[j]) - np.sum(midpoints * weights, axis=1)
@@ -88,19 +86,18 @@ def error_probability(blobs: Blobs, planes: Hyperplanes) -> Floats:
     i, j = planes.pairs.T
     share = blobs.weights[i] / (blobs.weights[i] + blobs.weights[j])
 
-    def side(blob: NDArray[np.intp]) -> Floats:
+    def side(blob: Indices) -> Floats:
         """The mean response of each blob in standard deviations of the response."""
         mean = np.sum(planes.weights * blobs.means[blob], axis=1) + planes.biases
-        spread = np.sqrt(
-            np.einsum("ld,lde,le->l", planes.weights, blobs.covariances[blob], planes.weights)
-        )
+        variance = np.einsum("ld,lde,le->l", planes.weights, blobs.covariances[blob], planes.weights)
+        spread = np.sqrt(variance)
         # A hyperplane of zero weights puts every sample on the side of its bias.
         return np.divide(mean, spread, out=np.sign(mean) * np.inf, where=spread > 0)
 
     return share * ndtr(-side(i)) + (1.0 - share) * ndtr(side(j))
 
 
-def heteroscedastic(blobs: Blobs, pairs: NDArray[np.intp]) -> Hyperplanes:
+def heteroscedastic(blobs: Blobs, pairs: Indices) -> Hyperplanes:
     """The linear rule of least error between two Gaussians whose covariances differ, for each pair.
 
     The rule belongs to the Anderson-Bahadur family ``w = (s Σ_i + t Σ_j)⁻¹(μ_i − μ_j)``,
@@ -111,26 +108,17 @@ def heteroscedastic(blobs: Blobs, pairs: NDArray[np.intp]) -> Hyperplanes:
     Takes O(L·N³) time.
     """
     linear = lda(blobs, pairs)
-    step = max(1, _ENTRIES_AT_ONCE // (blobs.means.shape[1] * max(blobs.means.shape[1], _N_ANGLES)))
-    rules = [
-        _anderson_bahadur(blobs, pairs[start : start + step]) for start in range(0, len(pairs), step)
-    ]
-    optimal = Hyperplanes(
-        np.concatenate([rule.weights for rule in rules]),
-        np.concatenate([rule.biases for rule in rules]),
-        pairs,
-    )
+    n_features = blobs.means.shape[1]
+    blocks = row_blocks(len(pairs), n_features * max(n_features, _N_ANGLES), _ENTRIES_AT_ONCE)
+    optimal = reduce(Hyperplanes.joined, (_anderson_bahadur(blobs, pairs[some]) for some in blocks))
     error, least = error_probability(blobs, linear), error_probability(blobs, optimal)
     # With equal covariances, the two differ by rounding error only.
     better = without_rounding(np.divide(least, error, out=np.ones_like(error), where=error > 0)) < 1
-    return Hyperplanes(
-        np.where(better[:, None], optimal.weights, linear.weights),
-        np.where(better, optimal.biases, linear.biases),
-        pairs,
-    )
+    weights = np.where(better[:, None], optimal.weights, linear.weights)
+    return Hyperplanes(weights, np.where(better, optimal.biases, linear.biases), pairs)
 
 
-def _anderson_bahadur(blobs: Blobs, pairs: NDArray[np.intp]) -> Hyperplanes:
+def _anderson_bahadur(blobs: Blobs, pairs: Indices) -> Hyperplanes:
     """The rule of least error in the Anderson-Bahadur family of each pair."""
     i, j = pairs.T
     # Coordinates in which Σ_j is the identity and Σ_i is diagonal, with eigenvalues λ (L, N).
@@ -166,7 +154,7 @@ def _anderson_bahadur(blobs: Blobs, pairs: NDArray[np.intp]) -> Hyperplanes:
     return Hyperplanes(slope[:, None] * weights, slope * biases, pairs)
 
 
-Discriminant = Callable[[Blobs, NDArray[np.intp]], Hyperplanes]
+Discriminant = Callable[[Blobs, Indices], Hyperplanes]
 
 DISCRIMINANTS: dict[str, Discriminant] = {"lda": lda, "heteroscedastic": heteroscedastic}
 

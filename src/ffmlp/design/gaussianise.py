@@ -7,10 +7,9 @@ values, are mapped towards their normal scores.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from ffmlp.arrays import Floats
+from ffmlp.arrays import AnyFloats, Floats
 from ffmlp.model.features import Gaussianisation
 
 N_KNOTS = 100
@@ -22,7 +21,7 @@ _TINY = 1e-280
 _GAUSSIAN_IQR = 1.349
 
 
-def fit_gaussianisation(X: NDArray[np.floating], weight: Floats) -> Gaussianisation:
+def fit_gaussianisation(X: AnyFloats, weight: Floats) -> Gaussianisation:
     """The map to the mean of a feature's normal score and its robustly standardised value.
 
     Normal scores alone would lose the distances between values; with standardised values alone, extreme

@@ -13,11 +13,10 @@ from dataclasses import replace
 from time import perf_counter
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from scipy.optimize import Bounds, LinearConstraint, OptimizeResult, milp
 
-from ffmlp.arrays import Floats
+from ffmlp.arrays import Flags, Floats, Indices
 from ffmlp.design.pruning import PruningPath, prune
 from ffmlp.model.codes import distinct_codes, pack
 from ffmlp.model.regions import Regions
@@ -42,7 +41,8 @@ def prune_optimally(regions: Regions, error_threshold: float, time_limit: float)
 
     problem = _Problem(regions, error_threshold)
     kept, minimum = greedy.kept, 1
-    pairs = problem.inseparable()
+    every, none = np.arange(problem.n_hyperplanes), np.zeros(len(problem.mass), bool)
+    pairs = problem.violated(every, none)  # inseparable
     while minimum < len(kept) and perf_counter() < stop:
         solution = problem.solve(pairs, minimum, len(kept), stop - perf_counter())
         if solution.status == 2:  # infeasible: no smaller set meets the threshold
@@ -59,32 +59,28 @@ def prune_optimally(regions: Regions, error_threshold: float, time_limit: float)
         pairs = pairs | problem.violated(chosen, discarded)
         if len(pairs) == known:
             break
-    return _path(regions, greedy.initial_error_rate, kept, minimum)
+    deleted = np.setdiff1d(every, kept)
+    left = [np.setdiff1d(every, deleted[: n + 1]) for n in range(len(deleted))]
+    error_rates = np.array([regions.select(some).error_rate for some in left])
+    return PruningPath(deleted, error_rates, greedy.initial_error_rate, kept, minimum)
 
 
 class _Problem:
     """The integer program of one region table."""
 
     def __init__(self, regions: Regions, error_threshold: float) -> None:
-        self.region, self.label = np.nonzero(regions.counts)
-        self.mass = regions.counts[self.region, self.label].astype(np.float64)
-        self.codes = regions.codes[self.region]
+        region, self.label = np.nonzero(regions.counts)
+        self.mass = regions.counts[region, self.label].astype(np.float64)
+        self.codes = regions.codes[region]
         self.n_hyperplanes = regions.codes.shape[1]
         self.budget = _largest_below(error_threshold, self.mass)
 
-    def inseparable(self) -> set[tuple[int, int]]:
-        """Pairs of groups of different classes in the same region."""
-        return self._pairs_within(self.region, np.zeros(len(self.mass), bool))
+    def violated(self, chosen: Indices, discarded: Flags) -> set[tuple[int, int]]:
+        """Pairs of groups, neither of them discarded, that the chosen hyperplanes do not separate.
 
-    def violated(self, chosen: NDArray[np.intp], discarded: NDArray[np.bool_]) -> set[tuple[int, int]]:
-        """Pairs of groups, neither of them discarded, that the chosen hyperplanes do not separate."""
+        Each group is paired with the groups of other classes in its cell whose codes differ least.
+        """
         _, cell = distinct_codes(pack(self.codes[:, chosen]))
-        return self._pairs_within(cell, discarded)
-
-    def _pairs_within(
-        self, cell: NDArray[np.intp], discarded: NDArray[np.bool_]
-    ) -> set[tuple[int, int]]:
-        """Pair each group with the groups of other classes in its cell whose codes differ least."""
         pairs = set()
         held = np.flatnonzero(~discarded)
         held = held[np.argsort(cell[held], kind="stable")]
@@ -124,7 +120,7 @@ class _Problem:
             options={"time_limit": max(time_limit, 0.01)},
         )
 
-    def parts(self, x: Floats) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+    def parts(self, x: Floats) -> tuple[Indices, Flags]:
         """The chosen hyperplanes and the discarded groups of a solution."""
         return np.flatnonzero(x[: self.n_hyperplanes] > 0.5), x[self.n_hyperplanes :] > 0.5
 
@@ -138,15 +134,3 @@ def _largest_below(error_threshold: float, mass: Floats) -> float:
     while not errors / total < error_threshold:
         errors -= 1
     return float(errors)
-
-
-def _path(
-    regions: Regions, initial_error_rate: float, kept: NDArray[np.intp], proved_minimum: int
-) -> PruningPath:
-    """The deletions that lead to the kept hyperplanes, in ascending order."""
-    every = np.arange(regions.codes.shape[1])
-    deleted = np.setdiff1d(every, kept)
-    error_rates = [
-        regions.select(np.setdiff1d(every, deleted[: n + 1])).error_rate for n in range(len(deleted))
-    ]
-    return PruningPath(deleted, np.array(error_rates), initial_error_rate, kept, proved_minimum)

@@ -30,6 +30,7 @@ _MAX_FEATURES_OF_MIXTURES = 100
 
 def possible_plans(classifier: FFMLPClassifier, samples: Samples) -> list[Plan]:
     """All plans that the parameters allow; the first one wins unless another is clearly better."""
+    given = classifier.pruning, classifier.time_limit, classifier.penalty, classifier.max_neurons
     plans = []
     for design in _alternatives(classifier.design, _designs(classifier, samples)):
         choices = product(
@@ -40,19 +41,7 @@ def possible_plans(classifier: FFMLPClassifier, samples: Samples) -> list[Plan]:
         )
         for gaussianise, discriminant, components, threshold in choices:
             each = None if components is None else components_of_each(components, samples.labels)
-            plans.append(
-                Plan(
-                    design,
-                    bool(gaussianise),
-                    discriminant,
-                    None if each is None else tuple(each.tolist()),
-                    threshold,
-                    classifier.pruning,
-                    classifier.time_limit,
-                    classifier.penalty,
-                    classifier.max_neurons,
-                )
-            )
+            plans.append(Plan(design, bool(gaussianise), discriminant, each, threshold, *given))
     return plans
 
 
@@ -97,16 +86,16 @@ def _size_of_blob_design(samples: Samples, components: Any) -> int:
         _, first = np.unique(samples.members, return_index=True)
         each = np.bincount(samples.y[first], minlength=len(samples.labels))
     else:
-        each = components_of_each(components, samples.labels)
+        each = np.array(components_of_each(components, samples.labels))
     n_blobs = int(each.sum())
     n_pairs = (n_blobs**2 - int(np.sum(each**2))) // 2
     return 2 * n_pairs + n_blobs + len(each)
 
 
-def components_of_each(n_components: int | Mapping[Any, int], labels: NDArray) -> NDArray[np.intp]:
+def components_of_each(n_components: int | Mapping[Any, int], labels: NDArray) -> tuple[int, ...]:
     """The number of blobs of each class."""
     if not isinstance(n_components, Mapping):
-        return np.full(len(labels), _checked_count(n_components, "n_components"))
+        return (_checked_count(n_components, "n_components"),) * len(labels)
     known = labels.tolist()
     for label in n_components:
         if label not in known:
@@ -119,8 +108,7 @@ def components_of_each(n_components: int | Mapping[Any, int], labels: NDArray) -
                 f"n_components has no entry for class {label!r}. Add one, or give a single int for "
                 "all classes."
             )
-    counts = [_checked_count(n_components[label], f"n_components[{label!r}]") for label in known]
-    return np.array(counts, np.intp)
+    return tuple(_checked_count(n_components[label], f"n_components[{label!r}]") for label in known)
 
 
 def _checked_count(count: object, name: str) -> int:

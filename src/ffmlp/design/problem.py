@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ffmlp.arrays import Floats
+from ffmlp.arrays import AnyFloats, Floats, Indices
 from ffmlp.design.pruning import PruningPath
 from ffmlp.design.subsets import changes
 from ffmlp.model.hyperplanes import Hyperplanes
@@ -22,13 +22,13 @@ class Samples:
     class, and ``members`` (n,) the blob of each sample, if known.
     """
 
-    X: NDArray[np.floating]
-    y: NDArray[np.intp]
+    X: AnyFloats
+    y: Indices
     weight: Floats
     labels: NDArray
     class_weight: Floats
     feature_names: tuple[str, ...]
-    members: NDArray[np.intp] | None = None
+    members: Indices | None = None
 
     @property
     def importance(self) -> Floats:
@@ -78,9 +78,8 @@ class Plan:
     @property
     def chooses_greedily(self) -> bool:
         """Whether hyperplanes of a readout are chosen one by one, so that rounding could decide."""
-        return self.max_neurons is not None or (
-            self.design == "readout" and self.error_threshold is not None
-        )
+        pruned = self.design == "readout" and self.error_threshold is not None
+        return pruned or self.max_neurons is not None
 
     def max_half_spaces(self, n_classes: int) -> float:
         """The largest number of l_1 neurons of the readout design; l_2 and l_out have two per class."""

@@ -18,9 +18,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ffmlp.arrays import Floats
+from ffmlp.arrays import Flags, Floats, Indices, row_blocks
 from ffmlp.model.codes import chain, pack, slots_of, table_size
 from ffmlp.model.regions import Regions
 
@@ -54,10 +53,10 @@ class PruningPath:
         found the optimum if it equals ``len(kept)``. Greedy pruning proves nothing; its bound is 1.
     """
 
-    deleted: NDArray[np.intp]
+    deleted: Indices
     error_rates: Floats
     initial_error_rate: float
-    kept: NDArray[np.intp]
+    kept: Indices
     proved_minimum: int = 1
 
 
@@ -96,8 +95,8 @@ class _Partition:
         self._marks[self._slots[self._following >= 0]] = 1 + len(self._counts)
 
     def _neighbours(
-        self, hyperplanes: NDArray[np.intp], chosen: NDArray[np.bool_], clashing: bool = True
-    ) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
+        self, hyperplanes: Indices, chosen: Flags, clashing: bool = True
+    ) -> tuple[Indices, Indices, Indices]:
         """All (i, a, b): regions a of ``chosen`` (R,) and b that only ``hyperplanes[i]`` separates.
 
         If ``clashing``, pairs with the same majority class, which add no errors, may be omitted. No pair
@@ -127,9 +126,7 @@ class _Partition:
         i, a, b = (np.concatenate(part) for part in zip(*found, strict=True))
         return i, a, b
 
-    def added_errors(
-        self, hyperplanes: NDArray[np.intp], chosen: NDArray[np.bool_] | None = None
-    ) -> Floats:
+    def added_errors(self, hyperplanes: Indices, chosen: Flags | None = None) -> Floats:
         """The errors that each deletion adds by pairs with a chosen region (default: by all pairs)."""
         if chosen is None:
             # Of two regions with different majority classes, at least one is not of the common class.
@@ -138,17 +135,17 @@ class _Partition:
         if len(hyperplanes) == 0 or not chosen.any():
             return added
         step = _at_once(int(np.count_nonzero(chosen)))
-        for first in range(0, len(hyperplanes), step):
-            some = hyperplanes[first : first + step]
+        for rows in row_blocks(len(hyperplanes), 1, step):
+            some = hyperplanes[rows]
             i, a, b = self._neighbours(some, chosen)
             merged = self._counts[0][a] + self._counts[0][b]
             for count in self._counts[1:]:
                 np.maximum(merged, count[a] + count[b], out=merged)
             lost = self.largest[a] + self.largest[b] - merged
-            added[first : first + step] = np.bincount(i, lost, minlength=len(some))
+            added[rows] = np.bincount(i, lost, minlength=len(some))
         return added
 
-    def delete(self, hyperplane: int, left: NDArray[np.intp]) -> Floats:
+    def delete(self, hyperplane: int, left: Indices) -> Floats:
         """Merge the regions that only this hyperplane separates.
 
         Returns a lower bound of the change of the cost of each hyperplane in ``left``.
@@ -173,7 +170,7 @@ class _Partition:
         self._index()
         return self.added_errors(left, touched) - before
 
-    def _drop(self, gone: NDArray[np.intp], touched: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    def _drop(self, gone: Indices, touched: Flags) -> Flags:
         """Move the last regions into the places of those that are ``gone``."""
         n_regions = len(self) - len(gone)
         stays = np.ones(len(self), bool)
@@ -200,20 +197,12 @@ def prune(
 
     At least one hyperplane is kept; ties go to the lowest index. The result is the same as if the errors
     of every deletion were counted on all samples in every round, which would take O(n·L³) time. This
-    takes at most O(R·L) time per round.
-
-    Parameters
-    ----------
-    regions : Regions
-        Occupied regions of all hyperplanes.
-    error_threshold : float
-        A deletion is made only if the resulting training error rate is below this.
-    on_deletion : callable
-        Called after each deletion with the number of hyperplanes left and the error rate.
+    takes at most O(R·L) time per round. ``on_deletion`` is called after each deletion with the number of
+    hyperplanes left and the error rate.
     """
     total = float(regions.counts.sum())
     partition = _Partition(regions)
-    errors = total - partition.largest.sum()
+    errors = total - float(partition.largest.sum())
     initial_error_rate = errors / total
 
     costs = np.zeros(regions.codes.shape[1])
@@ -235,16 +224,14 @@ def prune(
         else:  # the next round computes all costs
             partition.delete(cheapest, left[:0])
             costs[left] = 0.0
-    return PruningPath(
-        np.array(deleted, np.intp), np.array(error_rates), float(initial_error_rate), left
-    )
+    return PruningPath(np.array(deleted, np.intp), np.array(error_rates), initial_error_rate, left)
 
 
 def _at_once(n_regions: int) -> int:
     return max(_HYPERPLANES_AT_ONCE, _CELLS_AT_ONCE // n_regions)
 
 
-def _cheapest(partition: _Partition, left: NDArray[np.intp], costs: Floats) -> int:
+def _cheapest(partition: _Partition, left: Indices, costs: Floats) -> int:
     """The hyperplane whose deletion adds the fewest errors; ties go to the lowest index.
 
     Updates ``costs`` (L,), lower bounds of those errors, in place; the cost of the result is exact.

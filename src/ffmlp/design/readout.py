@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh, qr
 from scipy.optimize import brentq
 
-from ffmlp.arrays import Floats, without_rounding
+from ffmlp.arrays import Floats, Indices, row_blocks, without_rounding
 from ffmlp.design.subsets import weighted_subsample
 from ffmlp.model.hyperplanes import NO_BLOB, Hyperplanes
 
@@ -42,32 +42,17 @@ _LOG_TEMPERATURES, _LEAST_GAIN = (-5.0, 5.0), 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Readout:
-    """Evidence for each class: ``|h| @ even + h @ odd + bias``, from the responses h (n, L).
+    """Evidence for each class: ``|h| @ even + h @ odd + bias``, from the responses h (n, L)."""
 
-    Attributes
-    ----------
-    even, odd : ndarray of shape (L, C)
-        Weights of the sum and of the difference of a hyperplane's two neurons.
-    bias : ndarray of shape (C,)
-    ridge : float
-        The penalty of `RIDGES` with the least leave-one-out error.
-    temperature : float
-        The factor of the evidence that makes its softmax a probability.
-    error_rate : float
-        Leave-one-out error rate.
-    """
-
-    even: Floats
-    odd: Floats
-    bias: Floats
-    ridge: float
-    temperature: float
-    error_rate: float
+    even: Floats  # (L, C) weights of the sum of a hyperplane's two neurons
+    odd: Floats  # (L, C) weights of their difference
+    bias: Floats  # (C,)
+    ridge: float  # the penalty of `RIDGES` with the least leave-one-out error
+    temperature: float  # the factor of the evidence that makes its softmax a probability
+    error_rate: float  # by leaving one out
 
 
-def fit_readout(
-    planes: Hyperplanes, X: NDArray, y: NDArray[np.intp], weight: Floats, n_classes: int
-) -> Readout:
+def fit_readout(planes: Hyperplanes, X: NDArray, y: Indices, weight: Floats, n_classes: int) -> Readout:
     """Least squares from the l_1 responses to class indicators, with the ridge of least LOO error.
 
     One eigendecomposition serves all ridges: O(n·p² + p³) time for p = L + N regressors.
@@ -106,9 +91,7 @@ def fit_readout(
     )
 
 
-def best_temperature(
-    evidence: Floats, owners: NDArray[np.intp], y: NDArray[np.intp], weight: Floats
-) -> float:
+def best_temperature(evidence: Floats, owners: Indices, y: Indices, weight: Floats) -> float:
     """The factor of the evidence (n, m) whose softmax has the least log-loss for the labels y.
 
     ``owners`` (m,) is the class that each column supports.
@@ -146,7 +129,7 @@ class _Regressors:
     """
 
     planes: Hyperplanes
-    linear: NDArray[np.intp]
+    linear: Indices
     X: NDArray
     mean: Floats
     scale: Floats
@@ -157,15 +140,11 @@ class _Regressors:
         linear = _spanning(planes)
         n_columns = len(planes) + len(linear)
         regressors = cls(planes, linear, X, np.zeros(n_columns), np.ones(n_columns))
-        if len(X) > regressors.rows_at_once:
+        if len(X) * n_columns > _ENTRIES_AT_ONCE:
             return regressors
         return replace(regressors, whole=regressors.rows(slice(None)))
 
-    @property
-    def rows_at_once(self) -> int:
-        return max(1, _ENTRIES_AT_ONCE // len(self.mean))
-
-    def rows(self, rows: slice | NDArray[np.intp]) -> Floats:
+    def rows(self, rows: slice | Indices) -> Floats:
         if self.whole is not None:
             return self.whole[rows]
         h = self.planes.signed_responses(self.X[rows])
@@ -177,8 +156,7 @@ class _Regressors:
         return columns
 
     def blocks(self) -> Iterator[tuple[slice, Floats]]:
-        for start in range(0, len(self.X), self.rows_at_once):
-            rows = slice(start, start + self.rows_at_once)
+        for rows in row_blocks(len(self.X), len(self.mean), _ENTRIES_AT_ONCE):
             yield rows, self.rows(rows)
 
     def standardised(self, share: Floats) -> _Regressors:
@@ -222,7 +200,7 @@ class _Regressors:
         return values, wide.T @ (vectors / lengths), lengths[:, None] * (vectors.T @ (root * others))
 
 
-def _spanning(planes: Hyperplanes) -> NDArray[np.intp]:
+def _spanning(planes: Hyperplanes) -> Indices:
     """At most N hyperplanes whose normals span those of all.
 
     For a feature with thresholds, this is its middle one, which is the easiest to read. For the other
@@ -241,9 +219,8 @@ def _spanning(planes: Hyperplanes) -> NDArray[np.intp]:
     length = np.linalg.norm(rest, axis=1)
     # Rounding would choose among normals of equal length, so earlier ones are made slightly longer.
     length = np.where(length > 0, length, 1.0) * (1.0 + 1e-6 * np.linspace(0.0, 1.0, len(length)))
-    _, triangle, order = qr(
-        (rest / length[:, None]).T, mode="economic", pivoting=True, check_finite=False
-    )
+    normals = (rest / length[:, None]).T
+    _, triangle, order = qr(normals, mode="economic", pivoting=True, check_finite=False)
     diagonal = np.abs(np.diag(triangle))
     pivots = order[: np.count_nonzero(diagonal > 1e-10 * diagonal[0])]
     return np.sort(np.concatenate([chosen, np.flatnonzero(~is_threshold)[pivots]]))

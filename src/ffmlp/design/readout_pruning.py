@@ -8,9 +8,8 @@ hyperplane is judged by what it adds. With orthogonal regressors, leave-one-out 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ffmlp.arrays import Floats, without_rounding
+from ffmlp.arrays import AnyFloats, Floats, Indices, without_rounding
 from ffmlp.design.pruning import PruningPath
 from ffmlp.design.subsets import weighted_subsample
 from ffmlp.model.hyperplanes import Hyperplanes
@@ -25,12 +24,7 @@ _LARGEST_LEVERAGE = 0.999
 
 
 def prune_readout(
-    planes: Hyperplanes,
-    X: NDArray[np.floating],
-    y: NDArray[np.intp],
-    weight: Floats,
-    n_classes: int,
-    error_threshold: float,
+    planes: Hyperplanes, X: AnyFloats, y: Indices, weight: Floats, n_classes: int, error_threshold: float
 ) -> PruningPath:
     """Keep the first hyperplanes taken whose leave-one-out error rate is below a threshold.
 
@@ -47,8 +41,8 @@ def prune_readout(
 
 
 def _path(
-    h: Floats, y: NDArray[np.intp], weight: Floats, n_classes: int, error_threshold: float
-) -> tuple[NDArray[np.intp], list[float]]:
+    h: Floats, y: Indices, weight: Floats, n_classes: int, error_threshold: float
+) -> tuple[Indices, list[float]]:
     """Hyperplanes in the order they are taken; the leave-one-out error rate after each."""
     root = np.sqrt(weight / weight.mean())[:, None]
     targets = np.eye(n_classes)[y]

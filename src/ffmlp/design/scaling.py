@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ffmlp.arrays import Floats
+from ffmlp.arrays import AnyFloats, Floats
 from ffmlp.model.blobs import Blobs
 from ffmlp.model.hyperplanes import Hyperplanes
 
@@ -23,7 +22,7 @@ class Scaling:
     scale: Floats
 
     @classmethod
-    def of(cls, X: NDArray[np.floating], weight: Floats) -> Scaling:
+    def of(cls, X: AnyFloats, weight: Floats) -> Scaling:
         """The weighted mean and standard deviation of each feature; constant features have scale 1."""
         share = weight / weight.sum()
         largest = np.max(np.abs(X), axis=0).astype(np.float64)
@@ -38,7 +37,7 @@ class Scaling:
         constant = (X.min(axis=0) == X.max(axis=0)) | (scale * size < _SMALLEST_SPREAD)
         return cls(mean * size, np.where(constant, 1.0, scale * size))
 
-    def apply(self, X: NDArray[np.floating]) -> Floats:
+    def apply(self, X: AnyFloats) -> Floats:
         """The standardised features, in float64."""
         Z = X - self.mean
         Z /= self.scale

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ffmlp.arrays import without_rounding
+from ffmlp.arrays import Floats, Indices, without_rounding
 from ffmlp.design.designs import design_network
 from ffmlp.design.problem import Plan, Samples
 from ffmlp.design.progress import Progress
@@ -25,6 +25,7 @@ N_PLANNED, N_JUDGED = 300, 1000
 _MOST_DEALT = 1e9
 # Probabilities are clipped to this, so that one sample does not decide.
 _SMALLEST_PROBABILITY = 1e-6
+_HEAD = ["", "design", "gaussianise", "discriminant", "components", "threshold", "log-loss", "accuracy"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,8 +45,8 @@ class Selection:
     """
 
     plans: tuple[Plan, ...]
-    log_losses: NDArray[np.float64]
-    accuracies: NDArray[np.float64]
+    log_losses: Floats
+    accuracies: Floats
     best: int
 
     @property
@@ -58,30 +59,18 @@ class Selection:
         """A header, and a row for each plan; an arrow marks the chosen one."""
         rows = [
             [
-                "",
-                "design",
-                "gaussianise",
-                "discriminant",
-                "components",
-                "threshold",
-                "log-loss",
-                "accuracy",
+                "→" if number == self.best else "",
+                plan.design,
+                "yes" if plan.gaussianise else "no",
+                plan.discriminant,
+                _components(plan.n_components),
+                "none" if plan.error_threshold is None else f"{plan.error_threshold:g}",
+                f"{self.log_losses[number]:.3f}",
+                f"{self.accuracies[number]:.3f}",
             ]
+            for number, plan in enumerate(self.plans)
         ]
-        for number, plan in enumerate(self.plans):
-            rows.append(
-                [
-                    "→" if number == self.best else "",
-                    plan.design,
-                    "yes" if plan.gaussianise else "no",
-                    plan.discriminant,
-                    _components(plan.n_components),
-                    "none" if plan.error_threshold is None else f"{plan.error_threshold:g}",
-                    f"{self.log_losses[number]:.3f}",
-                    f"{self.accuracies[number]:.3f}",
-                ]
-            )
-        return rows
+        return [_HEAD, *rows]
 
     def __repr__(self) -> str:
         widths = [max(map(len, column)) for column in zip(*self.table, strict=True)]
@@ -124,7 +113,7 @@ def select(
     return selection
 
 
-def _winner(losses: NDArray[np.float64], weight: NDArray[np.float64], share: NDArray[np.float64]) -> int:
+def _winner(losses: Floats, weight: Floats, share: Floats) -> int:
     """The plan of least loss if it beats the first one by a standard error, otherwise the first.
 
     ``share`` (n,) is the share of each sample in the mean loss. ``weight`` (n,) is its frequency: it
@@ -145,21 +134,16 @@ def _judged(
         return None
     losses, hits = np.empty((2, len(plans), len(held.y)))
     for index, plan in enumerate(plans):
-        probability = _probabilities(training, plan, held.X, rng)
+        # The whole readout stands for the small one, which approximates it and takes longer to fit.
+        plan = replace(plan, max_neurons=None)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # a fold has fewer samples than the user gave
+            design = design_network(training, plan, rng, Progress())
+        probability = design.network.probabilities(held.X)
         own = probability[np.arange(len(held.y)), held.y]
         losses[index] = -np.log(np.maximum(own, _SMALLEST_PROBABILITY))
         hits[index] = probability.argmax(axis=1) == held.y
     return losses, hits, held.weight, held.importance
-
-
-def _probabilities(
-    training: Samples, plan: Plan, X: NDArray, rng: np.random.RandomState
-) -> NDArray[np.float64]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # a fold has fewer samples than the user gave
-        # The whole readout stands for the small one, which approximates it and takes longer to fit.
-        design = design_network(training, replace(plan, max_neurons=None), rng, Progress())
-    return design.network.probabilities(X)
 
 
 def splits(merged: Samples) -> list[tuple[Samples, Samples]]:
@@ -193,7 +177,7 @@ def splits(merged: Samples) -> list[tuple[Samples, Samples]]:
     ]
 
 
-def _some_of(numbers: NDArray[np.int64], at_most: int) -> NDArray[np.intp]:
+def _some_of(numbers: NDArray[np.int64], at_most: int) -> Indices:
     """How many of the ``numbers`` (n,) of equal samples are taken, if ``at_most`` are taken evenly."""
     last = np.cumsum(numbers)
     taken = np.searchsorted(last, evenly(int(last[-1]), at_most), side="right")

@@ -17,16 +17,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import block_diag
 from scipy.special import expit, logsumexp, softmax
 from sklearn.neighbors import NearestNeighbors
 
-from ffmlp.arrays import Floats, without_rounding
+from ffmlp.arrays import AnyFloats, Floats, Indices, without_rounding
 from ffmlp.design.cells import principal_axes
 from ffmlp.design.readout import Readout
 from ffmlp.design.scaling import Scaling
-from ffmlp.design.subsets import evenly, weighted_subsample
+from ffmlp.design.subsets import GOLDEN_RATIO, evenly, weighted_subsample
 from ffmlp.model.hyperplanes import NO_BLOB, Hyperplanes, both_sides
 
 # Samples and points between them. More samples are subsampled.
@@ -55,17 +54,13 @@ _MAX_AXES = 100
 
 @dataclass(frozen=True, eq=False)
 class SmallReadout:
-    """Evidence for each class in log-odds: ``max(h, 0) @ weights + bias``, h of one-sided hyperplanes.
-
-    ``kept`` (m,) are the hyperplanes that these were made from, in ascending order. ``error_rate`` is
-    the training error rate.
-    """
+    """Evidence for each class, in log-odds: ``max(h, 0) @ weights + bias``, h of one side each."""
 
     hyperplanes: Hyperplanes
-    kept: NDArray[np.intp]
+    kept: Indices  # (m,) the hyperplanes that these were made from, in ascending order
     weights: Floats
     bias: Floats
-    error_rate: float
+    error_rate: float  # on the training samples
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,12 +77,7 @@ class _Points:
 
 
 def fit_small_readout(
-    planes: Hyperplanes,
-    whole: Readout,
-    X: NDArray[np.floating],
-    y: NDArray[np.intp],
-    weight: Floats,
-    n_neurons: int,
+    planes: Hyperplanes, whole: Readout, X: AnyFloats, y: Indices, weight: Floats, n_neurons: int
 ) -> SmallReadout:
     """A readout of at most ``n_neurons`` half-spaces that approximates the whole readout.
 
@@ -101,8 +91,7 @@ def fit_small_readout(
 
     def evidence_of(Z: Floats) -> Floats:
         h = Z @ standard.weights.T + standard.biases
-        evidence: Floats = whole.temperature * (np.abs(h) @ whole.even + h @ whole.odd + whole.bias)
-        return evidence
+        return whole.temperature * (np.abs(h) @ whole.even + h @ whole.odd + whole.bias)
 
     points = _points(scores, y[rows], mass, scaling, evidence_of)
     some = evenly(len(points.Z), _N_SELECTION_POINTS)
@@ -123,25 +112,27 @@ def fit_small_readout(
 
 
 def _points(
-    scores: NDArray[np.floating],
-    y: NDArray[np.intp],
+    scores: AnyFloats,
+    y: Indices,
     weight: Floats,
     scaling: Scaling,
     evidence_of: Callable[[Floats], Floats],
 ) -> _Points:
     """The target of a sample is halfway between its class and the whole readout's probabilities."""
     distinct, which = np.unique(scores, axis=0, return_inverse=True)
-    Z = scaling.apply(distinct)
-    mass = np.bincount(which.ravel(), weight)
-    between, start = _between_neighbours(Z)
-    target = softmax(evidence_of(np.vstack([Z, between])), axis=1)
-    target[: len(Z)] *= 0.5
-    np.add.at(target, (which.ravel(), y), 0.5 * weight / mass[which.ravel()])
+    which = which.ravel()
+    mass = np.bincount(which, weight)
+    samples = scaling.apply(distinct)
+    between, start = _between_neighbours(samples)
+    Z = np.vstack([samples, between])
+    target = softmax(evidence_of(Z), axis=1)
+    target[: len(samples)] *= 0.5
+    np.add.at(target, (which, y), 0.5 * weight / mass[which])
     share = np.concatenate([mass, mass[start]])
-    return _Points(np.vstack([Z, between]), share / share.sum(), target)
+    return _Points(Z, share / share.sum(), target)
 
 
-def _between_neighbours(Z: Floats) -> tuple[Floats, NDArray[np.intp]]:
+def _between_neighbours(Z: Floats) -> tuple[Floats, Indices]:
     """Points on the lines from each sample to its nearest neighbours, and the samples they start from.
 
     Each is at another fraction of its line; multiples of the golden ratio spread the fractions evenly.
@@ -153,13 +144,13 @@ def _between_neighbours(Z: Floats) -> tuple[Floats, NDArray[np.intp]]:
     search = NearestNeighbors(n_neighbors=n_each).fit(rounded)
     end = search.kneighbors(return_distance=False).ravel()
     start = np.repeat(np.arange(len(Z)), n_each)
-    part = np.arange(1, len(start) + 1) * ((np.sqrt(5.0) - 1.0) / 2.0) % 1.0
+    part = np.arange(1, len(start) + 1) * GOLDEN_RATIO % 1.0
     return Z[start] + part[:, None] * (Z[end] - Z[start]), start
 
 
 def taken_half_spaces(
     h: Floats, targets: Floats, share: Floats, n_taken: int
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+) -> tuple[Indices, Indices]:
     """Hyperplanes, ascending, and a side of each (1 or -1), by orthogonal matching pursuit.
 
     The side whose response explains most of the squared targets (n, C), beside the responses taken
@@ -197,8 +188,7 @@ def taken_half_spaces(
 
 
 def _responses(points: _Points, planes: Hyperplanes) -> Floats:
-    l_1: Floats = np.maximum(points.Z @ planes.weights.T + planes.biases, 0.0)
-    return l_1
+    return np.maximum(points.Z @ planes.weights.T + planes.biases, 0.0)
 
 
 def _fitted(points: _Points, responses: Floats, evidence: Floats) -> tuple[Floats, Floats]:
@@ -270,21 +260,16 @@ def _directions(points: _Points) -> Floats:
     n_features = points.Z.shape[1]
     if n_features <= _MAX_AXES:
         return np.eye(n_features + 1)
-    axes = principal_axes(points.Z, points.share, _MAX_AXES)
-    directions: Floats = block_diag(axes, 1.0)
-    return directions
+    return block_diag(principal_axes(points.Z, points.share, _MAX_AXES), 1.0)
 
 
-def _step(
-    points: _Points, places: Floats, inside: NDArray[np.intp], evidence: Floats, own: Floats
-) -> Floats:
+def _step(points: _Points, places: Floats, inside: Indices, evidence: Floats, own: Floats) -> Floats:
     """The weighted least squares step of a neuron with weights ``own`` (C,), from the points inside."""
     p, share = softmax(evidence, axis=1), points.share[inside]
     spread = np.maximum(p @ own**2 - (p @ own) ** 2, _SMALLEST_PROBABILITY * np.ptp(own) ** 2)
     gram = (places * (share * spread)[:, None]).T @ places
     gram += np.eye(len(gram)) * (_DAMPING * np.trace(gram) / len(gram) + 1e-12)
-    step: Floats = np.linalg.solve(gram, places.T @ (share * ((points.target[inside] - p) @ own)))
-    return step
+    return np.linalg.solve(gram, places.T @ (share * ((points.target[inside] - p) @ own)))
 
 
 def _improved(parameters: Floats, step: Floats, loss: Callable[[Floats], float]) -> Floats:

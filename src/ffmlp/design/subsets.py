@@ -5,19 +5,17 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ffmlp.arrays import Floats
+from ffmlp.arrays import AnyFloats, Flags, Floats, Indices
 
-_GOLDEN_RATIO = (np.sqrt(5.0) - 1.0) / 2.0
+GOLDEN_RATIO = (np.sqrt(5.0) - 1.0) / 2.0
 
 
-def evenly(n: int, at_most: int) -> NDArray[np.intp]:
+def evenly(n: int, at_most: int) -> Indices:
     """Up to ``at_most`` of the numbers below n, evenly spaced."""
     return np.unique(np.arange(at_most) * n // at_most)
 
 
-def weighted_subsample(
-    X: NDArray[np.floating], y: NDArray[np.intp], weight: Floats, at_most: int
-) -> tuple[NDArray[np.intp], Floats]:
+def weighted_subsample(X: AnyFloats, y: Indices, weight: Floats, at_most: int) -> tuple[Indices, Floats]:
     """Distinct samples that represent all, and the weight that each of them represents.
 
     Samples are sorted by class and by a weighted sum of their features. One is taken at every step of
@@ -36,7 +34,7 @@ def weighted_subsample(
     return rows, times * (cumulated[-1] / at_most)
 
 
-def changes(order: NDArray[np.intp], *columns: NDArray) -> NDArray[np.bool_]:
+def changes(order: Indices, *columns: NDArray) -> Flags:
     """Whether each sample (n,), in the given order, differs from the previous one in some column."""
     new = np.zeros(len(order), bool)
     new[0] = True
@@ -46,14 +44,14 @@ def changes(order: NDArray[np.intp], *columns: NDArray) -> NDArray[np.bool_]:
     return new
 
 
-def _grouped(X: NDArray[np.floating], y: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _grouped(X: AnyFloats, y: Indices) -> tuple[Indices, Indices]:
     """An order by class and a sum of the features, equal samples adjacent; the start of each group."""
     place = np.zeros(len(X))
     with np.errstate(over="ignore", invalid="ignore"):  # any order will do
         # Column by column, because a matrix product might round equal rows differently. Features have
         # different factors, so that different samples seldom have the same sum.
         for feature, column in enumerate(X.T):
-            place += (1.0 + feature * _GOLDEN_RATIO % 1.0) * column
+            place += (1.0 + feature * GOLDEN_RATIO % 1.0) * column
     place = np.nan_to_num(place)
     order = np.lexsort((place, y))
     new = changes(order, place, y)

@@ -117,12 +117,15 @@ def export_text(clf: FFMLPClassifier, *, max_items: int = 20) -> str:
     if max_items < 1:
         raise ValueError(f"max_items must be at least 1, got {max_items!r}.")
     network, stages = clf.network_, clf.network_.stages
-    spreads = response_spreads(clf.blobs_, network.hyperplanes)
+    spreads, shares = response_spreads(clf.blobs_, network.hyperplanes), feature_shares(clf)
     mapped = ", of gaussianised features" if network.hyperplanes.gaussianisation else ""
     parts = [
         [f"{stages.design} design{mapped}: {network.layers}"],
         [counted(len(clf.blobs_), "blob"), *itemised(len(clf.blobs_), max_items, _blob_line(clf))],
-        [counted(len(clf.hyperplanes_), "hyperplane"), *_hyperplane_lines(clf, max_items)],
+        [
+            counted(len(shares), "hyperplane"),
+            *itemised(len(shares), max_items, lambda l: f"h{l}  {_meaning(clf, l, shares[l])}"),
+        ],
         stages.description(network, spreads, max_items),
     ]
     return "\n\n".join("\n".join(part) for part in parts)
@@ -131,7 +134,7 @@ def export_text(clf: FFMLPClassifier, *, max_items: int = 20) -> str:
 def _blob_line(clf: FFMLPClassifier) -> Callable[[int], str]:
     """The line of each blob: class, share, and mean in the features in which blobs differ most."""
     blobs, network = clf.blobs_, clf.network_
-    spread = np.sqrt(blobs.weights @ (blobs.means - blobs.weights @ blobs.means) ** 2)
+    spread = np.sqrt(blobs.weights @ (blobs.means - blobs.centre) ** 2)
     order = np.argsort(-spread / blobs.feature_spreads, kind="stable")[:_MAX_FEATURES]
     means = network.hyperplanes.unmapped(blobs.means)
 
@@ -141,8 +144,3 @@ def _blob_line(clf: FFMLPClassifier) -> Callable[[int], str]:
         return f"{blob}  {label}, {share:.1%} of the training samples, around {place}"
 
     return line
-
-
-def _hyperplane_lines(clf: FFMLPClassifier, max_items: int) -> list[str]:
-    shares = feature_shares(clf)
-    return itemised(len(shares), max_items, lambda l: f"h{l}  {_meaning(clf, l, shares[l])}")

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chdtri
 
-from ffmlp.arrays import Flags, Floats, Indices, without_rounding
+from ffmlp.arrays import AnyFloats, Flags, Floats, Indices, without_rounding
 from ffmlp.explanations.explanation import Counterfactual, Driver, Explanation, Margin, Place
 from ffmlp.explanations.margins import crossings, nearest_blobs, response_spreads
 from ffmlp.extras import imported
@@ -110,7 +110,7 @@ class Explanations:
             place=self._place(number),
             margins=tuple(self._margin(number, hyperplane, parts) for hyperplane in order),
             features=() if rival == _NO_RIVAL else self._features(number),
-            counterfactual=None if self.robustness is None else self._counterfactual(number),
+            counterfactual=self._counterfactual(number),
             searched=self.robustness is not None,
         )
 
@@ -161,9 +161,8 @@ class Explanations:
         )
 
     def _counterfactual(self, number: int) -> Counterfactual | None:
-        assert self.robustness is not None
         found = self.robustness
-        if not np.isfinite(found.distance[number]):
+        if found is None or not np.isfinite(found.distance[number]):
             return None
         before, after = self.samples[number], found.points[number]
         moved = np.abs(after - before) / self._units
@@ -211,7 +210,7 @@ def _or_none(known: Flags, values: NDArray) -> NDArray:
     return values
 
 
-def explained(network: Network, blobs: Blobs, X: NDArray[np.floating]) -> Explanations:
+def explained(network: Network, blobs: Blobs, X: AnyFloats) -> Explanations:
     """Explanations of samples X, without counterfactuals; O(n·D_1·D_2) time."""
     samples: Floats = np.asarray(X, np.float64)
     planes, stages = network.hyperplanes, network.stages

@@ -146,7 +146,12 @@ class Explanation:
         return f"Explanation({_head(self)})"
 
     def __str__(self) -> str:
-        return _page(self)
+        parts = [[_head(self)], [_place(self.place)], _lead(self), _features(self)]
+        if self.counterfactual is not None:
+            parts.append(_counterfactual(self.counterfactual))
+        elif self.searched:
+            parts.append(["No change to another class was found within the limits."])
+        return "\n\n".join("\n".join(lines) for lines in parts if lines)
 
     def _repr_html_(self) -> str:
         parts = [f"<p>{escape(line)}</p>" for line in (_head(self), _place(self.place))]
@@ -167,29 +172,18 @@ class Explanation:
 
     def feature_bars(self, max_bars: int) -> list[tuple[str, float]]:
         """Names with values, and contributions, of the first features, and of all others together."""
-        bars = [(f"{one.feature} = {one.value:.4g}", one.contribution) for one in self.features]
-        return _first(bars, max_bars, "other feature")
+        return _feature_bars(self.features, max_bars)
+
+
+def _feature_bars(drivers: Sequence[Driver], max_bars: int) -> list[tuple[str, float]]:
+    bars = [(f"{driver.feature} = {driver.value:.4g}", driver.contribution) for driver in drivers]
+    return _first(bars, max_bars, "other feature")
 
 
 def _first(bars: list[tuple[str, float]], max_bars: int, noun: str) -> list[tuple[str, float]]:
     """The first bars, and one for the sum of the others."""
     left = [value for _, value in bars[max_bars:]]
     return [*bars[:max_bars], (counted(len(left), noun), sum(left))] if left else bars
-
-
-def _page(explanation: Explanation) -> str:
-    """The text of an explanation, for a reader who knows the features but not the network."""
-    parts = [
-        [_head(explanation)],
-        [_place(explanation.place)],
-        _lead(explanation),
-        _features(explanation),
-    ]
-    if explanation.counterfactual is not None:
-        parts.append(_counterfactual(explanation.counterfactual))
-    elif explanation.searched:
-        parts.append(["No change to another class was found within the limits."])
-    return "\n\n".join("\n".join(lines) for lines in parts if lines)
 
 
 def _head(explanation: Explanation) -> str:
@@ -220,13 +214,8 @@ def _lead(explanation: Explanation) -> list[str]:
     n_shown = min(max(1, _n_visible(explanation)), _MAX_MARGINS)
     for margin in explanation.margins[:n_shown]:
         lines += _margin(margin)
-    left = explanation.margins[n_shown:]
-    if left:
-        total = sum(margin.contribution for margin in left)
-        lines.append(f"{total:+z9.2f}  {counted(len(left), 'other hyperplane')}")
-    if explanation.rest:
-        lines.append(f"{explanation.rest:+z9.2f}  {_REST}")
-    return lines
+    others = explanation.hyperplane_bars(n_shown)[n_shown:]
+    return lines + [f"{value:+z9.2f}  {name}" for name, value in others]
 
 
 def _n_visible(explanation: Explanation) -> int:
@@ -251,12 +240,8 @@ def _margin(margin: Margin) -> list[str]:
 
 def _drivers(start: str, drivers: Sequence[Driver]) -> list[str]:
     """The contribution of each feature; lines break between features only."""
-    shown = [f"{d.feature} = {d.value:.4g} ({d.contribution:+z.2f})" for d in drivers[:_MAX_DRIVERS]]
-    left = drivers[_MAX_DRIVERS:]
-    if left:
-        total = sum(driver.contribution for driver in left)
-        shown.append(f"{counted(len(left), 'other feature')} ({total:+z.2f})")
-    whole = start + ", ".join(part.replace(" ", _NO_BREAK) for part in shown)
+    parts = [f"{name} ({value:+z.2f})" for name, value in _feature_bars(drivers, _MAX_DRIVERS)]
+    whole = start + ", ".join(part.replace(" ", _NO_BREAK) for part in parts)
     lines = wrap(whole, _WIDTH, break_long_words=False, break_on_hyphens=False)
     return [line.replace(_NO_BREAK, " ") for line in lines]
 

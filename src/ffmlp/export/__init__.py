@@ -54,8 +54,7 @@ def from_torch(module: Any) -> Network:
     True
     """
     require("from_torch", "torch")
-    network: Network = import_module("ffmlp.export.torch_module").from_torch(module)
-    return network
+    return import_module("ffmlp.export.torch_module").from_torch(module)
 
 
 def to_onnx(network: Network, input_type: str = "float32") -> Any:

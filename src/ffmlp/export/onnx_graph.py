@@ -63,10 +63,8 @@ class Graph:
         names = [item if isinstance(item, str) else self.constant(item) for item in inputs]
         output = result or f"{self._prefix}_{len(self.nodes)}"
         domain = ML_DOMAIN if operator == "LabelEncoder" else ""
-        node = helper.make_node(
-            operator, names, [output], name=f"{output}_{operator}", domain=domain, **attributes
-        )
-        self.nodes.append(node)
+        attributes |= {"name": f"{output}_{operator}", "domain": domain}
+        self.nodes.append(helper.make_node(operator, names, [output], **attributes))
         return output
 
     def cast(self, x: str, dtype: DTypeLike) -> str:

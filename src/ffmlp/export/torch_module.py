@@ -13,6 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from ffmlp.arrays import Floats
 from ffmlp.model.features import Gaussianisation
 from ffmlp.model.hyperplanes import Hyperplanes
 from ffmlp.model.network import Network
@@ -122,6 +123,5 @@ def from_torch(module: nn.Module) -> Network:
     return replace(designed, hyperplanes=planes, stages=stages)
 
 
-def _array(parameter: Tensor) -> NDArray[np.float64]:
-    values: NDArray[np.float64] = parameter.detach().cpu().double().numpy().copy()
-    return values
+def _array(parameter: Tensor) -> Floats:
+    return parameter.detach().cpu().double().numpy().copy()

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ffmlp.arrays import Flags, Floats, Indices
+from ffmlp.arrays import AnyFloats, Flags, Floats, Indices
 from ffmlp.model.activations import logsumexp, sigmoid, softmax, softplus
 from ffmlp.model.hyperplanes import Hyperplanes, both_sides
 from ffmlp.model.stages import (
@@ -94,26 +93,26 @@ class BlobStages:
             *itemised(len(self.blobs), max_items, line),
         ]
 
-    def outputs(self, planes: Hyperplanes, X: NDArray[np.floating]) -> Floats:
+    def outputs(self, planes: Hyperplanes, X: AnyFloats) -> Floats:
         """The sum of the shares of each class's blobs."""
         return layered_outputs(self, planes, X)
 
-    def probabilities(self, planes: Hyperplanes, X: NDArray[np.floating]) -> Floats:
+    def probabilities(self, planes: Hyperplanes, X: AnyFloats) -> Floats:
         """The outputs, clipped: a rounding error can make shares add up to more than 1."""
         return np.minimum(self.outputs(planes, X), 1.0)
 
-    def classes(self, planes: Hyperplanes, X: NDArray[np.floating]) -> Indices:
+    def classes(self, planes: Hyperplanes, X: AnyFloats) -> Indices:
         """The most probable class."""
         return self.outputs(planes, X).argmax(axis=1)
 
-    def confidences(self, planes: Hyperplanes, X: NDArray[np.floating]) -> Floats:
+    def confidences(self, planes: Hyperplanes, X: AnyFloats) -> Floats:
         """The scores; their softmax is the probabilities."""
         scores = np.empty((len(X), self.n_classes))
         for rows, h in planes.blocks(X):
             scores[rows] = self.scores(np.clip(np.nan_to_num(h), -LARGEST, LARGEST))
         return scores
 
-    def places(self, planes: Hyperplanes, X: NDArray[np.floating]) -> None:
+    def places(self, planes: Hyperplanes, X: AnyFloats) -> None:
         """None: the design has no places of its own."""
         return
 
@@ -187,10 +186,8 @@ class BlobStages:
 
     def check(self, planes: Hyperplanes, n_classes: int) -> None:
         """Pairs must name neurons of l_2, and these must name classes."""
-        n_neurons = (len(self.blobs),)
-        require_shapes(
-            pairs=(self.pairs, (len(planes), 2)), neuron_classes=(self.neuron_classes, n_neurons)
-        )
+        require_shapes(pairs=(self.pairs, (len(planes), 2)))
+        require_shapes(neuron_classes=(self.neuron_classes, (len(self.blobs),)))
         require_indices("pairs", self.pairs, len(self.blobs))
         require_indices("neuron_classes", self.neuron_classes, n_classes)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ffmlp.arrays import Floats
+from ffmlp.arrays import AnyFloats, Floats
 
 try:
     from ffmlp.model import _interpolation as compiled
@@ -33,7 +33,7 @@ class Gaussianisation:
     knots: tuple[Floats, ...]
     scores: tuple[Floats, ...]
 
-    def apply(self, X: NDArray[np.floating]) -> Floats:
+    def apply(self, X: AnyFloats) -> Floats:
         """The scores of samples (n, N), in float64."""
         scores = np.empty(X.shape)
         for feature, (knots, values) in enumerate(zip(self.knots, self.scores, strict=True)):
@@ -59,7 +59,7 @@ class Gaussianisation:
             slopes[feature, : n - 1] = self._slopes_of(feature)[1:-1]
         return knots, scores, slopes
 
-    def slopes(self, X: NDArray[np.floating]) -> Floats:
+    def slopes(self, X: AnyFloats) -> Floats:
         """The derivative (n, N) of each score by its feature; 0 beyond the outermost knots."""
         slopes = np.zeros(X.shape)
         for feature, knots in enumerate(self.knots):
@@ -67,7 +67,7 @@ class Gaussianisation:
             slopes[:, feature] = within[np.searchsorted(knots, X[:, feature], side="right")]
         return slopes
 
-    def steepest(self, X: NDArray[np.floating], radius: Floats) -> Floats:
+    def steepest(self, X: AnyFloats, radius: Floats) -> Floats:
         """The largest ``|score(x') − score(x)| / |x' − x|`` of each feature, for ``|x' − x| <= radius``.
 
         The map is piecewise linear: the ratio is largest at a knot or at the end of the range, and no
@@ -94,8 +94,7 @@ class Gaussianisation:
 
     def values(self, scores: Floats) -> Floats:
         """The inverse map: values (n, N) with the given scores."""
-        columns = [self._values_of(feature, column) for feature, column in enumerate(scores.T)]
-        return np.column_stack(columns)
+        return np.column_stack([self._values_of(j, column) for j, column in enumerate(scores.T)])
 
     def value_of(self, feature: int, score: float) -> float:
         """The value of a feature with the given score."""
@@ -108,6 +107,6 @@ class Gaussianisation:
         return np.where(np.abs(values) < _NEGLIGIBLE * np.abs(knots).max(), 0.0, values)
 
 
-def mapped_features(X: NDArray[np.floating], gaussianisation: Gaussianisation | None) -> NDArray:
+def mapped_features(X: AnyFloats, gaussianisation: Gaussianisation | None) -> NDArray:
     """The scores of samples (n, N), or the samples themselves if there is no map."""
     return X if gaussianisation is None else gaussianisation.apply(X)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ffmlp.arrays import Floats, Indices
+from ffmlp.arrays import AnyFloats, Floats, Indices
 from ffmlp.model.features import Gaussianisation, mapped_features
 
 # Both entries of a pair if the hyperplane is a threshold of one feature and separates no blobs.
@@ -88,7 +88,7 @@ class Hyperplanes:
             one_sided=True,
         )
 
-    def mapped(self, X: NDArray[np.floating]) -> NDArray:
+    def mapped(self, X: AnyFloats) -> NDArray:
         """The input (n, N) of the hyperplanes: samples, or their scores if features are mapped."""
         return mapped_features(X, self.gaussianisation)
 
@@ -116,7 +116,7 @@ class Hyperplanes:
         """Whether the response is the log-odds of two blobs."""
         return bool(self.pairs[hyperplane, 0] != NO_BLOB) and not self.one_sided
 
-    def checked(self, X: ArrayLike) -> NDArray[np.floating]:
+    def checked(self, X: ArrayLike) -> AnyFloats:
         """Samples as a finite array of the right shape, or a ValueError."""
         samples = np.asarray(X)
         if samples.dtype not in (np.float64, np.float32):
@@ -151,7 +151,7 @@ class Hyperplanes:
         n_rows = _VALUES_PER_MAP // self.weights.shape[1]
         return min(max(_power_of_two(n_rows), _FEWEST_ROWS_PER_MAP), _MOST_ROWS_PER_MAP)
 
-    def blocks(self, X: NDArray[np.floating]) -> Iterator[tuple[slice, Floats]]:
+    def blocks(self, X: AnyFloats) -> Iterator[tuple[slice, Floats]]:
         """Yield ``(rows, h)`` with ``h = X[rows] @ weights.T + biases``, in constant memory.
 
         The array h is reused.
@@ -160,7 +160,7 @@ class Hyperplanes:
             yield rows, h[: rows.stop - rows.start, : len(self)]
 
     def tiles(
-        self, X: NDArray[np.floating], dtype: type[np.floating] = np.float64
+        self, X: AnyFloats, dtype: type[np.floating] = np.float64
     ) -> Iterator[tuple[slice, NDArray]]:
         """Yield ``(rows, h)`` as `blocks` does, including the rows and columns of the padding."""
         n_rows, n_mapped, n_features = self.rows_per_product, self.rows_per_map, self.weights.shape[1]
@@ -177,18 +177,18 @@ class Hyperplanes:
                 np.matmul(mapped[start % n_mapped :][:n_rows], transposed, out=h)
             yield slice(start, min(start + n_rows, len(X))), h
 
-    def extent(self, X: NDArray[np.floating]) -> Floats:
+    def extent(self, X: AnyFloats) -> Floats:
         """An upper bound (N,) of the absolute values of the hyperplanes' input."""
         if self.gaussianisation is None:
             return np.abs(X).max(axis=0, initial=0.0).astype(np.float64)
         return np.array([np.abs(scores).max() for scores in self.gaussianisation.scores])
 
-    def reach(self, X: NDArray[np.floating]) -> Floats:
+    def reach(self, X: AnyFloats) -> Floats:
         """An upper bound (L,) of ``|h|``; infinite if it may overflow."""
         with np.errstate(over="ignore"):
             return np.abs(self.weights) @ self.extent(X) + np.abs(self.biases)
 
-    def signed_responses(self, X: NDArray[np.floating]) -> Floats:
+    def signed_responses(self, X: AnyFloats) -> Floats:
         """Signed responses ``h`` (n, L) of validated samples."""
         h = np.empty((len(X), len(self)))
         for rows, block in self.blocks(X):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ffmlp.arrays import Floats, Indices, row_blocks
+from ffmlp.arrays import AnyFloats, Floats, Indices, row_blocks
 from ffmlp.model.drawing import drawn_network
 from ffmlp.model.hyperplanes import Hyperplanes
 from ffmlp.model.stages import Stages, layer_responses
@@ -99,15 +99,15 @@ class Network:
         """
         return self.stages.outputs(self.hyperplanes, self.hyperplanes.checked(X))
 
-    def probabilities(self, samples: NDArray[np.floating]) -> Floats:
+    def probabilities(self, samples: AnyFloats) -> Floats:
         """The probability (n, C) of each class, for validated samples."""
         return self.stages.probabilities(self.hyperplanes, samples)
 
-    def classes(self, samples: NDArray[np.floating]) -> Indices:
+    def classes(self, samples: AnyFloats) -> Indices:
         """The most probable class (n,) of validated samples, as an index into ``labels``."""
         return self.stages.classes(self.hyperplanes, samples)
 
-    def confidences(self, samples: NDArray[np.floating]) -> Floats:
+    def confidences(self, samples: AnyFloats) -> Floats:
         """Log-odds (n, C) of the classes, if the design has them, for validated samples."""
         return self.stages.confidences(self.hyperplanes, samples)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ffmlp.arrays import Floats, Indices, row_blocks
+from ffmlp.arrays import AnyFloats, Floats, Indices, row_blocks
 from ffmlp.model.activations import softmax
 from ffmlp.model.hyperplanes import Hyperplanes, in_whole_tiles
 from ffmlp.model.single_precision import readout_classes
@@ -64,10 +64,9 @@ class ReadoutStages:
     @property
     def weights(self) -> tuple[Floats, Floats]:
         """The readout; the temperature on the diagonal."""
-        sides = (
-            [self.even + self.odd] if self.one_sided else [self.even + self.odd, self.even - self.odd]
-        )
-        return np.vstack(sides).T, self.temperature * np.eye(len(self.bias))
+        above, below = self.even + self.odd, self.even - self.odd
+        readout = above if self.one_sided else np.vstack([above, below])
+        return readout.T, self.temperature * np.eye(len(self.bias))
 
     @property
     def biases(self) -> tuple[Floats, Floats]:
@@ -89,7 +88,7 @@ class ReadoutStages:
             lines.append(f"  {label}: {strongest}")
         return lines
 
-    def outputs(self, planes: Hyperplanes, X: NDArray[np.floating]) -> Floats:
+    def outputs(self, planes: Hyperplanes, X: AnyFloats) -> Floats:
         """The softmax of the evidence."""
         out = self.evidence(planes, X)
         for rows in row_blocks(len(out), 1, _ROWS_PER_SOFTMAX):
@@ -97,7 +96,7 @@ class ReadoutStages:
         return out
 
     def evidence(
-        self, planes: Hyperplanes, X: NDArray[np.floating], dtype: type[np.floating] = np.float64
+        self, planes: Hyperplanes, X: AnyFloats, dtype: type[np.floating] = np.float64
     ) -> NDArray:
         """The pre-activations (n, C) of l_out, computed in the given type.
 
@@ -126,36 +125,30 @@ class ReadoutStages:
             out[rows] = evidence[: rows.stop - rows.start, : len(self.bias)]
         return out
 
-    def probabilities(self, planes: Hyperplanes, X: NDArray[np.floating]) -> Floats:
+    def probabilities(self, planes: Hyperplanes, X: AnyFloats) -> Floats:
         """The outputs, clipped to at most 1."""
         return np.minimum(self.outputs(planes, X), 1.0)
 
-    def classes(self, planes: Hyperplanes, X: NDArray[np.floating]) -> Indices:
+    def classes(self, planes: Hyperplanes, X: AnyFloats) -> Indices:
         """The most probable class, in single precision where rounding cannot change it."""
         return readout_classes(self, planes, X)
 
-    def confidences(self, planes: Hyperplanes, X: NDArray[np.floating]) -> Floats:
+    def confidences(self, planes: Hyperplanes, X: AnyFloats) -> Floats:
         """The evidence; its softmax is the probabilities."""
-        evidence: Floats = self.evidence(planes, X)
-        return evidence
+        return self.evidence(planes, X)
 
-    def places(self, planes: Hyperplanes, X: NDArray[np.floating]) -> None:
+    def places(self, planes: Hyperplanes, X: AnyFloats) -> None:
         """None: the design has no places of its own."""
         return
 
     def scores(self, h: Floats) -> Floats:
         """The evidence at responses h, times the temperature."""
-        evidence = np.abs(h) @ self.even + h @ self.odd + self.bias
-        scores: Floats = self.temperature * evidence
-        return scores
+        return self.temperature * (np.abs(h) @ self.even + h @ self.odd + self.bias)
 
     def slopes(self, h: Floats) -> Floats:
         """The slopes, constant within a region."""
-        above, below = (
-            self.temperature * (self.even + self.odd),
-            self.temperature * (self.even - self.odd),
-        )
-        return np.where(h[:, None] > 0, above.T, -below.T)
+        above, below = self.even + self.odd, self.even - self.odd
+        return np.where(h[:, None] > 0, self.temperature * above.T, -self.temperature * below.T)
 
     def contributions(self, h: Floats, winner: Indices, rival: Indices) -> tuple[Floats, Floats]:
         """The weighted responses of each hyperplane's neurons; the bias is the rest."""
@@ -175,13 +168,11 @@ class ReadoutStages:
         safe = np.full(len(h), np.inf)
         scores = self.scores(h)
         for rows in row_blocks(len(h), 4 * h.shape[1]):
-            distance = np.abs(h[rows])
-            crossed = np.divide(
-                distance, reach[rows], out=np.full_like(distance, np.inf), where=reach[rows] > 0
-            )
+            distance, speed = np.abs(h[rows]), reach[rows]
+            crossed = np.divide(distance, speed, out=np.full_like(distance, np.inf), where=speed > 0)
             order = np.argsort(crossed, axis=1)
             crossed, distance, speed = (
-                np.take_along_axis(table, order, axis=1) for table in (crossed, distance, reach[rows])
+                np.take_along_axis(table, order, axis=1) for table in (crossed, distance, speed)
             )
             for label in range(len(self.bias)):
                 lead = scores[rows][np.arange(len(distance)), winner[rows]] - scores[rows, label]

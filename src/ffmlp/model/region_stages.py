@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ffmlp.arrays import Floats, Indices, row_blocks
+from ffmlp.arrays import AnyFloats, Floats, Indices, row_blocks
 from ffmlp.model.hyperplanes import Hyperplanes
 from ffmlp.model.regions import Regions, find_regions, sign_codes
 from ffmlp.model.stages import LinearPieces, OnnxGraph, Places, layered_outputs, require_shapes, votes
@@ -99,23 +98,23 @@ class RegionStages:
             *itemised(len(regions), max_items, line, order),
         ]
 
-    def outputs(self, planes: Hyperplanes, X: NDArray[np.floating]) -> Floats:
+    def outputs(self, planes: Hyperplanes, X: AnyFloats) -> Floats:
         """The summed responses of each class's regions; all zero where no neuron of l_2 responds."""
         return layered_outputs(self, planes, X)
 
-    def probabilities(self, planes: Hyperplanes, X: NDArray[np.floating]) -> Floats:
+    def probabilities(self, planes: Hyperplanes, X: AnyFloats) -> Floats:
         """The class frequencies of each sample's region."""
         return self.regions.frequencies[find_regions(planes, self.regions, X)]
 
-    def classes(self, planes: Hyperplanes, X: NDArray[np.floating]) -> Indices:
+    def classes(self, planes: Hyperplanes, X: AnyFloats) -> Indices:
         """The majority class of each sample's region, in memory independent of C."""
         return self.regions.classes[find_regions(planes, self.regions, X)]
 
-    def confidences(self, planes: Hyperplanes, X: NDArray[np.floating]) -> Floats:
+    def confidences(self, planes: Hyperplanes, X: AnyFloats) -> Floats:
         """The probabilities; the log-odds of pure regions would be infinite."""
         return self.probabilities(planes, X)
 
-    def places(self, planes: Hyperplanes, X: NDArray[np.floating]) -> Places:
+    def places(self, planes: Hyperplanes, X: AnyFloats) -> Places:
         """The region of each sample."""
         regions = self.regions
         unseen = regions.index.find(sign_codes(planes, X)) < 0
@@ -168,9 +167,8 @@ class RegionStages:
     def check(self, planes: Hyperplanes, n_classes: int) -> None:
         """Codes and counts must be of the same regions."""
         codes, counts = self.regions.codes, self.regions.counts
-        require_shapes(
-            codes=(codes, (len(counts), len(planes))), counts=(counts, (len(codes), n_classes))
-        )
+        require_shapes(codes=(codes, (len(counts), len(planes))))
+        require_shapes(counts=(counts, (len(codes), n_classes)))
 
     def to_onnx(self, graph: OnnxGraph, planes: Hyperplanes, z: str, h: str) -> tuple[str, str]:
         """Look up the region of each sample, its class and its class frequencies."""
@@ -212,12 +210,7 @@ class RegionStages:
                 key = graph.apply("Add", shifted, key)
             longer = own * (1 << _BITS_PER_KEY) + own_keys[:, number]
             distinct, own = np.unique(longer, return_inverse=True)
-            is_last = number == len(parts) - 1
-            found = graph.apply(
-                "LabelEncoder",
-                key,
-                keys_int64s=longer.tolist() if is_last else distinct.tolist(),
-                values_int64s=list(range(len(codes) if is_last else len(distinct))),
-                default_int64=-1,
-            )
+            known = (longer if number == len(parts) - 1 else distinct).tolist()
+            table = {"keys_int64s": known, "values_int64s": list(range(len(known)))}
+            found = graph.apply("LabelEncoder", key, **table, default_int64=-1)
         return found

@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ffmlp.arrays import Flags, Floats, Indices, row_blocks
+from ffmlp.arrays import AnyFloats, Flags, Floats, Indices, row_blocks
 from ffmlp.model.codes import CodeIndex, Words, distinct_codes, pack, unpack
 from ffmlp.model.hyperplanes import Hyperplanes, in_whole_tiles
 
@@ -83,7 +83,7 @@ class Regions:
         return Regions(codes[first], counts)
 
 
-def sign_codes(hyperplanes: Hyperplanes, X: NDArray[np.floating]) -> Words:
+def sign_codes(hyperplanes: Hyperplanes, X: AnyFloats) -> Words:
     """The packed codes of samples X."""
     words = np.empty((len(X), -(-len(hyperplanes) // 64)), "<u8")
     for rows, h in hyperplanes.blocks(X):
@@ -101,7 +101,7 @@ def tabulate(
     return Regions(unpack(words[first], n_hyperplanes), counts.reshape(len(first), n_classes))
 
 
-def find_regions(hyperplanes: Hyperplanes, regions: Regions, X: NDArray[np.floating]) -> Indices:
+def find_regions(hyperplanes: Hyperplanes, regions: Regions, X: AnyFloats) -> Indices:
     """The region of each sample; outside of all occupied regions, the one that it violates least.
 
     The violation of a region is the sum of |h| over the hyperplanes on whose wrong side the sample lies.
@@ -140,19 +140,18 @@ def _least_violated_of_all(h: Floats, regions: Regions) -> Indices:
     """
     region = np.zeros(len(h), np.intp)
     padded = np.zeros((_ROWS_PER_PRODUCT, h.shape[1]))
-    step = max(1, _ENTRIES_AT_ONCE // max(_ROWS_PER_PRODUCT, h.shape[1]))
-    for row in range(0, len(h), _ROWS_PER_PRODUCT):
-        block = h[row : row + _ROWS_PER_PRODUCT]
+    for rows in row_blocks(len(h), 1, _ROWS_PER_PRODUCT):
+        block = h[rows]
         padded[: len(block)] = block
         best = np.full(len(block), -np.inf)
-        for start in range(0, len(regions), step):
-            codes = regions.codes[start : start + step].astype(np.float64)
+        for some in row_blocks(len(regions), max(_ROWS_PER_PRODUCT, h.shape[1]), _ENTRIES_AT_ONCE):
+            codes = regions.codes[some].astype(np.float64)
             agreement = (padded @ in_whole_tiles(codes.T))[: len(block), : len(codes)]
             largest = np.argmax(agreement, axis=1)
             value = np.take_along_axis(agreement, largest[:, None], axis=1)[:, 0]
             better = value > best
             best[better] = value[better]
-            region[row + np.flatnonzero(better)] = start + largest[better]
+            region[rows][better] = some.start + largest[better]
     return region
 
 

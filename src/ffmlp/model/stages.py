@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from ffmlp.arrays import Flags, Floats, Indices
+from ffmlp.arrays import AnyFloats, Flags, Floats, Indices
 from ffmlp.model.activations import ACTIVATIONS
 from ffmlp.model.hyperplanes import Hyperplanes, in_whole_tiles
 
@@ -100,19 +100,19 @@ class Stages(Protocol):
     def description(self, network: Network, spreads: Floats, max_items: int) -> list[str]:
         """Lines of text: how classes follow from responses with standard deviations ``spreads`` (L,)."""
 
-    def outputs(self, planes: Hyperplanes, X: NDArray[np.floating]) -> Floats:
+    def outputs(self, planes: Hyperplanes, X: AnyFloats) -> Floats:
         """The output (n, C) of l_out."""
 
-    def probabilities(self, planes: Hyperplanes, X: NDArray[np.floating]) -> Floats:
+    def probabilities(self, planes: Hyperplanes, X: AnyFloats) -> Floats:
         """The probability of each class (n, C)."""
 
-    def classes(self, planes: Hyperplanes, X: NDArray[np.floating]) -> Indices:
+    def classes(self, planes: Hyperplanes, X: AnyFloats) -> Indices:
         """The argmax (n,) of the probabilities."""
 
-    def confidences(self, planes: Hyperplanes, X: NDArray[np.floating]) -> Floats:
+    def confidences(self, planes: Hyperplanes, X: AnyFloats) -> Floats:
         """Values (n, C) that order the classes: log-odds, if the design has them."""
 
-    def places(self, planes: Hyperplanes, X: NDArray[np.floating]) -> Places | None:
+    def places(self, planes: Hyperplanes, X: AnyFloats) -> Places | None:
         """The place of each sample, if the design has places of its own."""
 
     def scores(self, h: Floats) -> Floats:
@@ -155,7 +155,7 @@ class Stages(Protocol):
 
 
 def layer_responses(
-    stages: Stages, planes: Hyperplanes, X: NDArray[np.floating]
+    stages: Stages, planes: Hyperplanes, X: AnyFloats
 ) -> Iterator[tuple[slice, tuple[Floats, Floats, Floats]]]:
     """Yield slices of rows and their responses of l_1, l_2 and l_out, in constant memory."""
     (w_2, w_3), (b_2, b_3) = stages.weights, stages.biases
@@ -170,7 +170,7 @@ def layer_responses(
         yield rows, (l_1[:n], l_2[:n], out[:n])
 
 
-def layered_outputs(stages: Stages, planes: Hyperplanes, X: NDArray[np.floating]) -> Floats:
+def layered_outputs(stages: Stages, planes: Hyperplanes, X: AnyFloats) -> Floats:
     """The output (n, C) of l_out, computed layer by layer."""
     out = np.empty((len(X), len(stages.biases[1])))
     for rows, (_, _, response) in layer_responses(stages, planes, X):

@@ -5,10 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
-import numpy as np
-from numpy.typing import NDArray
-
-from ffmlp.arrays import Floats, Indices
+from ffmlp.arrays import AnyFloats, Floats, Indices
 from ffmlp.model.hyperplanes import Hyperplanes
 from ffmlp.model.stages import layered_outputs, require_shapes
 
@@ -48,13 +45,13 @@ class TrainedStages:
         label = network.labels[self.neuron_classes[neuron]]
         return f"trained neuron {neuron} of {self.neurons}, largest weight to class {label}"
 
-    def outputs(self, planes: Hyperplanes, X: NDArray[np.floating]) -> Floats:
+    def outputs(self, planes: Hyperplanes, X: AnyFloats) -> Floats:
         """The output of l_out."""
         return layered_outputs(self, planes, X)
 
     probabilities = confidences = outputs
 
-    def classes(self, planes: Hyperplanes, X: NDArray[np.floating]) -> Indices:
+    def classes(self, planes: Hyperplanes, X: AnyFloats) -> Indices:
         """The class of the largest output."""
         return self.outputs(planes, X).argmax(axis=1)
 

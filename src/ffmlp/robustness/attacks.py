@@ -22,6 +22,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ffmlp.arrays import Flags, Floats, Indices
 from ffmlp.extras import imported
+from ffmlp.robustness.polyhedra import length, steepest_step
 
 if TYPE_CHECKING:
     from ffmlp.backprop import BackpropClassifier
@@ -59,19 +60,9 @@ def fgsm(
     radius: float | ArrayLike,
     norm: float | str = "inf",
 ) -> Attack:
-    """The fast gradient sign method: one step of the given length against the margin's gradient.
+    """The fast gradient sign method: one step of length ``radius`` against the margin's gradient.
 
-    Parameters
-    ----------
-    model : FFMLPClassifier or BackpropClassifier
-        Fitted.
-    X : array-like of shape (n_samples, n_features)
-    radius : float or array-like of shape (n_samples,)
-    norm : {2, "inf"}, default="inf"
-
-    Returns
-    -------
-    Attack
+    The parameters and the result are those of `pgd`.
     """
     return pgd(model, X, radius, norm, n_steps=1, n_restarts=1, step=1.0)
 
@@ -109,8 +100,8 @@ def pgd(
     """
     check_is_fitted(model)
     samples: Floats = validate_data(model, X, reset=False, dtype=np.float64)
-    reach = _checked_radius(radius, norm, len(samples))[:, None]
-    rng, order = np.random.default_rng(random_state), _NORMS[norm]
+    order, reach = _checked_norm(norm), _checked_radius(radius, len(samples))[:, None]
+    rng = np.random.default_rng(random_state)
     own = model.predict(samples)
     numbers = np.searchsorted(model.classes_, own)
     best, distance = np.full(samples.shape, np.nan), np.full(len(samples), np.inf)
@@ -118,31 +109,23 @@ def pgd(
         points = samples.copy()
         if restart:
             start = rng.normal(size=samples.shape)
-            start /= np.linalg.norm(start, ord=order, axis=1, keepdims=True)
+            start /= length(start, order)[:, None]
             points += reach * start * rng.uniform(size=(len(samples), 1))
         for _ in range(n_steps):
-            descent = _direction(_margin_gradient(model, points, numbers), order)
-            points = samples + _projected(points - step * reach * descent - samples, reach, order)
-            length = np.linalg.norm(points - samples, ord=order, axis=1)
-            nearer = (model.predict(points) != own) & (length < distance)
-            best[nearer], distance[nearer] = points[nearer], length[nearer]
+            ascent = steepest_step(_margin_gradient(model, points, numbers), order)
+            points = samples + _projected(points - step * reach * ascent - samples, reach, order)
+            away = length(points - samples, order)
+            nearer = (model.predict(points) != own) & (away < distance)
+            best[nearer], distance[nearer] = points[nearer], away[nearer]
     return Attack(best, distance)
-
-
-def _direction(gradient: Floats, norm: float) -> Floats:
-    """The unit step of steepest ascent; zero where the gradient is zero."""
-    if norm != 2:
-        return np.sign(gradient)
-    size = np.linalg.norm(gradient, axis=1, keepdims=True)
-    return gradient / np.where(size > 0, size, 1.0)
 
 
 def _projected(change: Floats, reach: Floats, norm: float) -> Floats:
     """Changes projected onto the ball of radius ``reach`` (n, 1)."""
     if norm != 2:
         return np.clip(change, -reach, reach)
-    length = np.linalg.norm(change, axis=1, keepdims=True)
-    return change * np.minimum(reach / np.where(length > 0, length, 1.0), 1.0)
+    size = length(change, norm)[:, None]
+    return change * np.minimum(reach / np.where(size > 0, size, 1.0), 1.0)
 
 
 def _margin_gradient(model: Any, points: Floats, own: Indices) -> Floats:
@@ -189,14 +172,14 @@ def random_search(
     -------
     Attack
     """
-    reach = _checked_radius(radius, norm, len(np.asarray(X)))
     samples, rng = np.asarray(X, np.float64), np.random.default_rng(random_state)
+    order, reach = _checked_norm(norm), _checked_radius(radius, len(samples))
     own = model.predict(samples)
     best, distance = np.full(samples.shape, np.nan), np.full(len(samples), np.inf)
     shares = ((np.arange(n_points) + 1.0) / n_points) ** (1 / samples.shape[1])
     for some in np.array_split(shares, -(-n_points // _POINTS_AT_ONCE)):
         steps = rng.normal(size=(len(some), *samples.shape))
-        steps /= np.linalg.norm(steps, ord=_NORMS[norm], axis=2, keepdims=True)
+        steps /= length(steps, order)[:, :, None]
         lengths = some[:, None] * reach
         points = samples + lengths[:, :, None] * steps
         reached = model.predict(points.reshape(-1, samples.shape[1])).reshape(lengths.shape)
@@ -228,8 +211,7 @@ def hop_skip_jump(
     -------
     Attack
     """
-    if norm not in _NORMS:
-        raise ValueError(f'norm must be 2 or "inf", got {norm!r}.')
+    order = _checked_norm(norm)
     evasion = imported("art.attacks.evasion", "hop_skip_jump")
     estimators = imported("art.estimators.classification", "hop_skip_jump")
     samples = np.asarray(X, np.float64)
@@ -251,19 +233,23 @@ def hop_skip_jump(
     before = np.random.get_state()  # noqa: NPY002 - ART draws from the global generator
     try:
         np.random.seed(random_state)  # noqa: NPY002
-        attack = evasion.HopSkipJump(black_box, norm=_NORMS[norm], **options)
-        low = samples.astype(np.float32), starts.astype(np.float32)
-        found = attack.generate(low[0], x_adv_init=low[1]).astype(np.float64)
+        attack = evasion.HopSkipJump(black_box, norm=order, **options)
+        single, start = samples.astype(np.float32), starts.astype(np.float32)
+        found = attack.generate(single, x_adv_init=start).astype(np.float64)
     finally:
         np.random.set_state(before)  # noqa: NPY002
     changed = model.predict(found) != own
-    distance = np.linalg.norm(found - samples, ord=_NORMS[norm], axis=1)
-    return Attack(np.where(changed[:, None], found, np.nan), np.where(changed, distance, np.inf))
+    distance = np.where(changed, length(found - samples, order), np.inf)
+    return Attack(np.where(changed[:, None], found, np.nan), distance)
 
 
-def _checked_radius(radius: float | ArrayLike, norm: float | str, n_samples: int) -> Floats:
+def _checked_norm(norm: float | str) -> float:
     if norm not in _NORMS:
         raise ValueError(f'norm must be 2 or "inf", got {norm!r}.')
+    return _NORMS[norm]
+
+
+def _checked_radius(radius: float | ArrayLike, n_samples: int) -> Floats:
     reach = np.broadcast_to(np.asarray(radius, np.float64), n_samples)
     if not (reach >= 0).all():
         raise ValueError(f"radius must not be negative, got {reach.min():g}.")

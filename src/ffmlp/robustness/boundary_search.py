@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ffmlp.arrays import Flags, Floats, Indices
 from ffmlp.model.network import Network
-from ffmlp.robustness.polyhedra import dual_norm, length
+from ffmlp.robustness.limits import Limits
+from ffmlp.robustness.polyhedra import dual_norm, length, steepest_step
 
 _DESCENT_STEPS = 30
 _REFINEMENTS = 25
@@ -24,27 +24,20 @@ _OVERSHOOT = 1.02
 
 @dataclass(frozen=True, eq=False)
 class SearchProblem:
-    """Samples (n, N) of classes ``own`` that may move between ``low`` and ``high``.
-
-    Distances are in units of ``scale`` (N,).
-    """
+    """Samples (n, N) of classes ``own`` (n,) that may move within limits."""
 
     network: Network
     samples: Floats
     own: Indices
-    low: Floats
-    high: Floats
-    scale: Floats
-    norm: float
+    limits: Limits
 
-    def rows(self, rows: NDArray) -> SearchProblem:
+    def rows(self, rows: Indices) -> SearchProblem:
         """Some of the samples."""
-        parts = self.samples[rows], self.own[rows], self.low[rows], self.high[rows]
-        return SearchProblem(self.network, *parts, self.scale, self.norm)
+        return SearchProblem(self.network, self.samples[rows], self.own[rows], self.limits.rows(rows))
 
     def distance(self, points: Floats) -> Floats:
         """The distance of points (n, N) from their samples."""
-        return length((points - self.samples) / self.scale, self.norm)
+        return length((points - self.samples) / self.limits.scale, self.limits.norm)
 
     def changed(self, points: Floats) -> Flags:
         """Whether the class of points is another than that of their samples."""
@@ -57,9 +50,8 @@ def found_points(problem: SearchProblem, starts: Floats) -> Floats:
     ``starts`` (n, k, N) are candidates for such points; NaN marks missing ones.
     """
     best = np.full(problem.samples.shape, np.nan)
-    candidates = [_descended(problem), *np.moveaxis(starts, 1, 0)]
-    for points in candidates:
-        points = np.clip(points, problem.low, problem.high)
+    for points in (_descended(problem), *np.moveaxis(starts, 1, 0)):
+        points = np.clip(points, problem.limits.low, problem.limits.high)
         best = _nearer_points(problem, best, _bisected(problem, points))
     for _ in range(_REFINEMENTS):
         known = np.flatnonzero(np.isfinite(best).all(axis=1))
@@ -124,28 +116,22 @@ def _on_tangent(problem: SearchProblem, points: Floats) -> Floats:
 
 def _stepped(problem: SearchProblem, points: Floats, lead: Floats, gradient: Floats) -> Floats:
     """Points after the shortest step to a linear lead of zero, slightly overshot, within the limits."""
-    stuck = (points <= problem.low) & (gradient > 0) | (points >= problem.high) & (gradient < 0)
-    slope = np.where(stuck, 0.0, gradient) * problem.scale
-    steepness = dual_norm(slope, problem.norm)[:, None]
-    if problem.norm == 2:
-        direction = slope / np.where(steepness > 0, steepness, 1.0)
-    elif problem.norm == 1:
-        steepest = np.abs(slope) == np.abs(slope).max(axis=1, keepdims=True)
-        direction = np.sign(slope) * steepest / steepest.sum(axis=1, keepdims=True)
-    else:
-        direction = np.sign(slope)
+    limits = problem.limits
+    stuck = (points <= limits.low) & (gradient > 0) | (points >= limits.high) & (gradient < 0)
+    slope = np.where(stuck, 0.0, gradient) * limits.scale
+    steepness = dual_norm(slope, limits.norm)[:, None]
     size = _OVERSHOOT * np.maximum(lead, 0.0)[:, None]
     # Where the lead is flat, no step is long enough.
     size = np.divide(size, steepness, out=np.zeros_like(size), where=steepness > 1e-9 * size)
-    return np.clip(points - size * direction * problem.scale, problem.low, problem.high)
+    step = size * steepest_step(slope, limits.norm) * limits.scale
+    return np.clip(points - step, limits.low, limits.high)
 
 
 def _nearest_lead(problem: SearchProblem, points: Floats) -> tuple[Floats, Floats]:
     """The lead of the own class over the class of the nearest boundary, and its gradient (n, N)."""
     lead, gradient = problem.network.leads(points, problem.own)
     gradient = problem.network.hyperplanes.by_features(gradient, points)
-    steepness = dual_norm(gradient * problem.scale, problem.norm)
+    steepness = dual_norm(gradient * problem.limits.scale, problem.limits.norm)
     away = np.divide(lead, steepness, out=np.full_like(lead, np.inf), where=steepness > 0)
-    rival = np.argmin(away, axis=1)
-    rows = np.arange(len(points))
-    return lead[rows, rival], gradient[rows, rival]
+    nearest = np.arange(len(points)), np.argmin(away, axis=1)
+    return lead[nearest], gradient[nearest]

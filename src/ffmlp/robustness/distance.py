@@ -109,23 +109,21 @@ def distances(network: Network, blobs: Blobs, samples: Floats, limits: Limits) -
 
 def _exact(network: Network, pieces: LinearPieces, samples: Floats, limits: Limits) -> Robustness:
     own = network.classes(samples)
-    found = _nearest(network, pieces, samples, own, limits.low, limits.high, limits.scale, limits.norm)
-    distance = np.array([np.inf if near is None else near.distance for near in found])
+    found = _nearest(network, pieces, samples, own, limits)
+    left, distance = list(found), np.full(len(samples), np.inf)
+    distance[left] = [near.distance for near in found.values()]
     points, classes = np.full(samples.shape, np.nan), np.full(len(samples), -1)
-    left = [row for row, near in enumerate(found) if near is not None]
     for overshoot in _OVERSHOOTS:
         if not left:
             break
         beyond = []
         for row in left:
             near = found[row]
-            assert near is not None
             size = near.distance + 1e-6 * np.abs(samples[row] / limits.scale).max()
             step = near.beyond(overshoot * size)
             beyond.append(near.step if step is None else step)
-        points[left] = np.clip(
-            samples[left] + limits.scale * beyond, limits.low[left], limits.high[left]
-        )
+        moved = samples[left] + limits.scale * beyond
+        points[left] = np.clip(moved, limits.low[left], limits.high[left])
         classes[left] = network.classes(points[left])
         left = [row for row in left if classes[row] == own[row]]
     exact = np.ones(len(samples), bool)
@@ -135,34 +133,25 @@ def _exact(network: Network, pieces: LinearPieces, samples: Floats, limits: Limi
 
 
 def _nearest(
-    network: Network,
-    pieces: LinearPieces,
-    Z: Floats,
-    own: Indices,
-    low: Floats,
-    high: Floats,
-    scale: Floats,
-    norm: float,
-) -> list[Nearest | None]:
-    """The nearest point of another class in the space of the hyperplanes, for each sample."""
-    scores = LinearScores.of(pieces, network.hyperplanes)
-    scale = np.broadcast_to(scale, Z.shape)
+    network: Network, pieces: LinearPieces, Z: Floats, own: Indices, limits: Limits
+) -> dict[int, Nearest]:
+    """The nearest point of another class in the space of the hyperplanes, for samples that have one."""
+    planes = network.hyperplanes
+    normals, offsets = pieces.weights @ planes.weights, pieces.weights @ planes.biases
+    scores = LinearScores(normals, offsets, pieces.classes)
+    scale = np.broadcast_to(limits.scale, Z.shape)
     safe = np.where(scale > 0, scale, 1.0)
-    return [
-        nearest_of_another_class(
-            scores, z, int(label), FeasibleBox(unit, np.minimum(down, 0.0), np.maximum(up, 0.0), norm)
-        )
-        for z, label, unit, down, up in zip(
-            Z, own, scale, (low - Z) / safe, (high - Z) / safe, strict=True
-        )
-    ]
+    low, high = np.minimum((limits.low - Z) / safe, 0.0), np.maximum((limits.high - Z) / safe, 0.0)
+    boxes = [FeasibleBox(*parts, limits.norm) for parts in zip(scale, low, high, strict=True)]
+    found = [nearest_of_another_class(scores, *one) for one in zip(Z, own, boxes, strict=True)]
+    return {row: near for row, near in enumerate(found) if near is not None}
 
 
 def _bounded(network: Network, blobs: Blobs, samples: Floats, limits: Limits) -> Robustness:
     own = network.classes(samples)
     lower, starts = _lower_bounds(network, samples, own, limits, np.full(len(samples), np.inf))
     starts = np.concatenate([starts, _targets(network, blobs, samples, own, limits)], axis=1)
-    problem = SearchProblem(network, samples, own, limits.low, limits.high, limits.scale, limits.norm)
+    problem = SearchProblem(network, samples, own, limits)
     points = found_points(problem, starts)
     there = np.isfinite(points).all(axis=1)
     distance, classes = np.full(len(samples), np.inf), np.full(len(samples), -1)
@@ -180,11 +169,10 @@ def _lower_bounds(
 ) -> tuple[Floats, Floats]:
     """Proved lower bounds (n,) up to a radius (n,), and possible points (n, k, N) of another class."""
     planes, stages = network.hyperplanes, network.stages
-    scores = planes.gaussianisation
     # A score moves by no more than this when its feature moves by one unit.
-    speed = np.broadcast_to(limits.scale, samples.shape) * (limits.low < limits.high)
-    if scores is not None:
-        speed = speed * scores.steepest(samples, np.outer(radius, limits.scale))
+    speed = limits.scale * (limits.low < limits.high)
+    if planes.gaussianisation is not None:
+        speed = speed * planes.gaussianisation.steepest(samples, np.outer(radius, limits.scale))
     if stages.safe_distance is not None:
         reach = np.stack([dual_norm(planes.weights * unit, limits.norm) for unit in speed])
         steepness = dual_norm(network.leads(samples, own)[1] * speed[:, None], limits.norm)
@@ -193,11 +181,10 @@ def _lower_bounds(
     pieces = stages.linear_pieces
     assert pieces is not None
     Z, low, high = map(planes.mapped, (samples, limits.low, limits.high))
-    found = _nearest(network, pieces, Z, own, low, high, speed, limits.norm)
+    found = _nearest(network, pieces, Z, own, Limits(low, high, speed, limits.norm))
     lower, reached = np.full(len(Z), np.inf), np.full(Z.shape, np.nan)
-    for row, near in enumerate(found):
-        if near is not None:
-            lower[row], reached[row] = near.distance, Z[row] + speed[row] * near.step
+    for row, near in found.items():
+        lower[row], reached[row] = near.distance, Z[row] + speed[row] * near.step
     starts = np.where(reached == Z, samples, planes.unmapped(reached))
     return (1 - _ROUNDING) * lower, starts[:, None]
 

@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ffmlp.arrays import Floats
+from ffmlp.arrays import Floats, Indices
 
 
 @dataclass(frozen=True, eq=False)
 class Limits:
-    """Limits of changes: samples stay between ``low`` and ``high`` (n, N); ``scale`` (N,) are units."""
+    """Limits of changes: samples stay between ``low`` and ``high`` (n, N).
+
+    ``scale`` (N,) are units; (n, N) if each sample has its own.
+    """
 
     low: Floats
     high: Floats
     scale: Floats
     norm: float
+
+    def rows(self, rows: Indices) -> Limits:
+        """The limits of some of the samples."""
+        return replace(self, low=self.low[rows], high=self.high[rows])
 
 
 def checked_limits(

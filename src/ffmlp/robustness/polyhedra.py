@@ -19,8 +19,6 @@ from scipy.optimize import linprog
 
 from ffmlp.arrays import Floats, Indices
 from ffmlp.extras import imported
-from ffmlp.model.hyperplanes import Hyperplanes
-from ffmlp.model.stages import LinearPieces
 
 # The largest violation of a face by a solution, relative to the distance.
 _TOLERANCE = 1e-9
@@ -37,6 +35,17 @@ def dual_norm(vectors: Floats, norm: float) -> Floats:
     return magnitude.max(axis=-1, initial=0.0) if norm == 1 else magnitude.sum(axis=-1)
 
 
+def steepest_step(vectors: Floats, norm: float) -> Floats:
+    """The step (n, N) of length 1 with the largest product with each vector; zero for a zero vector."""
+    if norm == 2:
+        size = dual_norm(vectors, norm)[:, None]
+        return vectors / np.where(size > 0, size, 1.0)
+    if norm == 1:
+        largest = np.abs(vectors) == np.abs(vectors).max(axis=1, keepdims=True)
+        return np.sign(vectors) * largest / largest.sum(axis=1, keepdims=True)
+    return np.sign(vectors)
+
+
 def length(steps: Floats, norm: float) -> Floats:
     """The norm of steps, over the last axis."""
     return np.linalg.norm(steps, ord=norm, axis=-1)
@@ -49,11 +58,6 @@ class LinearScores:
     normals: Floats
     offsets: Floats
     classes: Indices
-
-    @classmethod
-    def of(cls, pieces: LinearPieces, planes: Hyperplanes) -> LinearScores:
-        """The scores of a network's linear pieces."""
-        return cls(pieces.weights @ planes.weights, pieces.weights @ planes.biases, pieces.classes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,8 +138,7 @@ class _Projection:
     ) -> None:
         self.box = box
         self.movable = box.low < box.high
-        slopes = (scores.normals[region] - scores.normals[mine]) * box.scale
-        slopes = slopes[:, self.movable]
+        slopes = ((scores.normals[region] - scores.normals[mine]) * box.scale)[:, self.movable]
         steepness = np.sqrt(np.sum(slopes**2, axis=1))
         self.crossable = steepness > 0
         steepness = np.where(self.crossable, steepness, 1.0)
@@ -150,9 +153,8 @@ class _Projection:
         step = self._shortest_step(0.0, limit / self.size)
         if step is None or self._shortest_step(_TOLERANCE, np.inf) is None:
             return None
-        return Nearest(
-            self._full_step(step), float(length(step, self.box.norm) * self.size), self._beyond
-        )
+        distance = float(length(step, self.box.norm) * self.size)
+        return Nearest(self._full_step(step), distance, self._beyond)
 
     def _beyond(self, depth: float) -> Floats | None:
         step = self._shortest_step(depth / self.size, np.inf)
@@ -169,10 +171,9 @@ class _Projection:
         wanted = self.behind + depth
         if (wanted[~self.crossable] > 0).any():
             return None
+        solver = SOLVERS[self.box.norm]
         while True:
-            step = SOLVERS[self.box.norm](
-                self.slopes[self.active], wanted[self.active], self.low, self.high
-            )
+            step = solver(self.slopes[self.active], wanted[self.active], self.low, self.high)
             if step is None or not length(step, self.box.norm) < limit:
                 return None
             violation = wanted - self.slopes @ step
@@ -220,13 +221,7 @@ def _shortest_maximum(slopes: Floats, wanted: Floats, low: Floats, high: Floats)
     """The same for ‖u‖∞, the last variable."""
     n = len(low)
     identity, ones = np.eye(n), np.ones((n, 1))
-    faces = np.vstack(
-        [
-            np.hstack([slopes, np.zeros((len(slopes), 1))]),
-            np.hstack([identity, ones]),
-            np.hstack([-identity, ones]),
-        ]
-    )
+    faces = np.block([[slopes, np.zeros((len(slopes), 1))], [identity, ones], [-identity, ones]])
     bounds = np.vstack([np.column_stack([low, high]), [0.0, np.inf]])
     cost = np.append(np.zeros(n), 1.0)
     return _linear(cost, faces, np.concatenate([wanted, np.zeros(2 * n)]), bounds, lambda v: v[:n])

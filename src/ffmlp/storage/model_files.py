@@ -6,6 +6,8 @@ The line is ``ffmlp model <version> <SHA-256> <length>``. The content is read by
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -63,8 +65,12 @@ def read_content(source: Path) -> Content:
     return Content(version, payload)
 
 
-def damaged(source: object, error: Exception) -> ValueError:
-    """The error to raise if the content of a model file is not a model."""
-    return ValueError(
-        f"{source} does not hold a usable model ({type(error).__name__}: {error}). Save it again."
-    )
+@contextmanager
+def usable(source: object) -> Iterator[None]:
+    """Any error in the block means that the content of a model file is not a model: say so."""
+    try:
+        yield
+    except Exception as error:
+        raise ValueError(
+            f"{source} does not hold a usable model ({type(error).__name__}: {error}). Save it again."
+        ) from error

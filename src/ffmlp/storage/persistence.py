@@ -15,18 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn import preprocessing
 from sklearn.pipeline import FeatureUnion, Pipeline
-from sklearn.preprocessing import (
-    FunctionTransformer,
-    MaxAbsScaler,
-    MinMaxScaler,
-    OneHotEncoder,
-    OrdinalEncoder,
-    PowerTransformer,
-    QuantileTransformer,
-    RobustScaler,
-    StandardScaler,
-)
 from sklearn.utils.validation import check_is_fitted
 
 from ffmlp.classifier import FFMLPClassifier
@@ -37,7 +27,7 @@ from ffmlp.extras import imported
 from ffmlp.model.blobs import Blobs
 from ffmlp.model.network import Network
 from ffmlp.storage.checks import check_network, check_part
-from ffmlp.storage.model_files import FORMAT_VERSION, Content, damaged, read_content, write_model
+from ffmlp.storage.model_files import FORMAT_VERSION, Content, read_content, usable, write_model
 from ffmlp.storage.schema import NETWORK_TAGS, Node, sklearn_tag
 from ffmlp.validation import check_parameters
 
@@ -144,17 +134,13 @@ def load_with_metadata(path: str | PathLike[str]) -> SavedModel:
     content = read_content(source)
     names = {tag: _name_of(kind) for tag, kind in _tags().items()}
     trusted = sorted({names.get(kind, kind) for kinds in _trusted().values() for kind in kinds})
-    try:
+    with usable(source):
         root = Node.root(content)
-    except Exception as error:
-        raise damaged(source, error) from error
     _check_types(root, str(source))
-    try:
+    with usable(source):
         payload = root.renamed(lambda kind: names.get(kind, kind), zipfile.ZIP_STORED)
         whole = skops.loads(payload, trusted=trusted)
         saved = SavedModel(whole["estimator"], json.loads(whole["metadata"]))
-    except Exception as error:
-        raise damaged(source, error) from error
     _check_whole(_classifier(saved.estimator, str(source)), source)
     return saved
 
@@ -173,13 +159,14 @@ def _tags() -> dict[str, type]:
     from sklearn.feature_selection import VarianceThreshold
     from sklearn.impute import MissingIndicator, SimpleImputer
 
-    preprocessing = (
+    steps = (
         *(Pipeline, FeatureUnion, ColumnTransformer, SimpleImputer, MissingIndicator),
-        *(OneHotEncoder, OrdinalEncoder, StandardScaler, MinMaxScaler, MaxAbsScaler, RobustScaler),
-        *(PowerTransformer, QuantileTransformer, VarianceThreshold, PCA),
-        FunctionTransformer,  # passes columns through; one with a function needs a FunctionNode
+        *(preprocessing.OneHotEncoder, preprocessing.OrdinalEncoder, preprocessing.StandardScaler),
+        *(preprocessing.MinMaxScaler, preprocessing.MaxAbsScaler, preprocessing.RobustScaler),
+        *(preprocessing.PowerTransformer, preprocessing.QuantileTransformer, VarianceThreshold, PCA),
+        preprocessing.FunctionTransformer,  # passes columns through; a function needs a FunctionNode
     )
-    return _PARTS | {sklearn_tag(kind.__name__): kind for kind in preprocessing}
+    return _PARTS | {sklearn_tag(kind.__name__): kind for kind in steps}
 
 
 @cache
@@ -229,14 +216,11 @@ def _plain_json(metadata: dict[str, Any] | None) -> str:
 
 def _check_types(root: Node, where: str) -> None:
     """Raise a ValueError if the content names a type that is not trusted; no object is created."""
-    try:
+    with usable(where):
         nodes = list(root.nodes())
         types = [(node.loader, node.kind) for node in nodes]
         arrays = [node for node in nodes if node.loader == "NdArrayNode"]
         scalars = [(node.kind, node.array()) for node in arrays if node.kind != _name_of(np.ndarray)]
-    # Any error while reading means that the content is damaged.
-    except Exception as error:
-        raise damaged(where, error) from error
     for loader, name in types:
         if name not in _trusted().get(loader, ()):
             raise ValueError(
@@ -251,7 +235,7 @@ def _check_types(root: Node, where: str) -> None:
 
 def _check_whole(clf: FFMLPClassifier, source: Path) -> None:
     """Raise a ValueError unless a loaded classifier is complete and its parts are consistent."""
-    try:
+    with usable(source):
         # Parameters that are newer than the file have their defaults.
         clf.__dict__.update(FFMLPClassifier().get_params() | clf.__dict__)
         check_parameters(clf)
@@ -259,5 +243,3 @@ def _check_whole(clf: FFMLPClassifier, source: Path) -> None:
             check_part(getattr(clf, name), kind, name)
         clf.network_.responses(np.zeros((1, clf.n_features_in_)))
         check_network(clf.network_, clf.n_features_in_, clf.classes_)
-    except Exception as error:
-        raise damaged(source, error) from error

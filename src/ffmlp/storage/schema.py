@@ -104,9 +104,7 @@ class Node:
 
     def array(self) -> NDArray:
         """The array that a node describes."""
-        content = io.BytesIO(self.archive.read(self.schema["file"]))
-        array: NDArray = np.load(content, allow_pickle=False)
-        return array
+        return np.load(io.BytesIO(self.archive.read(self.schema["file"])), allow_pickle=False)
 
     def value(self) -> Any:
         """The object that the node describes: a plain value, an array or a part of a network."""
@@ -189,12 +187,9 @@ def _move_regions(classifier: dict[str, Any]) -> None:
     del classifier["hyperplanes_"]
     stages = _attributes(classifier["network_"])["stages"]
     if kind_of(stages) == "region-stages":
-        attributes = _attributes(stages)
-        penalty = attributes["penalty"]
-        attributes.clear()
-        attributes.update(regions=regions, penalty=penalty)
+        penalty = _attributes(stages)["penalty"]
+        stages["content"]["content"] = {"regions": regions, "penalty": penalty}
 
 
 def _attributes(node: dict[str, Any]) -> dict[str, Any]:
-    attributes: dict[str, Any] = node["content"]["content"]
-    return attributes
+    return node["content"]["content"]

@@ -15,7 +15,7 @@ from sklearn.preprocessing import OneHotEncoder
 
 from ffmlp.arrays import Floats
 from ffmlp.classifier import FFMLPClassifier
-from ffmlp.storage.model_files import damaged
+from ffmlp.storage.model_files import usable
 from ffmlp.storage.persistence import load_with_metadata, save
 from ffmlp.tables.blocks import Block
 from ffmlp.tables.tables import Dialect
@@ -42,10 +42,8 @@ class TableModel(Interface):
     def load(cls, path: Path) -> TableModel:
         """Read a model written by ``ffmlp fit``, or by `ffmlp.save` if it has feature names."""
         saved = load_with_metadata(path)
-        try:
+        with usable(path):
             interface = interface_of(saved.metadata)
-        except Exception as error:
-            raise damaged(path, error) from error
         if interface is not None:
             return cls(**vars(interface), estimator=saved.estimator)
         names = getattr(saved.estimator, "feature_names_in_", None)
