@@ -252,7 +252,8 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
         -------
         ndarray of shape (n_samples, n_classes)
         """
-        return self.network_.probabilities(checked_samples(self, X))
+        samples = checked_samples(self, X)
+        return self.network_.probabilities(samples)
 
     def decision_function(self, X: ArrayLike) -> Floats:
         """Log-odds of the classes.
@@ -269,7 +270,8 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
         -------
         ndarray of shape (n_samples, n_classes), or (n_samples,) with two classes
         """
-        confidence = self.network_.confidences(checked_samples(self, X))
+        samples = checked_samples(self, X)
+        confidence = self.network_.confidences(samples)
         return confidence[:, 1] - confidence[:, 0] if confidence.shape[1] == 2 else confidence
 
     def explain(
@@ -303,7 +305,8 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
             ``explanations[0]`` explains the first sample, ``print(explanations)`` prints a page for
             each sample, ``explanations.to_frame()`` returns a data frame.
         """
-        explanations = explained(self.network_, self.blobs_, checked_samples(self, X))
+        samples = checked_samples(self, X)
+        explanations = explained(self.network_, self.blobs_, samples)
         if not counterfactual:
             return explanations
         scale = feature_units(self.blobs_, self.hyperplanes_)
