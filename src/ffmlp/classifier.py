@@ -23,7 +23,7 @@ from ffmlp.explanations.explain import Explanations, explained
 from ffmlp.model.blobs import feature_units
 from ffmlp.model.hyperplanes import Hyperplanes
 from ffmlp.model.regions import Regions
-from ffmlp.robustness.distance import Robustness, check_comparable, distances
+from ffmlp.robustness.distance import Robustness, scaled_distances
 from ffmlp.robustness.limits import checked_limits
 from ffmlp.validation import all_or_nothing, check_parameters, checked_samples, training_samples
 
@@ -201,7 +201,7 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
             plans = possible_plans(self, samples)
             rng, progress = check_random_state(self.random_state), Progress(self.verbose)
             if self.n_components == "auto":  # the user did not ask for a number of blobs
-                warnings.simplefilter("ignore", UserWarning)
+                warnings.filterwarnings("ignore", "Class .* has too few distinct samples")
             with threads_for(samples, plans):
                 self.selection_ = select(samples, plans, rng, progress)
                 design = design_network(samples, self.selection_.plan, rng, progress)
@@ -356,8 +356,7 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
         """
         samples = np.asarray(checked_samples(self, X), np.float64)
         limits = checked_limits(self.network_.feature_names, samples, norm, scale, frozen, bounds)
-        check_comparable(self.blobs_, self.network_, limits)
-        return distances(self.network_, self.blobs_, samples, limits)
+        return scaled_distances(self.network_, self.blobs_, samples, limits)
 
     def to_torch(self, dtype: Any = None) -> Any:
         """The network as a PyTorch module that can be trained (extra ``torch``).

@@ -258,6 +258,29 @@ FFMLPClassifier().fit(X, y).explain(X).to_frame()
     )
 
 
+def test_explanations_are_counted_from_the_end_too():
+    X, y = IRIS
+    explanations = region_design(random_state=0).fit(X, y).explain(X[:3])
+    assert str(explanations[-1]) == str(explanations[2])
+    for number in (3, -4):
+        with pytest.raises(IndexError):
+            explanations[number]
+
+
+def test_objects_print_in_a_line_and_draw_in_notebooks():
+    X, y = IRIS
+    clf = region_design(random_state=0).fit(X, np.array(["<a>", "b", "c"])[y])
+    explanations = clf.explain(X[:2])
+    shown = [clf.network_, explanations, explanations[0], clf.robustness(X[:2], 1)]
+    for part in shown:
+        assert "\n" not in repr(part)
+        assert len(repr(part)) < 150
+    for part in (*shown, clf.selection_):
+        page = part._repr_html_()
+        assert page.startswith("<")
+        assert "<a>" not in page
+
+
 PAGES = {
     "region": """\
 Class virginica, probability 0.943; next is versicolor, 0.057.

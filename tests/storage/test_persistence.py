@@ -200,6 +200,8 @@ def test_what_is_wrong_with_a_file_is_said(tmp_path):
     assert "does not hold a usable model" in message(wrapped(b"no zip"))
     untrusted = with_schema(payload, lambda text: text.replace('"blobs"', '"scaling"'))
     assert "a part of type scaling (ObjectNode), which is not trusted" in message(wrapped(untrusted))
+    headless = with_schema(payload, lambda text: text.replace('"classifier"', '"sklearn-Pipeline"'))
+    assert "does not hold a usable model" in message(wrapped(headless))
     incomplete = with_schema(payload, lambda text: text.replace('"means"', '"meanz"'))
     assert "has no means" in message(wrapped(incomplete))
     superfluous = with_schema(payload, lambda text: text.replace('"proved_minimum"', '"proved"'))

@@ -190,6 +190,10 @@ def assert_unusable(read, path):
             read(path)
 
 
+def with_hyperplanes(clf, **changes):
+    return {"network_": replace(clf.network_, hyperplanes=replace(clf.hyperplanes_, **changes))}
+
+
 def with_regions(clf, **changes):
     stages = replace(clf.network_.stages, regions=replace(clf.regions_, **changes))
     return {"network_": replace(clf.network_, stages=stages)}
@@ -202,6 +206,9 @@ def with_regions(clf, **changes):
         lambda clf: {"network_": replace(clf.network_, labels=clf.network_.labels[:1])},
         lambda clf: {"classes_": np.array([1j, 2j])},
         lambda clf: {"classes_": clf.classes_[:, None]},
+        lambda clf: with_hyperplanes(clf, weights=np.nan * clf.hyperplanes_.weights),
+        lambda clf: with_hyperplanes(clf, biases=clf.hyperplanes_.biases.astype(str)),
+        lambda clf: with_hyperplanes(clf, pairs=clf.hyperplanes_.pairs + 1000),
         lambda clf: with_regions(clf, counts=clf.regions_.counts[:1]),
         lambda clf: with_regions(clf, codes=clf.regions_.codes[:, :0]),
         lambda clf: with_regions(clf, counts=0 * clf.regions_.counts),

@@ -59,6 +59,9 @@ class PruningPath:
     kept: Indices
     proved_minimum: int = 1
 
+    def __repr__(self) -> str:
+        return f"PruningPath({len(self.deleted)} hyperplanes deleted, {len(self.kept)} kept)"
+
 
 class _Partition:
     """The regions of one round, their class counts and their neighbours.

@@ -65,8 +65,8 @@ class Selection:
                 plan.discriminant,
                 _components(plan.n_components),
                 "none" if plan.error_threshold is None else f"{plan.error_threshold:g}",
-                f"{self.log_losses[number]:.3f}",
-                f"{self.accuracies[number]:.3f}",
+                _shown(self.log_losses[number]),
+                _shown(self.accuracies[number]),
             ]
             for number, plan in enumerate(self.plans)
         ]
@@ -82,6 +82,10 @@ class Selection:
     def _repr_html_(self) -> str:
         header, *rows = self.table
         return html_table(header, rows)
+
+
+def _shown(value: float) -> str:
+    return "–" if np.isnan(value) else f"{value:.3f}"
 
 
 def _components(n_components: tuple[int, ...] | None) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -95,6 +96,7 @@ class Explanations:
         return html_table(header, rows) + (f"<p>… and {more} more</p>" if more else "")
 
     def __getitem__(self, number: int) -> Explanation:
+        number = range(len(self))[index(number)]
         labels, probability = self.network.labels.tolist(), self.probabilities[number]
         winner, rival = self.predicted[number], self.rivals[number]
         parts = self._parts(number)

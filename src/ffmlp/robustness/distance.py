@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -32,6 +32,8 @@ _TARGETS = 8
 _ROUNDING = 1e-9
 # Float64 is not precise enough for features whose standard deviations differ by a larger factor.
 _LARGEST_RATIO = 1e7
+# Squares of larger weights, and of features whose weights are as small, overflow.
+_LARGEST_WEIGHT = 1e120
 # Samples that are shown in a notebook.
 _MAX_ROWS = 10
 
@@ -81,15 +83,26 @@ class Robustness:
         return f"<p>{self!r}</p>" + html_table(header, rows)
 
 
-def check_comparable(blobs: Blobs, network: Network, limits: Limits) -> None:
-    """Raise a ValueError if the scales of the features differ too much for float64."""
-    spreads = feature_units(blobs, network.hyperplanes) / limits.scale
-    if spreads.max() > _LARGEST_RATIO * spreads.min():
+def scaled_distances(network: Network, blobs: Blobs, samples: Floats, limits: Limits) -> Robustness:
+    """Distances in any units, or a ValueError if the scales of the features differ too much."""
+    steepest = np.abs(network.hyperplanes.weights).max()
+    if not 1 / _LARGEST_WEIGHT < steepest < _LARGEST_WEIGHT:
+        raise ValueError(
+            f"The features are so {'large' if steepest < 1 else 'small'} that distances would overflow. "
+            "Fit to scaled features, for example with StandardScaler."
+        )
+    with np.errstate(over="ignore"):
+        spreads = feature_units(blobs, network.hyperplanes) / limits.scale
+    if not spreads.max() <= _LARGEST_RATIO * spreads.min():
         raise ValueError(
             "The standard deviations of the features differ by a factor of "
             f"{spreads.max() / spreads.min():.1g}, so distances would be rounding errors. Pass the unit "
             "of each feature as scale=, for example its standard deviation."
         )
+    # Tolerances are those of features of unit spread. A power of two changes no digit.
+    unit = 2.0 ** np.round(np.log2(spreads).mean())
+    found = distances(network, blobs, samples, replace(limits, scale=limits.scale * unit))
+    return replace(found, distance=found.distance * unit, lower=found.lower * unit)
 
 
 def distances(network: Network, blobs: Blobs, samples: Floats, limits: Limits) -> Robustness:

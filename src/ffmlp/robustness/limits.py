@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from numbers import Integral
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -46,9 +47,16 @@ def checked_limits(
             f"scale must be {len(names)} positive numbers, one for each feature, got {scale!r}."
         )
     low, high = np.full(samples.shape, -np.inf), np.full(samples.shape, np.inf)
-    for feature, (least, most) in (bounds or {}).items():
+    if not isinstance(bounds, Mapping | None):
+        raise ValueError(f"bounds must be a mapping of feature to (low, high), got {bounds!r}.")
+    for feature, limits in (bounds or {}).items():
         column = feature_number(names, feature)
-        least, most = -np.inf if least is None else least, np.inf if most is None else most
+        if not isinstance(limits, Sequence) or len(limits) != 2:
+            raise ValueError(f"bounds of feature {feature!r} must be (low, high), got {limits!r}.")
+        least, most = (
+            float(default if limit is None else limit)
+            for limit, default in zip(limits, (-np.inf, np.inf), strict=True)
+        )
         if not least <= most:
             raise ValueError(f"bounds of feature {feature!r} must ascend, got {least:g} and {most:g}.")
         outside = (samples[:, column] < least) | (samples[:, column] > most)
@@ -59,7 +67,7 @@ def checked_limits(
                 f"between {least:g} and {most:g}. Widen them to include all samples."
             )
         low[:, column], high[:, column] = least, most
-    frozen = [frozen] if isinstance(frozen, str) else frozen
+    frozen = [frozen] if isinstance(frozen, str | Integral) else frozen
     held = [feature_number(names, feature) for feature in frozen]
     low[:, held] = high[:, held] = samples[:, held]
     if len(samples) and (low == high).all(axis=1).any():
@@ -71,7 +79,7 @@ def feature_number(names: Sequence[str], feature: int | str) -> int:
     """The number of a feature, given by number or name."""
     if isinstance(feature, str) and feature in names:
         return list(names).index(feature)
-    if not isinstance(feature, str) and 0 <= feature < len(names):
+    if isinstance(feature, Integral) and not isinstance(feature, bool) and 0 <= feature < len(names):
         return int(feature)
     raise ValueError(
         f"Unknown feature {feature!r}. Features are 0 to {len(names) - 1}, named {list(names)[:10]}."

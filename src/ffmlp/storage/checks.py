@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ffmlp.model.features import Gaussianisation
+from ffmlp.model.hyperplanes import NO_BLOB
 from ffmlp.model.network import Network
-from ffmlp.model.stages import Stages
+from ffmlp.model.stages import Stages, require_indices, require_shapes
 from ffmlp.storage.schema import NETWORK_TAGS
 
 _STAGES = tuple(kind for tag, kind in NETWORK_TAGS.items() if tag.endswith("-stages"))
@@ -21,6 +22,13 @@ def check_network(network: Network, n_features: int, labels: NDArray) -> None:
     """Raise an error if the parts of a network are inconsistent, or do not fit features and labels."""
     if labels.shape != (len(network.labels),) or labels.dtype.kind in "cV":
         raise ValueError(f"labels have type {labels.dtype} and shape {labels.shape}")
+    planes = network.hyperplanes
+    for part in (planes.weights, planes.biases):
+        if part.dtype != np.float64 or not np.isfinite(part).all():
+            raise ValueError("a hyperplane is not made of finite numbers")
+    require_shapes(pairs=(planes.pairs, (len(planes), 2)))
+    require_indices("pairs", planes.pairs - NO_BLOB, len(network.blob_classes) - NO_BLOB)
+    require_indices("blob_classes", network.blob_classes, len(labels))
     network.stages.check(network.hyperplanes, len(labels))
     if network.hyperplanes.gaussianisation is not None:
         _check_maps(network.hyperplanes.gaussianisation)

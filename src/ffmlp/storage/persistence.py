@@ -141,7 +141,8 @@ def load_with_metadata(path: str | PathLike[str]) -> SavedModel:
         payload = root.renamed(lambda kind: names.get(kind, kind), zipfile.ZIP_STORED)
         whole = skops.loads(payload, trusted=trusted)
         saved = SavedModel(whole["estimator"], json.loads(whole["metadata"]))
-    _check_whole(_classifier(saved.estimator, str(source)), source)
+        classifier = _classifier(saved.estimator, str(source))
+    _check_whole(classifier, source)
     return saved
 
 
