@@ -105,6 +105,7 @@ def test_pgd_finds_what_is_just_within_reach():
 
 @pytest.mark.parametrize("start", ["ff", "random"])
 def test_backpropagated_networks_are_attacked_alike(start):
+    pytest.importorskip("torch")
     X, y = StandardScaler().fit_transform(IRIS[0]), IRIS[1]
     network = region_design(random_state=0).fit(X, y).network_ if start == "ff" else None
     bp = BackpropClassifier((8, 6), initial_network=network, n_epochs=10, random_state=0).fit(X, y)
