@@ -174,3 +174,19 @@ def test_hyperplanes_that_span_all_are_not_chosen_by_rounding():
     for _ in range(20):
         rounded = replace(planes, weights=normals * (1 + 1e-15 * rng.normal(size=normals.shape)))
         np.testing.assert_array_equal(readout._spanning(rounded), chosen)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_the_temperature_is_the_best_of_several_minima(seed):
+    """A class of one near and one far column: at first, the loss rises with the factor."""
+    rng = np.random.default_rng(seed)
+    owners, y = np.array([0, 0, 1, 1]), np.zeros(200, int)
+    evidence = np.array([0.0, -50.0, -5.0, -5.0]) + 3.0 * rng.normal(size=(200, 4))
+
+    def loss(factor):
+        own, other = (np.exp(factor * part).sum(axis=1) for part in np.hsplit(evidence, 2))
+        return np.mean(np.log1p(other / own))
+
+    found = best_temperature(evidence, owners, y, np.ones(200))
+    assert loss(found) <= min(loss(factor) for factor in np.exp(np.linspace(-5, 3, 300))) + 1e-4
+    assert loss(found) < loss(np.exp(-5)) - 0.05

@@ -37,7 +37,7 @@ _FAR = 1e300
 _SMALLEST_EIGENVALUE = 1e-10
 # The range of the logarithm of the temperature, and the least decrease of the log-loss per unit of it:
 # without misclassified samples, the log-loss would decrease forever.
-_LOG_TEMPERATURES, _LEAST_GAIN = (-5.0, 5.0), 1e-9
+_LOG_TEMPERATURES, _LEAST_GAIN = np.linspace(-5.0, 5.0, 11), 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,10 +115,17 @@ def best_temperature(evidence: Floats, owners: Indices, y: Indices, weight: Floa
         factor = np.exp(log_factor)
         return mean(factor * evidence) - mean(factor * own) + factor * behind + _LEAST_GAIN
 
-    lowest, highest = _LOG_TEMPERATURES
-    if slope(lowest) >= 0:
-        return float(np.exp(lowest))
-    return float(np.exp(highest if slope(highest) <= 0 else brentq(slope, lowest, highest)))
+    def loss(log_factor: float) -> float:
+        factor = np.exp(log_factor)
+        sums, own_sums = (np.exp(factor * part).sum(axis=0) for part in (evidence, own))
+        return float(share @ np.log(sums / own_sums)) + factor * behind + _LEAST_GAIN * log_factor
+
+    # Classes of several columns may have several minima.
+    tried = _LOG_TEMPERATURES
+    best = int(np.argmin([loss(log_factor) for log_factor in tried]))
+    low, high = tried[max(best - 1, 0)], tried[min(best + 1, len(tried) - 1)]
+    is_inside = slope(low) < 0 < slope(high)
+    return float(np.exp(brentq(slope, low, high) if is_inside else tried[best]))
 
 
 @dataclass(frozen=True, eq=False)
