@@ -38,20 +38,9 @@ def from_torch(module: Any) -> Network:
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
     >>> clf = ffmlp.FFMLPClassifier(design="readout", gaussianise=False).fit(X, y)
-    >>> module = clf.to_torch(torch.float64)
-    >>> optimizer = torch.optim.Adam(module.parameters(), lr=1e-4)
-    >>> for _ in range(50):
-    ...     optimizer.zero_grad()
-    ...     loss = torch.nn.functional.nll_loss(module(torch.tensor(X)).log(), torch.tensor(y))
-    ...     loss.backward()
-    ...     _ = optimizer.step()
-    >>> trained = ffmlp.from_torch(module)
-    >>> trained.layer_sizes == clf.network_.layer_sizes
-    True
-    >>> trained.meaning(2, 0)
+    >>> module = clf.to_torch(torch.float64)  # to be trained as any module
+    >>> ffmlp.from_torch(module).meaning(2, 0)
     'trained neuron 0 of evidence, largest weight to class 0'
-    >>> bool((abs(trained.forward(X) - module(torch.tensor(X)).detach().numpy()) < 1e-9).all())
-    True
     """
     require("from_torch", "torch")
     return import_module("ffmlp.export.torch_module").from_torch(module)

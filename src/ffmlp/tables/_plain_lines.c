@@ -7,10 +7,6 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-#include <math.h>
-#include <stdint.h>
-#include <string.h>
-
 #include "_plain_numbers.h"
 
 /* A column with more distinct texts is left to pandas. */
