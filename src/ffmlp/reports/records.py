@@ -1,6 +1,6 @@
 """Records of runs: frozen dataclasses as lines of a tidy CSV file, in a folder with one set of settings.
 
-Files are written whole or not at all, so that an interrupted run can be resumed.
+Files are written atomically, so that an interrupted run can be resumed.
 """
 
 from __future__ import annotations

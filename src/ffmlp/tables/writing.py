@@ -1,4 +1,4 @@
-"""How predictions are written: text and Parquet files, block by block, whole or not at all."""
+"""How predictions are written: text and Parquet files, block by block, atomically."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def write_predictions(
     n_rows: int | None,
     on_block: Callable[[int], object],
 ) -> Written:
-    """Predict the rows of a data file and write them to ``path``, whole or not at all.
+    """Predict the rows of a data file and write them to ``path`` atomically.
 
     Blocks have about ``n_rows`` rows; None is as many as fit in constant memory, whatever the number of
     threads and columns. ``on_block`` is called with the number of rows of each block written.

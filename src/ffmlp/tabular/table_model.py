@@ -56,7 +56,7 @@ class TableModel(Interface):
         return cls(*features, "class", None, Dialect(), facts, None, saved.estimator)
 
     def save(self, path: Path) -> None:
-        """Write the model to a file, whole or not at all."""
+        """Write the model to a file atomically."""
         save(self.estimator, path, self.to_metadata())
 
     @property
