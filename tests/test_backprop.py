@@ -1,16 +1,15 @@
 import pickle
-import sys
+from itertools import pairwise
 
 import numpy as np
 import pytest
 from problems import region_design, xor
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import scale
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from ffmlp import datasets
 from ffmlp.backprop import BackpropClassifier
-
-torch = pytest.importorskip("torch")
 
 
 @parametrize_with_checks([BackpropClassifier((8, 8), n_epochs=60, learning_rate=0.1, batch_size=8)])
@@ -43,6 +42,7 @@ def test_history_is_the_accuracy_by_epoch(moons):
     history = bp.fit(X, y, X_test, y_test).history_
     assert seen == [1, 2, 3, 4]
     assert len(history.train_accuracy) == len(history.test_accuracy) == len(history.seconds) == 5
+    assert len(history.batch_accuracy) == 5
     assert history.train_accuracy[-1] == pytest.approx(bp.score(X, y), abs=1e-3)
     assert history.test_accuracy[-1] == pytest.approx(bp.score(X_test, y_test), abs=1e-3)
     assert (np.diff(history.seconds) > 0).all()
@@ -72,6 +72,50 @@ def test_a_step_is_plain_gradient_descent_on_the_cross_entropy():
         gradient = (loss(bp.weights_[0] + change) - loss(bp.weights_[0] - change)) / 2e-5
         moved = stepped.weights_[0][position] - bp.weights_[0][position]
         assert moved == pytest.approx(-0.1 * gradient, abs=1e-5)
+
+
+def test_batch_accuracy_is_measured_before_each_step(moons):
+    X, y, *_ = moons
+    one_batch = BackpropClassifier((8, 8), n_epochs=3, batch_size=len(X), random_state=0).fit(X, y)
+    history = one_batch.history_
+    assert np.isnan(history.batch_accuracy[0])
+    # With one batch an epoch, the network before its step is that of the epoch before.
+    np.testing.assert_allclose(history.batch_accuracy[1:], history.train_accuracy[:-1])
+    small = BackpropClassifier((8, 8), n_epochs=3, batch_size=7, random_state=0).fit(X, y).history_
+    assert (small.batch_accuracy[1:] != small.train_accuracy[:-1]).any()
+
+
+@pytest.mark.parametrize("start", ["designed", "random"])
+def test_training_equals_that_of_pytorch(moons, start):
+    torch = pytest.importorskip("torch")
+    X, y, *_ = moons
+    network = region_design(3, random_state=0).fit(X, y).network_ if start == "designed" else None
+    options = {"initial_network": network, "batch_size": len(X), "random_state": 0}
+    first = BackpropClassifier((8, 8), n_epochs=0, **options).fit(X, y)
+    ours = BackpropClassifier((8, 8), n_epochs=20, **options).fit(X, y)
+    sizes = [X.shape[1], *map(len, first.biases_)]
+    linear = [torch.nn.Linear(n_in, n_out) for n_in, n_out in pairwise(sizes)]
+    module = torch.nn.Sequential(linear[0], torch.nn.ReLU(), linear[1], torch.nn.ReLU(), linear[2])
+    with torch.no_grad():
+        for layer, weight, bias in zip(linear, first.weights_, first.biases_, strict=True):
+            layer.weight.copy_(torch.tensor(weight))
+            layer.bias.copy_(torch.tensor(bias))
+    optimizer = torch.optim.SGD(module.parameters(), lr=0.01)
+    inputs, targets = torch.tensor(X, dtype=torch.float32), torch.tensor(y)
+    for _ in range(20):
+        optimizer.zero_grad()
+        torch.nn.functional.cross_entropy(module(inputs), targets).backward()
+        optimizer.step()
+    for layer, weight, bias in zip(linear, ours.weights_, ours.biases_, strict=True):
+        scale = np.abs(weight).max()
+        np.testing.assert_allclose(layer.weight.detach().numpy(), weight, atol=1e-4 * scale)
+        np.testing.assert_allclose(layer.bias.detach().numpy(), bias, atol=1e-3)
+
+
+def test_diverging_training_is_reported():
+    X, y, _ = xor(40)
+    with pytest.warns(ConvergenceWarning, match=r"Training diverged: .* lower learning_rate \(1e\+20\)"):
+        BackpropClassifier((4, 4), n_epochs=5, learning_rate=1e20, random_state=0).fit(X, y)
 
 
 def test_random_weights_follow_xaviers_rule():
@@ -128,10 +172,3 @@ def test_test_labels_unknown_in_training_are_errors():
     X, y, _ = xor(40)
     bp = BackpropClassifier((4, 4), n_epochs=1, random_state=0).fit(X, y, X, np.full(40, 7))
     assert bp.history_.test_accuracy.tolist() == [0.0, 0.0]
-
-
-def test_missing_torch_is_reported(monkeypatch):
-    monkeypatch.setitem(sys.modules, "torch", None)
-    X, y, _ = xor(40)
-    with pytest.raises(ImportError, match=r"PyTorch is required .* pip install 'ffmlp\[torch\]'"):
-        BackpropClassifier().fit(X, y)
