@@ -18,8 +18,8 @@ _WIDE = 700
 _MAX_PHONE_COLUMNS = 4
 
 # Borders are separate and z-indices are set for the sticky cells: collapsed borders would scroll away,
-# and row names would cover the header. On a phone, the maximum width of cells breaks long words only; it
-# leaves room for the padding of four columns on a screen of 320 pixels.
+# and row names would cover the header. On a phone, a cell has at most its share of the screen without
+# the margins of the page and its own: only longer words are broken, and the table fits.
 _STYLE = """
 :root { color-scheme: light dark; --page: #fff; --text: #1a1a1a; --muted: #555; --line: #ccc;
   --tint: #eef3f7; --accent: #0072b2; --link: #005a8c }
@@ -59,7 +59,7 @@ figcaption { max-width: 48rem; font-size: .95rem }
   .wide img { max-width: none; width: 50rem }
   .grid { overflow: visible }
   table { font-size: .75rem; width: 100% }
-  th, td { padding: .25rem .3rem; max-width: calc(80vw / var(--columns)) }
+  th, td { padding: .25rem; max-width: calc((100vw - 1.5rem) / var(--columns) - .5rem) }
   th { white-space: normal }
   .cards { font-size: .85rem }
   .cards, .cards tbody, .cards tr, .cards th { display: block }
@@ -67,6 +67,7 @@ figcaption { max-width: 48rem; font-size: .95rem }
   .cards tr { border: 1px solid var(--line); border-radius: .4rem; margin-bottom: .8rem }
   .cards th { position: static; background: var(--tint); font-size: .95rem }
   .cards th, .cards td { padding: .3rem .6rem; max-width: none }
+  .cards th:empty { display: none }
   .cards td { display: grid; grid-template-columns: repeat(2, minmax(0, 1fr)); gap: .75rem }
   .cards td:last-child { border-bottom: 0 }
   .cards [data-label]::before { content: attr(data-label); color: var(--muted) }
