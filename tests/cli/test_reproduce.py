@@ -1,4 +1,5 @@
 import sys
+from dataclasses import replace
 
 import pytest
 
@@ -7,16 +8,17 @@ from ffmlp.reports.records import read_records
 from ffmlp.reproduction import experiments
 from ffmlp.reproduction.paper import ROWS
 
-pytest.importorskip("torch")
 pytest.importorskip("tqdm")
 pytest.importorskip("matplotlib")
+pytest.importorskip("quadprog")
 
-IRIS = ["reproduce", "--rows", "iris", "--splits", "1", "--quick"]
+# In this process, so that what a test replaces is replaced.
+IRIS = ["reproduce", "--rows", "iris", "--splits", "1", "--quick", "--jobs", "1"]
 
 
 @pytest.fixture
 def no_sweep(monkeypatch):
-    monkeypatch.setattr(experiments, "_sweep_runs", lambda row, settings: iter(()))
+    monkeypatch.setattr(experiments, "_sweep_runs", lambda *arguments: iter(()))
 
 
 def test_reproduce_writes_a_report(tmp_path, no_sweep, capsys):
@@ -24,7 +26,8 @@ def test_reproduce_writes_a_report(tmp_path, no_sweep, capsys):
     assert main([*IRIS, "--out", str(out)]) == 0
     names = {path.name for path in out.iterdir()}
     assert names == {"figures", "report.html", "report.md", "runs", "runs.csv", "settings.json"}
-    assert list((out / "figures").iterdir()) == []  # the paper has none of this row
+    # The paper has no figure of this row: only the overview is drawn.
+    assert [path.name for path in (out / "figures").iterdir()] == ["overview.png"]
     assert "Iris" in (out / "report.md").read_text(encoding="utf-8")
     before = (out / "runs.csv").read_text(encoding="utf-8")
     assert main([*IRIS, "--out", str(out)]) == 0
@@ -35,15 +38,15 @@ def test_reproduce_writes_a_report(tmp_path, no_sweep, capsys):
     assert (out / "runs.csv").read_text(encoding="utf-8") == before
 
 
-def test_reproduce_draws_the_figures_of_its_rows(tmp_path, no_sweep, monkeypatch, capsys):
-    monkeypatch.setattr(experiments, "N_EPOCHS", 15)  # the fewest that the tables know
+def test_reproduce_draws_the_figures_of_its_rows(tmp_path, no_sweep, capsys):
     command = ["reproduce", "--rows", "two_moons", "--splits", "1", "--quick", "--out", str(tmp_path)]
-    assert main(command) == 0
-    assert "3 figures" in capsys.readouterr().out
+    assert main([*command, "--jobs", "1"]) == 0
     drawn = {path.name for path in (tmp_path / "figures").iterdir()}
-    assert drawn == {"sets-two_moons.png", "two-new-moons.png", "robustness-two_moons.png"}
+    assert f"{len(drawn)} figures" in capsys.readouterr().out
+    assert {"overview.png", "sets-two_moons.png", "two-new-moons.png"} <= drawn
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert page.count("data:image/png;base64,") == 3
+    assert page.count("data:image/png;base64,") == len(drawn)
+    assert page.index("data:image/png;base64,") < page.index("<nav")  # a picture opens the report
     linked = (tmp_path / "report.md").read_text(encoding="utf-8")
     assert all(f"(figures/{name})" in linked for name in drawn)
 
@@ -51,31 +54,41 @@ def test_reproduce_draws_the_figures_of_its_rows(tmp_path, no_sweep, monkeypatch
 def test_after_an_interruption_the_same_command_ends_as_if_there_had_been_none(
     tmp_path, no_sweep, monkeypatch, capsys
 ):
-    two = ["reproduce", "--rows", "iris", "wine", "--splits", "1", "--quick"]
-    run_row = experiments.run_row
+    two = ["reproduce", "--rows", "iris", "wine", "--splits", "1", "--quick", "--jobs", "1"]
+    run_split = experiments.run_split
 
-    def interrupted(row, settings):
-        for number, run in enumerate(run_row(row, settings)):
-            if row.key == "wine" and number == 3:
-                raise KeyboardInterrupt
-            yield run
+    def interrupted(row, settings, split):
+        if row.key == "wine":
+            raise KeyboardInterrupt
+        return run_split(row, settings, split)
 
-    monkeypatch.setattr(experiments, "run_row", interrupted)
+    monkeypatch.setattr(experiments, "run_split", interrupted)
     assert main([*two, "--out", str(tmp_path / "a")]) == 130
     assert "run the same command again to continue" in capsys.readouterr().err
-    iris = (tmp_path / "a" / "runs" / "iris.csv").read_bytes()
-    monkeypatch.setattr(experiments, "run_row", run_row)
+    iris = (tmp_path / "a" / "runs" / "iris-00.csv").read_bytes()
+    monkeypatch.setattr(experiments, "run_split", run_split)
     assert main([*two, "--out", str(tmp_path / "a")]) == 0
     assert main([*two, "--out", str(tmp_path / "b")]) == 0
-    assert (tmp_path / "a" / "runs" / "iris.csv").read_bytes() == iris  # not run twice
-    untimed = [
-        [
-            (run.row, run.method, run.split, run.train_accuracy, run.test_accuracy, run.d_2)
-            for run in runs
-        ]
-        for runs in (read_records(tmp_path / name / "runs.csv", experiments.Run) for name in "ab")
-    ]
-    assert untimed[0] == untimed[1]
+    assert (tmp_path / "a" / "runs" / "iris-00.csv").read_bytes() == iris  # not run twice
+    times = dict.fromkeys(("seconds", "gmm", "boundaries", "regions", "classes"))
+    first, second = (
+        [replace(run, **times) for run in read_records(tmp_path / name / "runs.csv", experiments.Run)]
+        for name in "ab"
+    )
+    assert first == second
+
+
+def test_two_processes_give_the_same_runs_as_one(tmp_path, capsys):
+    """Nothing can be replaced in other processes, so this runs the real thing on the smallest row."""
+    command = ["reproduce", "--rows", "iris", "--splits", "2", "--quick"]
+    for jobs in "12":
+        assert main([*command, "--jobs", jobs, "--out", str(tmp_path / jobs)]) == 0
+    times = dict.fromkeys(("seconds", "gmm", "boundaries", "regions", "classes"))
+    first, second = (
+        [replace(run, **times) for run in read_records(tmp_path / jobs / "runs.csv", experiments.Run)]
+        for jobs in "12"
+    )
+    assert first == second
 
 
 def test_a_file_in_the_way_is_left_alone(tmp_path, capsys):
@@ -92,6 +105,8 @@ def test_a_file_in_the_way_is_left_alone(tmp_path, capsys):
     [
         (["--rows", "mars"], "unknown row 'mars'. Known: xor, three_blobs,"),
         (["--splits", "0"], "--splits must be at least 1, got 0"),
+        (["--jobs", "0"], "--jobs must be at least 1, got 0"),
+        (["--rows", "pima", "--pima", "nowhere.csv"], "no data set of these rows is available"),
         (["--out", "/dev/null/x"], "/dev/null"),
     ],
 )
@@ -108,7 +123,7 @@ def test_unknown_row_lists_all_known_ones(capsys):
     assert all(row.key in message for row in ROWS)
 
 
-@pytest.mark.parametrize("extra", ["torch", "tqdm", "matplotlib"])
+@pytest.mark.parametrize("extra", ["quadprog", "tqdm", "matplotlib"])
 def test_a_missing_extra_is_reported_with_exit_code_2(extra, capsys, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, extra, None)
     monkeypatch.chdir(tmp_path)

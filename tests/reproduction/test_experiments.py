@@ -1,29 +1,46 @@
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
 from ffmlp import datasets
 from ffmlp.reports.records import read_records, write_records
 from ffmlp.reproduction import experiments
-from ffmlp.reproduction.experiments import Run, Settings, n_runs, reproduce, run_row
+from ffmlp.reproduction.experiments import (
+    Run,
+    Settings,
+    available,
+    collected,
+    design,
+    open_parts,
+    run_split,
+    split_of,
+    trained,
+)
 from ffmlp.reproduction.paper import ROWS, ROWS_BY_KEY
 
-pytest.importorskip("torch")
+pytest.importorskip("quadprog")
 pytestmark = pytest.mark.filterwarnings("ignore:Stochastic Optimizer")
 
-TINY = Settings(n_splits=2, n_trained_splits=1, optimal_seconds=5.0, sweep_components=(1,))
-
-
-@pytest.fixture(autouse=True)
-def few_epochs(monkeypatch):
-    monkeypatch.setattr(experiments, "N_EPOCHS", 3)
-    monkeypatch.setattr(experiments, "FEW_EPOCHS", 1)
+IRIS, WINE = ROWS_BY_KEY["iris"], ROWS_BY_KEY["wine"]
+TINY = Settings(
+    n_splits=2,
+    n_starts=2,
+    n_robust_splits=1,
+    n_sweep_splits=1,
+    sweep_components=(1,),
+    optimal_seconds=5.0,
+)
+TIMES = ("seconds", "gmm", "boundaries", "regions", "classes")
 
 
 @pytest.fixture(scope="module")
 def iris_runs():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(experiments, "N_EPOCHS", 3)
-        patch.setattr(experiments, "FEW_EPOCHS", 1)
-        return list(run_row(ROWS_BY_KEY["iris"], TINY))
+    return [run for split in range(2) for run in run_split(IRIS, TINY, split)]
+
+
+def untimed(runs):
+    return [replace(run, **dict.fromkeys(TIMES)) for run in runs]
 
 
 def test_the_papers_tables_are_there():
@@ -39,20 +56,50 @@ def test_the_papers_tables_are_there():
             assert 40 < test <= 100
 
 
-def test_a_row_runs_every_method_on_every_split(iris_runs):
-    assert len(iris_runs) == n_runs(ROWS_BY_KEY["iris"], TINY)
-    methods = {run.method for run in iris_runs}
-    assert {"ff", "ff_heteroscedastic", "ff_optimal", "bp_ff_3", "bp_random_1", "sweep_bp_ff"} <= methods
-    assert set(experiments.PEERS) <= methods
+def test_every_split_has_every_method_and_every_start(iris_runs):
+    for split in range(2):
+        methods = [run.method for run in iris_runs if run.split == split]
+        assert set(experiments.DESIGNED) | set(experiments.DEVIATIONS) <= set(methods)
+        assert {"majority", *experiments.PEERS, "bp_literal_50", "bp_ff_50"} <= set(methods)
+        for method in ("bp_random_50", "bp_random_15", "bp_paper_sizes_50"):
+            assert methods.count(method) == TINY.n_starts
+    once = {run.method for run in iris_runs} - {run.method for run in iris_runs if run.split == 1}
+    robust = {"robust_ff", "robust_ff_attacked", "robust_bp_ff", "robust_bp_random"}
+    assert once == {"ff_optimal", "sweep_ff", "sweep_bp_ff", *robust}
+
+
+def test_runs_of_the_designs(iris_runs):
     designed = [run for run in iris_runs if run.method == "ff"]
-    assert [run.split for run in designed] == [0, 1]
     assert all(run.test_accuracy > 0.85 for run in designed)
     assert all(run.gmm + run.boundaries + run.regions + run.classes < run.seconds for run in designed)
+    assert all(run.n_blobs == 6 for run in designed)
 
 
-def test_the_same_seed_gives_the_same_accuracies(iris_runs):
-    again = list(run_row(ROWS_BY_KEY["iris"], TINY))
-    assert [run.test_accuracy for run in again] == [run.test_accuracy for run in iris_runs]
+def test_starts_differ(iris_runs):
+    final = [run.train_accuracy for run in iris_runs if run.method == "bp_random_50"]
+    assert len(set(final)) > 1
+
+
+def test_the_same_seed_gives_the_same_runs_apart_from_times(iris_runs):
+    again = [run for split in range(2) for run in run_split(IRIS, TINY, split)]
+    assert untimed(again) == untimed(iris_runs)
+
+
+def test_the_literal_network_answers_as_the_bare_network():
+    train, test = split_of(WINE, TINY, 0)
+    literal = design(WINE, train, 0, design="paper")
+    bare = literal.network_.forward(test.X).argmax(axis=1)
+    np.testing.assert_array_equal(literal.predict(test.X), literal.classes_[bare])
+
+
+def test_training_starts_at_the_bare_network_not_at_predict():
+    """Wine with four blobs for each class: many test samples are in no region."""
+    train, test = split_of(WINE, TINY, 0)
+    clf = design(WINE, train, 0, n_components=4, error_threshold=None)
+    bare = np.mean(clf.network_.forward(test.X).argmax(axis=1) == test.y)
+    history = trained(clf, "ff", train, test, 0).history_
+    assert history.test_accuracy[0] == pytest.approx(bare)
+    assert clf.score(test.X, test.y) > bare + 0.1
 
 
 def test_runs_survive_the_file(iris_runs, tmp_path):
@@ -61,33 +108,35 @@ def test_runs_survive_the_file(iris_runs, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["runs.csv"]
 
 
-def test_an_interrupted_run_goes_on_where_it_stopped(tmp_path):
-    rows = [ROWS_BY_KEY["iris"], ROWS_BY_KEY["wine"]]
-
-    def interrupt(run):
-        if run.row == "wine":
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        reproduce(rows, TINY, tmp_path, interrupt)
-    assert [path.name for path in (tmp_path / "runs").iterdir()] == ["iris.csv"]
-    finished = read_records(tmp_path / "runs" / "iris.csv", Run)
-    seen = []
-    runs, missing = reproduce(rows, TINY, tmp_path, seen.append)
-    assert missing == {}
-    assert {run.row for run in seen} == {"wine"}
-    assert runs[: len(finished)] == finished
-    assert read_records(tmp_path / "runs.csv", Run) == runs
+def test_parts_in_any_order_and_with_an_interruption_give_the_same_runs(tmp_path, monkeypatch):
+    monkeypatch.setattr(experiments, "PEERS", {})
+    rows = [IRIS, WINE]
+    for task in open_parts(rows, TINY, tmp_path / "a"):
+        task()
+    first, *_, last = open_parts(rows, TINY, tmp_path / "b")
+    last()
+    first()
+    done = {path: path.read_bytes() for path in (tmp_path / "b" / "runs").iterdir()}
+    assert len(done) == 2
+    rest = open_parts(rows, TINY, tmp_path / "b")
+    assert len(rest) == 2
+    for task in rest:
+        task()
+    assert all(path.read_bytes() == content for path, content in done.items())
+    assert open_parts(rows, TINY, tmp_path / "b") == []
+    runs = [collected(rows, TINY, tmp_path / name) for name in "ab"]
+    assert untimed(runs[0]) == untimed(runs[1])
+    assert read_records(tmp_path / "b" / "runs.csv", Run) == runs[1]
 
 
 def test_a_folder_of_other_settings_is_refused(tmp_path):
-    reproduce([], TINY, tmp_path, print)
+    open_parts([], TINY, tmp_path)
     with pytest.raises(ValueError, match="holds runs with other settings"):
-        reproduce([], Settings(), tmp_path, print)
+        open_parts([], Settings(), tmp_path)
 
 
 def test_a_set_that_is_not_available_is_reported(tmp_path):
-    settings = Settings(n_splits=1, pima_path=str(tmp_path / "nowhere.csv"))
-    runs, missing = reproduce([ROWS_BY_KEY["pima"]], settings, tmp_path, print)
-    assert runs == []
+    settings = Settings(pima_path=str(tmp_path / "nowhere.csv"))
+    rows, missing = available([IRIS, ROWS_BY_KEY["pima"]], settings)
+    assert rows == [IRIS]
     assert "nowhere.csv" in missing["pima"]

@@ -4,7 +4,6 @@ from problems import four_moons, region_design
 
 from ffmlp.datasets import Dataset
 
-pytest.importorskip("torch")
 pytest.importorskip("quadprog")
 
 from ffmlp.backprop import BackpropClassifier

@@ -1,35 +1,60 @@
 """The paper's experiments, repeated.
 
-A *row* is one line of the paper's tables (`ffmlp.reproduction.paper`). Running a row gives `Run`
-records, one for each method and split. `reproduce` writes one CSV file for each finished row, so that an
-interrupted run can be resumed.
+A *row* is one line of the paper's tables (`ffmlp.reproduction.paper`). Running one split of a row gives
+`Run` records, which are written to a CSV file of their own when the split is finished. So an interrupted
+run can be resumed, and processes can share the splits.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import compress
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
+from sklearn.dummy import DummyClassifier
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils import check_random_state
+from threadpoolctl import threadpool_limits
 
 from ffmlp import datasets
-from ffmlp.backprop import BackpropClassifier
+from ffmlp.arrays import Floats
+from ffmlp.backprop import BackpropClassifier, History
 from ffmlp.benchmark.peers import MODELS
 from ffmlp.classifier import FFMLPClassifier
 from ffmlp.datasets import Dataset
+from ffmlp.design.designs import design_network
+from ffmlp.design.progress import Progress
 from ffmlp.reports.records import claim, read_records, write_records
 from ffmlp.reproduction.paper import Row
 from ffmlp.reproduction.robust_accuracy import RADII, attacked_accuracy, proved_accuracy
+from ffmlp.validation import training_samples
 
 N_EPOCHS = 50
 FEW_EPOCHS = 15
+# A fall of the accuracy from one epoch to the next that counts as a drop.
+DROP = 0.05
 PEERS = {name: MODELS[name] for name in ("lda", "svm", "forest", "boosting", "mlp")}
 
+# The designed networks of a row, by the parameters in which they differ from our region design.
+DESIGNED: dict[str, dict[str, Any]] = {
+    "literal": {"design": "paper"},
+    "ff": {},
+    "ff_heteroscedastic": {"discriminant": "heteroscedastic"},
+}
+# From the paper to the letter to our region design, one deviation after the other. With shrunk
+# covariances, too, it is our region design.
+DEVIATIONS: dict[str, dict[str, Any]] = {
+    "literal_nearest": {"design": "region"},
+    "literal_closed_form": {"design": "region", "discriminant": "lda"},
+}
 
 # Training and test set of a split.
 Parts = tuple[Dataset, Dataset]
@@ -37,46 +62,61 @@ Parts = tuple[Dataset, Dataset]
 
 @dataclass(frozen=True)
 class Settings:
-    """Seed, numbers of splits, limits and sweeps of the experiments."""
+    """Seed, numbers of splits and starts, limits and sweeps of the experiments."""
 
     seed: int = 0
     n_splits: int = 20
-    n_trained_splits: int = 5
-    optimal_seconds: float = 60.0
+    n_starts: int = 5
+    n_robust_splits: int = 5
+    n_sweep_splits: int = 3
     sweep_components: tuple[int, ...] = (2, 3, 4)
+    optimal_seconds: float = 60.0
     pima_path: str | None = None
 
     @classmethod
     def quick(cls, seed: int = 0, pima_path: str | None = None) -> Settings:
-        """The least that fills every table and figure."""
-        return cls(seed, 3, 1, 5.0, (2,), pima_path)
+        """The least that gives a verdict on every claim."""
+        return cls(seed, 8, 3, 1, 1, (2, 4), 60.0, pima_path)
 
 
 @dataclass(frozen=True)
 class Run:
     """One method on one split of one row. Fields that do not apply are empty.
 
-    ``setting`` identifies a run of a sweep. ``reached`` is the training time until backpropagation first
-    reaches the test accuracy of the designed network; it is empty if it never does.
+    ``start`` numbers random starts and ``setting`` identifies a run of a sweep. ``silent`` is the share
+    of test samples to which no neuron of l_2 of the bare network responds. ``seconds`` and the four
+    steps of the design are times. Of a training, ``start_train_accuracy`` and ``start_test_accuracy``
+    are those of the bare network at epoch 0, ``reached`` is the first epoch with the test accuracy of
+    our designed network, and drops are epochs that lower an accuracy by five points or more:
+    ``batch_drops`` of the training accuracy averaged over batches, ``train_drops`` of that at the end
+    of an epoch.
     """
 
     row: str
     method: str
     split: int
+    start: int | None = None
     setting: str = ""
     train_accuracy: float | None = None
     test_accuracy: float | None = None
+    start_train_accuracy: float | None = None
+    start_test_accuracy: float | None = None
+    silent: float | None = None
+    n_blobs: int | None = None
+    d_in: int | None = None
+    d_1: int | None = None
+    d_2: int | None = None
+    d_out: int | None = None
+    proved_minimum: int | None = None
+    reached: int | None = None
+    batch_drops: int | None = None
+    train_drops: int | None = None
+    test_drops: int | None = None
     seconds: float | None = None
     gmm: float | None = None
     boundaries: float | None = None
     regions: float | None = None
     classes: float | None = None
-    d_in: int | None = None
-    d_1: int | None = None
-    d_2: int | None = None
-    d_out: int | None = None
-    reached: float | None = None
-    proved_minimum: int | None = None
 
 
 def split_of(row: Row, settings: Settings, split: int) -> Parts:
@@ -89,30 +129,52 @@ def split_of(row: Row, settings: Settings, split: int) -> Parts:
 
 
 def design(row: Row, train: Dataset, seed: int, **changes: Any) -> FFMLPClassifier:
-    """The designed network of a row; ``changes`` replace parameters of the paper."""
-    parameters = {"n_components": row.n_components, "error_threshold": row.error_threshold, **changes}
-    clf = FFMLPClassifier(**parameters, design="region", random_state=seed)
+    """The designed network of a row; ``changes`` replace parameters of our region design."""
+    parameters = {"n_components": row.n_components, "error_threshold": row.error_threshold}
+    clf = FFMLPClassifier(**{**parameters, "design": "region", **changes}, random_state=seed)
     return clf.fit(train.X, train.y, blobs=None if "n_components" in changes else train.blobs)
 
 
-def run_row(row: Row, settings: Settings) -> Iterator[Run]:
-    """All runs of one row: the paper's methods, other classifiers, and the open questions."""
-    for split in range(settings.n_splits):
-        parts = train, _ = split_of(row, settings, split)
-        seed = settings.seed + split
+def trained(
+    clf: FFMLPClassifier,
+    start: str,
+    train: Dataset,
+    test: Dataset,
+    seed: int,
+    sizes: tuple[int, int] | None = None,
+) -> BackpropClassifier:
+    """Backpropagation from the designed network ("ff") or from random weights ("random").
+
+    A random network has the neurons of the designed one, or ``sizes``.
+    """
+    network = clf.network_ if start == "ff" else None
+    options: Any = {"initial_network": network, "n_epochs": N_EPOCHS, "random_state": seed}
+    bp = BackpropClassifier(sizes or clf.network_.layer_sizes[1:3], **options)
+    return bp.fit(train.X, train.y, test.X, test.y)
+
+
+def run_split(row: Row, settings: Settings, split: int) -> Iterator[Run]:
+    """All runs of one split: the paper's methods, other classifiers, and the open questions."""
+    parts = train, _ = split_of(row, settings, split)
+    seed = settings.seed + split
+    design(row, train, seed)  # not timed: the first fit of a process is slower
+    designed = {}
+    for method, changes in DESIGNED.items():
         start = perf_counter()
-        clf = design(row, train, seed)
-        yield _designed_run(row, "ff", split, clf, parts, seconds=perf_counter() - start)
-        other = design(row, train, seed, discriminant="heteroscedastic")
-        yield _designed_run(row, "ff_heteroscedastic", split, other, parts)
-        for name, make in PEERS.items():
-            start = perf_counter()
-            peer = make(seed).fit(train.X, train.y)
-            yield _run(row, name, split, peer, parts, seconds=perf_counter() - start)
-        if split < settings.n_trained_splits:
-            yield from _trained_runs(row, split, clf, parts, seed)
-    yield from _optimal_runs(row, settings)
-    yield from _sweep_runs(row, settings)
+        clf = designed[method] = design(row, train, seed, **changes)
+        yield _designed_run(row, method, split, clf, parts, seconds=perf_counter() - start)
+    yield from _deviation_runs(row, split, designed["literal"], parts, seed)
+    for name, make in {"majority": lambda _: DummyClassifier(), **PEERS}.items():
+        start = perf_counter()
+        peer = make(seed).fit(train.X, train.y)
+        yield _run(row, name, split, peer, parts, seconds=perf_counter() - start)
+    yield from _trained_runs(row, settings, split, designed, parts)
+    if split == 0:
+        yield from _optimal_runs(row, settings, parts)
+    if split < settings.n_robust_splits:
+        yield from _robust_runs(row, split, designed["ff"], parts, seed)
+    if split < settings.n_sweep_splits:
+        yield from _sweep_runs(row, settings, split, parts)
 
 
 def _run(row: Row, method: str, split: int, model: Any, parts: Parts, **fields: Any) -> Run:
@@ -125,111 +187,143 @@ def _designed_run(
     row: Row, method: str, split: int, clf: FFMLPClassifier, parts: Parts, **fields: Any
 ) -> Run:
     sizes = dict(zip(("d_in", "d_1", "d_2", "d_out"), clf.network_.layer_sizes, strict=True))
-    fields |= {**clf.timings_, **sizes, "proved_minimum": clf.pruning_path_.proved_minimum}
+    _, l_2, _ = clf.network_.responses(parts[1].X)
+    fields |= {**clf.timings_, **sizes, "n_blobs": len(clf.blobs_)}
+    fields |= {"silent": float(np.mean(~l_2.any(axis=1)))}
+    fields |= {"proved_minimum": clf.pruning_path_.proved_minimum}
     return _run(row, method, split, clf, parts, **fields)
 
 
-def _trained_run(
-    row: Row, method: str, split: int, bp: BackpropClassifier, epoch: int, **fields: Any
-) -> Run:
-    """The run of a trained network, with its accuracies after an epoch."""
-    train, test = bp.history_.train_accuracy[epoch], bp.history_.test_accuracy[epoch]
-    fields |= {"train_accuracy": float(train), "test_accuracy": float(test)}
-    return Run(row.key, method, split, **fields)
+def _deviation_runs(
+    row: Row, split: int, literal: FFMLPClassifier, parts: Parts, seed: int
+) -> Iterator[Run]:
+    """What does each deviation from the paper's letter change?"""
+    train, _ = parts
+    samples = training_samples(FFMLPClassifier(), train.X, train.y, None, train.blobs)
+    for method, changes in DEVIATIONS.items():
+        plan = replace(literal.selection_.plan, **changes)
+        network = design_network(samples, plan, check_random_state(seed), Progress()).network
+        accuracies = (float(np.mean(network.labels[network.classes(p.X)] == p.y)) for p in parts)
+        fields = dict(zip(("train_accuracy", "test_accuracy"), accuracies, strict=True))
+        yield Run(row.key, method, split, **fields)
 
 
-def _trained_runs(row: Row, split: int, clf: FFMLPClassifier, parts: Parts, seed: int) -> Iterator[Run]:
-    """BP-MLP of the same architecture, and the robust accuracy of both networks.
-
-    The results after 15 epochs come from the run of 50 epochs.
-    """
+def _trained_runs(
+    row: Row, settings: Settings, split: int, designed: dict[str, FFMLPClassifier], parts: Parts
+) -> Iterator[Run]:
+    """BP-MLP: from the designs, and from random weights with our numbers of neurons and the paper's."""
     train, test = parts
-    target = clf.score(test.X, test.y)
-    yield from _robust_runs(row, "robust_ff", split, proved_accuracy(clf, test))
-    yield from _robust_runs(row, "robust_ff_attacked", split, attacked_accuracy(clf, test))
+    target = designed["ff"].score(test.X, test.y)
+    for start in ("literal", "ff"):
+        bp = trained(designed[start], "ff", train, test, settings.seed + split)
+        yield _trained_run(row, f"bp_{start}_{N_EPOCHS}", split, bp.history_, N_EPOCHS)
+    for start in range(settings.n_starts):
+        seed = settings.seed + split + 1000 * start
+        bp = trained(designed["ff"], "random", train, test, seed)
+        first = compress(range(N_EPOCHS + 1), bp.history_.test_accuracy >= target)
+        reached = next(first, None)
+        for n_epochs in (N_EPOCHS, FEW_EPOCHS):
+            fields = {"start": start, "reached": reached if n_epochs == N_EPOCHS else None}
+            yield _trained_run(row, f"bp_random_{n_epochs}", split, bp.history_, n_epochs, **fields)
+        if row.reported_sizes:
+            bp = trained(designed["ff"], "random", train, test, seed, row.reported_sizes)
+            method = f"bp_paper_sizes_{N_EPOCHS}"
+            yield _trained_run(row, method, split, bp.history_, N_EPOCHS, start=start)
+
+
+def _trained_run(row: Row, method: str, split: int, history: History, epoch: int, **fields: Any) -> Run:
+    """The run of a trained network, with its accuracies after an epoch."""
+    curves = {"batch": history.batch_accuracy, "train": history.train_accuracy}
+    curves["test"] = history.test_accuracy
+    for part in ("train", "test"):
+        fields[f"start_{part}_accuracy"] = float(curves[part][0])
+        fields[f"{part}_accuracy"] = float(curves[part][epoch])
+    for part, curve in curves.items():
+        fields[f"{part}_drops"] = n_drops(curve[: epoch + 1])
+    return Run(row.key, method, split, seconds=float(history.seconds[epoch]), **fields)
+
+
+def n_drops(accuracy: Floats) -> int:
+    """The number of epochs that lower an accuracy by at least `DROP`."""
+    # The accuracies are shares of samples: rounding must not decide.
+    return int(np.count_nonzero(np.diff(accuracy) <= -DROP + 1e-9))
+
+
+def _robust_runs(row: Row, split: int, clf: FFMLPClassifier, parts: Parts, seed: int) -> Iterator[Run]:
+    """Is FF-MLP vulnerable to adversarial attacks? Robust accuracies at each radius."""
+    train, test = parts
+    accuracies: dict[str, NDArray] = {"robust_ff": proved_accuracy(clf, test)}
+    accuracies["robust_ff_attacked"] = attacked_accuracy(clf, test)
     for start in ("ff", "random"):
         bp = trained(clf, start, train, test, seed)
-        yield from _robust_runs(row, f"robust_bp_{start}", split, attacked_accuracy(bp, test))
-        for n_epochs in (N_EPOCHS, FEW_EPOCHS):
-            seconds = bp.history_.seconds[: n_epochs + 1].tolist()
-            reached = compress(seconds, bp.history_.test_accuracy >= target)
-            times = {"seconds": seconds[-1], "reached": next(reached, None)}
-            yield _trained_run(row, f"bp_{start}_{n_epochs}", split, bp, n_epochs, **times)
+        accuracies[f"robust_bp_{start}"] = attacked_accuracy(bp, test)
+    for method, at_radii in accuracies.items():
+        for radius, accuracy in zip(RADII, at_radii.tolist(), strict=True):
+            yield Run(row.key, method, split, setting=f"radius={radius:g}", test_accuracy=accuracy)
 
 
-def _robust_runs(row: Row, method: str, split: int, accuracies: NDArray) -> Iterator[Run]:
-    """One run for each radius."""
-    for radius, accuracy in zip(RADII, accuracies, strict=True):
-        yield Run(row.key, method, split, f"radius={radius:g}", test_accuracy=float(accuracy))
-
-
-def trained(
-    clf: FFMLPClassifier, start: str, train: Dataset, test: Dataset, seed: int
-) -> BackpropClassifier:
-    """Backpropagation from the designed network ("ff") or from random weights ("random")."""
-    network = clf.network_ if start == "ff" else None
-    options: Any = {"initial_network": network, "n_epochs": N_EPOCHS, "random_state": seed}
-    bp = BackpropClassifier(clf.network_.layer_sizes[1:3], **options)
-    return bp.fit(train.X, train.y, test.X, test.y)
-
-
-def _optimal_runs(row: Row, settings: Settings) -> Iterator[Run]:
-    """Is greedy pruning optimal? The proved minimum on the first split of the rows with pruning."""
+def _optimal_runs(row: Row, settings: Settings, parts: Parts) -> Iterator[Run]:
+    """Is greedy pruning optimal? The proved minimum of the rows with pruning."""
     if row.error_threshold is None:
         return
-    parts = train, _ = split_of(row, settings, 0)
     start = perf_counter()
-    clf = design(row, train, settings.seed, pruning="optimal", time_limit=settings.optimal_seconds)
+    limit = settings.optimal_seconds
+    clf = design(row, parts[0], settings.seed, pruning="optimal", time_limit=limit)
     yield _designed_run(row, "ff_optimal", 0, clf, parts, seconds=perf_counter() - start)
 
 
-def _sweep_runs(row: Row, settings: Settings) -> Iterator[Run]:
+def _sweep_runs(row: Row, settings: Settings, split: int, parts: Parts) -> Iterator[Run]:
     """Does backpropagation help larger networks? A sweep of components and thresholds."""
-    parts = train, test = split_of(row, settings, 0)
+    train, test = parts
+    seed = settings.seed + split
     for n_components in settings.sweep_components:
         for threshold in (0.05, 0.01, None):
-            clf = design(row, train, settings.seed, n_components=n_components, error_threshold=threshold)
+            clf = design(row, train, seed, n_components=n_components, error_threshold=threshold)
             setting = f"k={n_components}, threshold={threshold}"
-            yield _designed_run(row, "sweep_ff", 0, clf, parts, setting=setting)
-            bp = trained(clf, "ff", train, test, settings.seed)
-            yield _trained_run(row, "sweep_bp_ff", 0, bp, N_EPOCHS, setting=setting)
+            yield _designed_run(row, "sweep_ff", split, clf, parts, setting=setting)
+            history = trained(clf, "ff", train, test, seed).history_
+            yield _trained_run(row, "sweep_bp_ff", split, history, N_EPOCHS, setting=setting)
 
 
-def n_runs(row: Row, settings: Settings) -> int:
-    """The number of runs that `run_row` makes, for a progress bar."""
-    return (
-        settings.n_splits * (2 + len(PEERS))
-        + (4 + 4 * len(RADII)) * settings.n_trained_splits
-        + (row.error_threshold is not None)
-        + 6 * len(settings.sweep_components)
-    )
-
-
-def reproduce(
-    rows: list[Row], settings: Settings, folder: Path, on_run: Callable[[Run], None]
-) -> tuple[list[Run], dict[str, str]]:
-    """Run the rows that the folder does not have yet; return all runs, and why rows are missing."""
-    claim(folder, settings)
-    (folder / "runs").mkdir(exist_ok=True)
+def available(rows: Sequence[Row], settings: Settings) -> tuple[list[Row], dict[str, str]]:
+    """The rows whose data sets are available, and why the others are not."""
     missing = {}
     for row in rows:
-        path = folder / "runs" / f"{row.key}.csv"
-        if path.exists():
-            continue
-        runs = []
         try:
-            for run in run_row(row, settings):
-                runs.append(run)
-                on_run(run)
+            datasets.load(row.dataset, pima_path=settings.pima_path)
         except datasets.DatasetUnavailableError as error:
             missing[row.key] = str(error)
-            continue
-        write_records(path, runs, Run)
-    runs = [
-        run
-        for row in rows
-        if row.key not in missing
-        for run in read_records(folder / "runs" / f"{row.key}.csv", Run)
+    return [row for row in rows if row.key not in missing], missing
+
+
+def run_part(row: Row, settings: Settings, split: int, path: Path) -> None:
+    """Run one split of a row and write its runs."""
+    with threadpool_limits(1), warnings.catch_warnings():
+        # A network that stops at its iteration limit is part of the comparison.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        write_records(path, list(run_split(row, settings, split)), Run)
+
+
+def open_parts(rows: Sequence[Row], settings: Settings, folder: Path) -> list[Callable[[], None]]:
+    """Calls, in any order and by any process, that make the files which the folder does not have yet."""
+    claim(folder, settings)
+    (folder / "runs").mkdir(exist_ok=True)
+    return [
+        partial(run_part, row, settings, split, path)
+        for row, split, path in _parts(rows, settings, folder)
+        if not path.exists()
     ]
+
+
+def collected(rows: Sequence[Row], settings: Settings, folder: Path) -> list[Run]:
+    """All runs of the folder, which are written to one file, too."""
+    files = (path for _, _, path in _parts(rows, settings, folder))
+    runs = [run for path in files for run in read_records(path, Run)]
     write_records(folder / "runs.csv", runs, Run)
-    return runs, missing
+    return runs
+
+
+def _parts(rows: Sequence[Row], settings: Settings, folder: Path) -> Iterator[tuple[Row, int, Path]]:
+    for row in rows:
+        for split in range(settings.n_splits):
+            yield row, split, folder / "runs" / f"{row.key}-{split:02}.csv"

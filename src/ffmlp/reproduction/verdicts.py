@@ -1,28 +1,32 @@
-"""Verdicts on the paper's orderings, and reasons for values of the paper outside our range."""
+"""Verdicts on the paper's claims: paired tests over the splits."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
+from scipy.special import stdtr
 
 from ffmlp import datasets
 from ffmlp.arrays import Floats
 from ffmlp.reproduction.experiments import Run
 from ffmlp.reproduction.paper import Row
-from ffmlp.words import counted
+
+# A difference is significant below this probability of a larger one by chance, on both sides.
+LEVEL = 0.05
+# "Little effect" is a change of less than this many points.
+LITTLE = 1.0
 
 METHODS = {
-    "ff": "FF-MLP",
-    "bp_ff_50": "BP from FF-MLP (50)",
+    "literal": "literal FF-MLP",
+    "ff": "our FF-MLP",
+    "bp_literal_50": "BP from literal FF-MLP (50)",
+    "bp_ff_50": "BP from our FF-MLP (50)",
     "bp_random_50": "BP from random (50)",
     "bp_random_15": "BP from random (15)",
 }
-# The methods that the paper orders.
-COMPARED = ("ff", "bp_ff_50", "bp_random_50")
-# A value within this many samples of our range may come from another split.
-_FEW_SAMPLES = 2
 
 
 def values(runs: Sequence[Run], row: Row, method: str, name: str) -> Floats:
@@ -31,153 +35,189 @@ def values(runs: Sequence[Run], row: Row, method: str, name: str) -> Floats:
     return np.array([value for value in found if value is not None], np.float64)
 
 
+def by_split(runs: Sequence[Run], row: Row, method: str, name: str) -> dict[int, float]:
+    """The mean of a field over the starts of each split."""
+    found: dict[int, list[float]] = {}
+    for run in runs:
+        value = getattr(run, name)
+        if (run.row, run.method) == (row.key, method) and value is not None:
+            found.setdefault(run.split, []).append(value)
+    return {split: float(np.mean(each)) for split, each in found.items()}
+
+
+def n_test(row: Row) -> int:
+    """The number of test samples of a row."""
+    return int(np.ceil(datasets.TEST_SHARE * datasets.N_SAMPLES[row.dataset]))
+
+
 def outside(ours: Floats, reported: float) -> bool:
     """Whether the paper's value is outside the range of ours; a single run has no range."""
     return len(ours) > 1 and not ours.min() <= reported <= ours.max()
 
 
 @dataclass(frozen=True)
-class Ordering:
-    """The methods of best test accuracy, in the paper and in our runs.
+class Comparison:
+    """The differences of two methods in points, split by split: mean, spread, p-value and wins."""
 
-    ``lead`` and ``spread`` are the mean and the standard deviation, over ``n_splits`` splits, of the
-    lead of the paper's best method over the best of the others, in points.
+    mean: float
+    spread: float
+    p_value: float
+    n_wins: int
+    n_splits: int
+
+    @classmethod
+    def of(cls, first: dict[int, float], second: dict[int, float], row: Row) -> Comparison:
+        """Compare shares of two methods on the splits that both have."""
+        splits = sorted(first.keys() & second.keys())
+        difference = 100 * np.array([first[split] - second[split] for split in splits])
+        n_wins = int(np.count_nonzero(difference > 0))
+        mean, spread = (float(difference.mean()), float(difference.std())) if splits else (0.0, 0.0)
+        return cls(mean, spread, paired_p_value(difference, row), n_wins, len(splits))
+
+    @property
+    def sign(self) -> int:
+        """1 or -1 if the difference is significant, 0 if it is not."""
+        return int(np.sign(self.mean)) if self.p_value < LEVEL else 0
+
+
+def paired_p_value(difference: Floats, row: Row) -> float:
+    """The p-value of a paired t-test on differences, one per split.
+
+    Splits of a real set share samples, so their differences are not independent. The variance of their
+    mean then has the additional term n_test / n_train (Nadeau and Bengio, 2003). Synthetic sets are
+    drawn anew for each split.
+    """
+    n = len(difference)
+    if n < 2 or not difference.any():
+        return 1.0
+    share = 0.0 if row.dataset in datasets.SYNTHETIC else datasets.TEST_SHARE
+    error = difference.std(ddof=1) * np.sqrt(1 / n + share / (1 - share))
+    if error == 0:  # the same difference on every split
+        return 0.0
+    return float(2 * stdtr(n - 1, -abs(difference.mean()) / error))
+
+
+@dataclass(frozen=True)
+class Ordering:
+    """The methods of best test accuracy in the paper, and how far they lead in our runs.
+
+    ``lead`` compares the weakest of the paper's best methods with the strongest of the others, by their
+    means. Methods that the paper has within one sample of its best are tied with it.
     """
 
     papers_best: tuple[str, ...]
     our_best: str
-    lead: float
-    spread: float
-    n_splits: int
-
-    @property
-    def verdict(self) -> str:
-        """Undecided if the lead is within one standard deviation, or if there is a single split."""
-        if self.n_splits < 2 or abs(self.lead) <= self.spread:
-            return "undecided"
-        return "confirmed" if self.lead > 0 else "contradicted"
+    lead: Comparison
+    verdict: str
 
 
-def ordering(row: Row, runs: Sequence[Run]) -> Ordering | None:
-    """The ordering of a row on the splits that all its methods share; None if there are none."""
-    reported = {method: row.reported[method][1] for method in COMPARED if method in row.reported}
-    tested: dict[str, dict[int, float]] = {method: {} for method in reported}
-    for run in runs:
-        if run.row == row.key and run.method in tested and run.test_accuracy is not None:
-            tested[run.method][run.split] = 100 * run.test_accuracy
-    splits = sorted(set.intersection(*(set(by_split) for by_split in tested.values())))
-    if not splits:
-        return None
-    ours = {method: np.array([by_split[s] for s in splits]) for method, by_split in tested.items()}
-    papers_best = tuple(m for m in reported if reported[m] == max(reported.values()))
+def ordering(row: Row, runs: Sequence[Run], design: str) -> Ordering | None:
+    """The ordering of a row with FF-MLP in the "literal" or in our version ("ff").
 
-    def best(methods: Sequence[str]) -> str:
-        return max(methods, key=lambda method: ours[method].mean())
-
-    others = [method for method in reported if method not in papers_best]
-    leads = ours[best(papers_best)] - ours[best(others)]
-    return Ordering(papers_best, best(list(ours)), float(leads.mean()), float(leads.std()), len(splits))
-
-
-def below_the_paper(rows: Sequence[Row], runs: Sequence[Run]) -> list[Row]:
-    """Rows with a mean test accuracy of FF-MLP below the paper's by more than a standard deviation."""
-    tested = {row.key: 100 * values(runs, row, "ff", "test_accuracy") for row in rows}
-    return [
-        row for row in rows if tested[row.key].mean() < row.reported["ff"][1] - tested[row.key].std()
-    ]
-
-
-def accuracy_notes(row: Row, runs: Sequence[Run]) -> list[str]:
-    """A note, with a plausible reason, on each accuracy of the paper outside our range."""
-    notes = []
-    n_samples = datasets.N_SAMPLES[row.dataset]
-    n_test = int(np.ceil(datasets.TEST_SHARE * n_samples))
-    sizes = {"train": n_samples - n_test, "test": n_test}
-    for method, pair in row.reported.items():
-        for (part, size), reported in zip(sizes.items(), pair, strict=True):
-            ours = 100 * values(runs, row, method, f"{part}_accuracy")
-            if not outside(ours, reported):
-                continue
-            above = reported > ours.max()
-            gap = reported - ours.max() if above else ours.min() - reported
-            n_missing = max(1, round(gap * size / 100))
-            samples = f"{n_missing} of {size} samples"
-            reason = _reason(row, method, part, above, n_missing, ours)
-            notes.append(
-                f"{row.title}, {METHODS[method]}, {part}: the paper's {reported:.2f} is {gap:.2f} "
-                f"points ({samples}) {'above' if above else 'below'} our range, {ours.min():.2f} to "
-                f"{ours.max():.2f} over {len(ours)} splits. {reason}"
-            )
-    return notes
-
-
-def _reason(row: Row, method: str, part: str, above: bool, n_missing: int, ours: Floats) -> str:
-    """The most plausible difference between the paper's run and ours."""
-    if n_missing <= _FEW_SAMPLES:
-        return "So few samples can be an effect of the split: the paper has only one."
-    synthetic = row.dataset in datasets.SYNTHETIC
-    if method.startswith("bp_random"):
-        pace = "faster" if above else "slower"
-        return (
-            "The paper does not report batch size and feature scaling: its training seems to progress "
-            f"{pace} than ours. Our random initialisations differ by up to {np.ptp(ours):.1f} points."
-        )
-    if method == "bp_ff_50":
-        return (
-            "Weights of size P make the accuracy jump from epoch to epoch, so the last epoch is partly "
-            "chance." + (" The paper does not report the noise of the set." if synthetic else "")
-        )
-    if synthetic:
-        easier = "easier" if above else "harder"
-        return f"The paper does not report the noise of the set: its set seems {easier} than ours."
-    fit = "more closely" if above and part == "train" else "differently"
-    return (
-        "The paper fits LDA to samples from the mixtures, we use the mixtures themselves, and the "
-        f"initialisation differs: its design may fit the training set {fit}."
-    )
-
-
-def time_notes(
-    rows: Sequence[Row], runs: Sequence[Run], columns: dict[str, tuple[str, str, str]]
-) -> list[str]:
-    """A note on each column with times of the paper outside our range.
-
-    ``columns`` has the method and field of our runs, and the paper's name, of each column.
+    A claim is confirmed if each of the paper's best methods is significantly better than each other one,
+    and contradicted if any of the others is significantly better than one of them.
     """
-    notes = []
-    for title, (method, field, name) in columns.items():
-        ratios = []
-        n_untimed = 0
-        for row in rows:
-            ours, reported = values(runs, row, method, field), row.reported_seconds[name]
-            if outside(ours, reported):
-                n_untimed += reported == 0
-                ratios += [reported / ours.mean()] if reported > 0 else []
-        if ratios:
-            notes.append(f"{title}: {_range(ratios, len(rows))} {_TIME_REASONS[name]}")
-        if n_untimed:
-            notes.append(
-                f"{title}: the paper reports 0 for {counted(n_untimed, 'row')} with known blobs; our "
-                "time is that of their means and covariances."
-            )
-    return notes
+    ours = {"ff": design, "bp_ff_50": f"bp_{design}_50", "bp_random_50": "bp_random_50"}
+    reported = {ours[name]: pair[1] for name, pair in row.reported.items() if name in ours}
+    tested = {method: by_split(runs, row, method, "test_accuracy") for method in reported}
+    if not all(tested.values()):
+        return None
+    means = {method: np.mean(list(each.values())) for method, each in tested.items()}
+    one_sample = 100 / n_test(row) + 1e-9
+    papers_best = tuple(m for m in reported if reported[m] >= max(reported.values()) - one_sample)
+    others = [method for method in reported if method not in papers_best]
+    if not others:
+        strongest, weakest = (choose(means, key=means.__getitem__) for choose in (max, min))
+        lead = Comparison.of(tested[strongest], tested[weakest], row)
+        return Ordering(papers_best, strongest, lead, "tie in the paper")
+    pairs = {
+        (best, other): Comparison.of(tested[best], tested[other], row)
+        for best, other in product(papers_best, others)
+    }
+    signs = [pair.sign for pair in pairs.values()]
+    closest = min(papers_best, key=means.__getitem__), max(others, key=means.__getitem__)
+    verdict = "confirmed" if min(signs) > 0 else "contradicted" if min(signs) < 0 else "undecided"
+    return Ordering(papers_best, max(means, key=means.__getitem__), pairs[closest], verdict)
 
 
-def _range(ratios: list[float], n_rows: int) -> str:
-    low, high = (
-        f"{ratio:.1f}" if ratio < 10 else f"{ratio:.0f}" for ratio in (min(ratios), max(ratios))
-    )
-    share = f"outside our range on {len(ratios)} of {n_rows} rows"
-    return f"the paper's time is {share} ({low} to {high} times ours)."
+@dataclass(frozen=True)
+class Claim:
+    """A claim of the paper's Sec. V-A on backpropagation from the designed network."""
+
+    row: str
+    text: str
+    judge: Callable[[Effect], str]
 
 
-_TRAINING = "The paper used a GPU, which is slow for small batches; we use a CPU."
-_TIME_REASONS = {
-    "gmm": "Another machine and another implementation of expectation maximisation.",
-    "boundaries": "Another machine, and we count errors in the region table, not over the samples.",
-    "regions": "Another machine, and pruning has already made the region table.",
-    "classes": "Another machine, and the classes are the majorities in the region table.",
-    "total": "The sum of the steps.",
-    "bp_random_15": _TRAINING,
-    "bp_random_50": _TRAINING,
-}
+@dataclass(frozen=True)
+class Effect:
+    """The changes of the bare network by backpropagation, and the median number of drops in a run."""
+
+    train: Comparison
+    test: Comparison
+    batch_drops: float
+    train_drops: float
+    test_drops: float
+
+
+def effect(row: Row, runs: Sequence[Run], method: str = "bp_literal_50") -> Effect:
+    """The effect of backpropagation on the network that it starts from."""
+    changes = [
+        Comparison.of(
+            by_split(runs, row, method, f"{part}_accuracy"),
+            by_split(runs, row, method, f"start_{part}_accuracy"),
+            row,
+        )
+        for part in ("train", "test")
+    ]
+    drops = [
+        float(np.median(values(runs, row, method, f"{part}_drops")))
+        for part in ("batch", "train", "test")
+    ]
+    return Effect(*changes, *drops)
+
+
+def _little(made: Effect) -> str:
+    small = all(abs(change.mean) < LITTLE for change in (made.train, made.test))
+    return "confirmed" if small and made.test_drops == 0 else "contradicted"
+
+
+def _only_test_drops(made: Effect) -> str:
+    if made.test_drops == 0:
+        return "contradicted"
+    if made.batch_drops == 0 and made.train_drops > 0:
+        return (
+            "confirmed if training accuracy is averaged over batches; at the end of epochs it drops, too"
+        )
+    return "confirmed" if made.train_drops == 0 else "contradicted"
+
+
+def _both(sign: int) -> Callable[[Effect], str]:
+    def judge(made: Effect) -> str:
+        signs = {made.train.sign, made.test.sign}
+        return "confirmed" if signs == {sign} else "contradicted" if -sign in signs else "undecided"
+
+    return judge
+
+
+CLAIMS = (
+    Claim("three_blobs", "1. BP has very little effect.", _little),
+    Claim(
+        "nine_blobs_0.3", "2. Training accuracy stays, test accuracy drops at times.", _only_test_drops
+    ),
+    Claim("four_moons", "3. BP lowers training and test accuracy.", _both(-1)),
+    Claim("nine_blobs_0.1", "3. BP lowers training and test accuracy.", _both(-1)),
+    Claim("circle_and_ring_16", "4. BP raises training and test accuracy.", _both(1)),
+)
+
+
+def stuck_below(row: Row, runs: Sequence[Run]) -> float:
+    """The training accuracy below which a run from random weights is stuck.
+
+    It is half-way between the share of the largest class and the best run of the row.
+    """
+    trained = [
+        values(runs, row, f"bp_{start}_50", "train_accuracy") for start in ("random", "paper_sizes")
+    ]
+    majority = values(runs, row, "majority", "train_accuracy")
+    return float(majority.mean() + np.concatenate(trained).max()) / 2

@@ -1,0 +1,42 @@
+"""How numbers are written in the tables of the report."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ffmlp.arrays import Floats
+from ffmlp.reproduction.experiments import Run
+from ffmlp.reproduction.paper import Row
+from ffmlp.reproduction.verdicts import Comparison, values
+
+SIGNIFICANT = "*"
+
+
+def with_spread(ours: Floats, digits: int = 2) -> str:
+    """Mean ± standard deviation, which a single run does not have."""
+    if not len(ours):
+        return "–"
+    spread = f" ± {ours.std():.{digits}f}" if len(ours) > 1 else ""
+    return f"{ours.mean():.{digits}f}{spread}"
+
+
+def accuracy(runs: Sequence[Run], row: Row, method: str, name: str = "test_accuracy") -> str:
+    """Accuracy in %, mean ± standard deviation."""
+    return with_spread(100 * values(runs, row, method, name))
+
+
+def change(made: Comparison) -> str:
+    """A mean difference in points, marked if it is significant."""
+    return f"{made.mean:+z.2f}" + (SIGNIFICANT if made.sign else "")
+
+
+def duel(made: Comparison) -> list[str]:
+    """A difference in points with its spread, the number of wins and the p-value."""
+    wins = f"{made.n_wins} of {made.n_splits}"
+    return [f"{made.mean:+z.2f} ± {made.spread:.2f}", wins, f"{made.p_value:.3f}"]
+
+
+def milliseconds(seconds: float) -> str:
+    """A time in ms with two or three digits."""
+    ms = 1000 * seconds
+    return f"{ms:.0f}" if ms >= 100 else f"{ms:.1f}" if ms >= 10 else f"{ms:.2f}"
