@@ -31,36 +31,37 @@ from ffmlp.validation import all_or_nothing, check_parameters, checked_samples, 
 class FFMLPClassifier(ClassifierMixin, BaseEstimator):
     """A multilayer perceptron that is designed in one feedforward pass instead of trained.
 
-    Each class becomes a mixture of Gaussian blobs. Hyperplanes separate pairs of blobs of different
-    classes; each hyperplane is two neurons of layer l_1. A neuron of l_2 stands for a region between
-    hyperplanes, a blob or the evidence for a class, by the design. No backpropagation is used.
+    Each class becomes a mixture of Gaussian blobs. Hyperplanes separate pairs of blobs; each is two
+    neurons of layer l_1. A neuron of l_2 stands for a region between hyperplanes, a blob or the evidence
+    for a class, by the design. No backpropagation is used.
 
-    Every parameter that is ``"auto"`` is chosen by its log-loss on held-out training samples;
-    ``selection_`` has the alternatives.
+    What is ``"auto"`` is chosen by log-loss on held-out samples; ``selection_`` has the alternatives.
 
     Parameters
     ----------
     n_components : int, mapping of class label to int or "auto", default="auto"
         Gaussian blobs per class. With ``"auto"``, the readout design has many small blobs, each
         separated from its nearest ones of other classes; the other designs try 1, 2 and 4.
-    design : {"auto", "region", "blob", "readout"}, default="auto"
+    design : {"auto", "paper", "region", "blob", "readout"}, default="auto"
         How layers l_2 and l_out are made. ``"region"`` is the paper's design, with one l_2 neuron per
-        occupied region. ``"blob"`` has one per blob. ``"readout"`` has one per class, fitted by least
-        squares; thresholds of single features are further hyperplanes. ``"auto"`` tries the readout
-        design and, up to 600 samples, the blob design.
+        occupied region; ``"paper"`` is the paper to the letter. ``"blob"`` has one per blob.
+        ``"readout"`` has one per class, fitted by least squares; thresholds of single features are more
+        hyperplanes. ``"auto"`` tries the readout design and, up to 600 samples, the blob design.
     gaussianise : bool or "auto", default="auto"
         Whether each feature is first mapped towards a Gaussian distribution. ``"auto"`` tries both,
-        but does not map features for the region design.
+        but does not map features for the region and paper designs.
     discriminant : {"lda", "heteroscedastic", "auto"}, default="lda"
         How two blobs are separated. ``"lda"`` is two-class LDA with its prior term.
         ``"heteroscedastic"`` is the linear rule of least error for blobs with different covariances.
         ``"auto"`` tries both.
+    all_pairs : bool, default=False
+        Whether blobs of the same class are separated, too, as in the paper's text; its experiments
+        leave these pairs out. For the region and paper designs only.
     error_threshold : float in [0, 1], None or "auto", default="auto"
         Pruning deletes hyperplanes one by one, always the one that costs the fewest errors, while the
         training error rate stays below this. At least one is kept. ``None`` keeps all; ``"auto"`` tries
-        0.05 and None for the region design and keeps all for the others. The readout design adds
-        hyperplanes instead, the most informative first, until the leave-one-out error rate is below the
-        threshold; if it never is, all are kept.
+        0.05 and None if there are regions, and else keeps all. The readout design adds hyperplanes
+        instead, the most informative first, until the leave-one-out error rate is below it, at most all.
     max_neurons : int or None, default=None
         The largest number of neurons in l_1, l_2 and l_out together. Half-spaces are chosen and moved
         so that they approximate the readout of all hyperplanes. The blob design is tried too, if it is
@@ -71,45 +72,42 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
     time_limit : float, default=60
         Seconds after which optimal pruning returns the best solution so far.
     penalty : float, default=1000
-        P of the region design, at least 1: a half-space has the weight -P to regions outside of it.
+        P of the paper, at least 1: a half-space has the weight -P to regions outside of it.
     class_weight : mapping of class label to float, "balanced" or None, default=None
         The weight of a sample of each class; ``"balanced"`` gives all classes the same total weight.
     random_state : int, RandomState instance or None, default=None
-        Seeds the Gaussian mixtures. Many small blobs are deterministic.
+        Seeds the mixtures and what is drawn from them. Many small blobs are deterministic.
     verbose : int, default=0
-        If positive, print the progress by stage and, while pruning, the number of hyperplanes left.
+        If positive, print the progress by stage and the number of hyperplanes left.
 
     Attributes
     ----------
     classes_ : ndarray of shape (C,)
         Class labels.
     n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Feature names, if X had string column names.
+        Number of features; ``feature_names_in_`` are their names, if X had string column names.
     blobs_ : Blobs
         The G blobs: ``classes``, ``means``, ``covariances``, ``weights``.
     hyperplanes_ : Hyperplanes
         The L hyperplanes that pruning kept: ``weights``, ``biases``, ``pairs``.
     pruning_path_ : PruningPath
-        The deletions in order (``deleted``) and the training error rate after each
-        (``error_rates``).
+        The deletions in order (``deleted``) and the training error rate after each (``error_rates``).
     regions_ : Regions or None
-        The occupied regions of the region design: ``codes``, ``counts``, majority ``classes``.
+        The occupied regions, if the design has any: ``codes``, ``counts``, majority ``classes``.
     selection_ : Selection
         The plans that were compared and the chosen one; prints as a table.
     network_ : Network
         The network: ``layer_sizes``, ``weights``, ``biases``, ``forward``, ``responses``, ``meaning``.
     timings_ : dict
-        Seconds for ``gmm``, ``boundaries``, ``regions``, ``classes`` and, if plans were compared,
-        ``selection``.
+        Seconds for ``gmm``, ``boundaries``, ``regions``, ``classes`` and, if any, ``selection``.
 
     Notes
     -----
     Blobs and regions refer to a class by its index in ``classes_``. If features are gaussianised, blobs
     and hyperplanes are in the space of their scores (``hyperplanes_.gaussianisation``).
 
-    ``FFMLPClassifier(2, design="region", error_threshold=0.05)`` is the method of the paper.
+    ``FFMLPClassifier(2, design="paper", error_threshold=0.05)`` is the paper to the letter. The region
+    design also shrinks covariances of few samples, draws no samples and predicts in unseen regions.
 
     A sample weight is a frequency: a sample of weight 2 counts as two samples, one of weight 0 as none.
     Weights whose mean is below one cannot be frequencies and are scaled to a mean of one.
@@ -147,6 +145,7 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
         design: str = "auto",
         gaussianise: bool | str = "auto",
         discriminant: str = "lda",
+        all_pairs: bool = False,
         error_threshold: float | str | None = "auto",
         max_neurons: int | None = None,
         pruning: str = "greedy",
@@ -160,6 +159,7 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
         self.design = design
         self.gaussianise = gaussianise
         self.discriminant = discriminant
+        self.all_pairs = all_pairs
         self.error_threshold = error_threshold
         self.max_neurons = max_neurons
         self.pruning = pruning
@@ -240,9 +240,10 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
         """The probability of each class.
 
         For the region design it is the class frequencies of the training samples in the sample's region;
-        for the other designs it is the output of the network. A sample in a region without training
-        samples belongs to the region that it violates least: the one with the smallest sum of
-        ``|w·x + b|`` over the hyperplanes on whose wrong side the sample lies.
+        for the other designs it is the output of the network, in the paper design divided by its sum. In
+        a region without training samples, the region design takes the region that the sample violates
+        least (by the sum of ``|w·x + b|`` over the hyperplanes on whose wrong side it lies), and the
+        silent network of the paper design gives all classes the same probability.
 
         Parameters
         ----------
@@ -259,8 +260,8 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
         """Log-odds of the classes.
 
         With two classes, the log-odds of the second over the first. With more, a score for each class
-        whose softmax is `predict_proba`. The region design has probabilities of 0 and 1, whose log-odds
-        are infinite. It returns probabilities instead, and with two classes their difference.
+        whose softmax is `predict_proba`. The region and paper designs have probabilities of 0 and 1,
+        whose log-odds are infinite. They return probabilities, and with two classes their difference.
 
         Parameters
         ----------
@@ -289,9 +290,8 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
         ----------
         X : array-like of shape (n_samples, n_features)
         counterfactual : bool, default=False
-            Whether to search for the smallest change that gives another class. For the region design
-            without gaussianised features it is proved to be the smallest; otherwise it is the smallest
-            change found, with a proved lower bound. Features are in units of their standard deviations.
+            Whether to search for the smallest change that gives another class, in standard deviations
+            of the features. Where `robustness` is not exact, it is the smallest change found.
         frozen : sequence of int or str, default=()
             Features, by number or name, that must not change.
         bounds : mapping of feature to (low, high), default=None
@@ -302,8 +302,8 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
         Returns
         -------
         Explanations
-            ``explanations[0]`` explains the first sample, ``print(explanations)`` prints a page for
-            each sample, ``explanations.to_frame()`` returns a data frame.
+            ``explanations[0]`` explains the first sample, ``print(explanations)`` prints a page each,
+            ``explanations.to_frame()`` returns a data frame.
         """
         samples = checked_samples(self, X)
         explanations = explained(self.network_, self.blobs_, samples)
@@ -371,9 +371,9 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
         -------
         torch.nn.Sequential
             Layers ``gaussianise`` (if features are mapped), ``half_spaces``, ``regions`` (or ``blobs``
-            or ``evidence``) and ``classes``, each of the last three followed by its activation. The
-            output is that of ``network_.forward``, which for the region design is not
-            ``predict_proba``. `ffmlp.from_torch` converts the module back to a network.
+            or ``evidence``) and ``classes``, the last three followed by their activations. The output is
+            that of ``network_.forward``, which is not ``predict_proba`` if there are regions.
+            `ffmlp.from_torch` converts the module back to a network.
         """
         check_is_fitted(self)
         return export.to_torch(self.network_, dtype)

@@ -31,6 +31,7 @@ def check_parameters(classifier: FFMLPClassifier) -> None:
         "gaussianise": (AUTO, True, False),
         "discriminant": (AUTO, *DISCRIMINANTS),
         "pruning": ("greedy", "optimal"),
+        "all_pairs": (True, False),
     }
     for name, allowed in choices.items():
         value = getattr(classifier, name)
@@ -54,12 +55,31 @@ def check_parameters(classifier: FFMLPClassifier) -> None:
             f"max_neurons needs the readout design, got design={classifier.design!r}. Limit the size of "
             "this design by error_threshold."
         )
+    if classifier.all_pairs and classifier.design not in ("paper", "region"):
+        raise ValueError(
+            f'all_pairs needs design="region" or design="paper", got design={classifier.design!r}. The '
+            "other designs separate blobs of different classes only."
+        )
+    if classifier.design == "paper":
+        _check_no_extension(classifier)
     if not (_is_real(classifier.time_limit) and classifier.time_limit > 0):
         raise ValueError(
             f"time_limit must be a positive number of seconds, got {classifier.time_limit!r}."
         )
     if not (_is_real(classifier.penalty) and 1 <= classifier.penalty <= 1e300):
         raise ValueError(f"penalty must be a number from 1 to 1e300, got {classifier.penalty!r}.")
+
+
+def _check_no_extension(classifier: FFMLPClassifier) -> None:
+    """Raise a ValueError if a parameter asks for more than the paper has."""
+    allowed = {"discriminant": ("lda",), "gaussianise": (AUTO, False), "pruning": ("greedy",)}
+    for name, values in allowed.items():
+        if getattr(classifier, name) not in values:
+            raise ValueError(
+                'design="paper" is the method of the paper without extensions, got '
+                f'{name}={getattr(classifier, name)!r}. Use {name}={values[-1]!r}, or design="region", '
+                "which allows it."
+            )
 
 
 def training_samples(

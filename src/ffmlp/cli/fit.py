@@ -44,7 +44,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     evaluation.add_argument("--test-size", type=float, default=0.25, metavar="SHARE", help=what)
     evaluation.add_argument("--cv", type=int, metavar="FOLDS", help="cross-validate instead")
     design = parser.add_argument_group("design")
-    designs, what = ("auto", "region", "blob", "readout"), "auto chooses one on held-out rows (auto)"
+    designs = ("auto", "paper", "region", "blob", "readout")
+    what = "auto chooses one on held-out rows (auto)"
     design.add_argument("--design", choices=designs, default="auto", help=f"network design; {what}")
     what = "blobs per class (auto)"
     design.add_argument("--n-components", type=_components, default="auto", metavar="N", help=what)

@@ -242,6 +242,8 @@ def fitted_blobs(
     scaling: Scaling,
     n_components: Sequence[int],
     rng: np.random.RandomState,
+    *,
+    shrink: bool = True,
 ) -> Blobs:
     """Blobs of classes 0..C-1, ``n_components[c]`` of class c; one class is standardised at a time."""
     mixtures = []
@@ -249,7 +251,7 @@ def fitted_blobs(
         mine = y == label
         mixture = fit_mixture(scaling.apply(X[mine]), weight[mine], n_components[label], rng)
         mixtures.append((label, weight[mine].sum(), mixture))
-    return collected(mixtures)
+    return collected(mixtures, shrink=shrink)
 
 
 def labelled_blobs(

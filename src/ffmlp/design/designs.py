@@ -18,7 +18,10 @@ from ffmlp.design.blobs import fitted_blobs, labelled_blobs
 from ffmlp.design.cells import small_blobs
 from ffmlp.design.discriminants import (
     DISCRIMINANTS,
+    all_pairs,
     axis_thresholds,
+    drawn_lda,
+    lda,
     pairs_of_different_classes,
     pairs_of_neighbours,
 )
@@ -45,6 +48,7 @@ _LEAST_RESPONSE = 1e-9
 Stages2And3 = Callable[[Samples, Plan, Blobs, Hyperplanes, Progress], UpperLayers]
 
 DESIGNS: dict[str, Stages2And3] = {
+    "paper": region_design,
     "region": region_design,
     "blob": blob_design,
     "readout": readout_design,
@@ -74,11 +78,12 @@ def design_network(
         progress.say(f"{len(blobs)} blobs in {len(samples.labels)} classes")
 
     with progress.step("boundaries"):
-        planes = _hyperplanes(blobs, plan, samples)
+        planes = _hyperplanes(blobs, plan, samples, rng)
         if plan.design == "readout":
             n_each = max(1, min(MAX_THRESHOLDS_OF_EACH_FEATURE, _MAX_THRESHOLDS // scores.shape[1]))
             planes = axis_thresholds(scaling.apply(scores), samples.weight, n_each).joined(planes)
-        else:  # signs are read
+        # Signs are read. The paper moves no hyperplane, and no sample lies on one of drawn samples.
+        elif plan.design != "paper":
             planes = replace(planes, biases=planes.biases + _LEAST_RESPONSE)
         planes = replace(scaling.unscaled_planes(planes), gaussianisation=gaussianisation)
 
@@ -96,21 +101,26 @@ def _blobs(
     """Stage 0, in standardised features; the shares of blobs include class weights."""
     y, weight = samples.y, samples.weight
     if samples.members is not None:
-        blobs = labelled_blobs(scores, y, samples.members, weight, scaling)
+        blobs = labelled_blobs(scores, y, samples.members, weight, scaling, shrink=plan.shrink)
     elif plan.n_components is None:
         blobs = small_blobs(scaling.apply(scores), y, weight)
     else:
-        blobs = fitted_blobs(scores, y, weight, scaling, plan.n_components, rng)
+        blobs = fitted_blobs(scores, y, weight, scaling, plan.n_components, rng, shrink=plan.shrink)
         _warn_of_missing_blobs(blobs, samples, plan.n_components)
     shares = blobs.weights * samples.class_weight[blobs.classes]
     return replace(blobs, weights=shares / shares.sum())
 
 
-def _hyperplanes(blobs: Blobs, plan: Plan, samples: Samples) -> Hyperplanes:
+def _hyperplanes(blobs: Blobs, plan: Plan, samples: Samples, rng: np.random.RandomState) -> Hyperplanes:
     """Stage 1, in standardised features."""
-    separate = DISCRIMINANTS[plan.discriminant]
+    pairs_of = all_pairs if plan.all_pairs else pairs_of_different_classes
+    if plan.discriminant == "drawn_lda" and samples.members is None:
+        mass = np.bincount(samples.y, samples.weight, len(samples.labels)).astype(np.float64)
+        return drawn_lda(blobs, pairs_of, mass, samples.class_weight, rng)
+    # Given blobs are no mixture to draw from: their samples are at hand, and this is their LDA.
+    separate = DISCRIMINANTS.get(plan.discriminant, lda)
     if plan.n_components is not None or samples.members is not None:
-        return separate(blobs, pairs_of_different_classes(blobs))
+        return separate(blobs, pairs_of(blobs))
     pairs = pairs_of_neighbours(blobs, N_NEIGHBOURS)
     if blobs.axes is None:
         return separate(blobs, pairs)

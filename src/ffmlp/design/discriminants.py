@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import reduce
 
 import numpy as np
@@ -20,16 +21,23 @@ from ffmlp.model.hyperplanes import NO_BLOB, Hyperplanes
 # Pairs whose pooled covariances are held in memory at once, as a number of matrix entries (32 MB).
 _ENTRIES_AT_ONCE = 1 << 22
 
+# Samples that are drawn from mixtures at most; more would not fit into memory.
+_MOST_DRAWN = 1e8
+
 # Angles in a grid of the heteroscedastic search, and the number of times that the grid is refined.
 _N_ANGLES = 32
 _N_REFINEMENTS = 5
 
 
+def all_pairs(blobs: Blobs) -> Indices:
+    """All pairs (i, j) of blobs, i < j, in lexicographic order."""
+    return np.column_stack(np.triu_indices(len(blobs), k=1))
+
+
 def pairs_of_different_classes(blobs: Blobs) -> Indices:
     """All pairs (i, j) of blobs, i < j, that belong to different classes, in lexicographic order."""
-    first, second = np.triu_indices(len(blobs), k=1)
-    different = blobs.classes[first] != blobs.classes[second]
-    return np.column_stack([first[different], second[different]])
+    pairs = all_pairs(blobs)
+    return pairs[blobs.classes[pairs[:, 0]] != blobs.classes[pairs[:, 1]]]
 
 
 def pairs_of_neighbours(blobs: Blobs, n_neighbours: int) -> Indices:
@@ -79,6 +87,50 @@ def lda(blobs: Blobs, pairs: Indices) -> Hyperplanes:
     midpoints = 0.5 * (blobs.means[i] + blobs.means[j])
     biases = np.log(blobs.weights[i] / blobs.weights[j]) - np.sum(midpoints * weights, axis=1)
     return Hyperplanes(weights, biases, pairs)
+
+
+def drawn_lda(
+    blobs: Blobs,
+    pairs_of: Callable[[Blobs], Indices],
+    mass: Floats,
+    class_weight: Floats,
+    rng: np.random.RandomState,
+) -> Hyperplanes:
+    """Two-class LDA of the samples that are drawn from the two blobs of each pair, as in the paper.
+
+    ``mass`` (C,) is the total weight of each class, ``class_weight`` (C,) that of one of its samples. A
+    blob from which no sample is drawn has no hyperplane; every class has a blob that has one.
+    """
+    Z, members = drawn_samples(blobs, mass, rng)
+    unscaled = Scaling(np.zeros(Z.shape[1]), np.ones(Z.shape[1]))
+    classes, weight = blobs.classes[members], np.ones(len(members))
+    drawn = labelled_blobs(Z, classes, members, weight, unscaled, shrink=False)
+    drawn = replace(drawn, weights=drawn.weights * class_weight[drawn.classes])
+    planes = lda(drawn, pairs_of(drawn))
+    return replace(planes, pairs=np.unique(members)[planes.pairs])
+
+
+def drawn_samples(blobs: Blobs, mass: Floats, rng: np.random.RandomState) -> tuple[Floats, Indices]:
+    """Samples (n, N) drawn from the mixture of each class, and the blob (n,) of each.
+
+    As many are drawn as the class has training samples, ``mass`` (C,), but at least one.
+    """
+    if mass.sum() > _MOST_DRAWN:
+        raise ValueError(
+            f'design="paper" draws as many samples as sample_weight adds up to, {mass.sum():.4g}. Scale '
+            f"the weights down, to a sum of at most {_MOST_DRAWN:.0e}."
+        )
+    counts = np.zeros(len(blobs), np.intp)
+    for label in np.unique(blobs.classes):
+        mine = blobs.classes == label
+        shares = blobs.weights[mine]
+        counts[mine] = rng.multinomial(max(1, round(mass[label])), shares / shares.sum())
+    members = np.repeat(np.arange(len(blobs)), counts)
+    drawn = np.asarray(rng.standard_normal((len(members), blobs.means.shape[1])))
+    for blob, root in enumerate(np.linalg.cholesky(blobs.covariances)):
+        mine = members == blob
+        drawn[mine] = blobs.means[blob] + drawn[mine] @ root.T
+    return drawn, members
 
 
 def error_probability(blobs: Blobs, planes: Hyperplanes) -> Floats:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from itertools import product
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
@@ -33,15 +34,17 @@ def possible_plans(classifier: FFMLPClassifier, samples: Samples) -> list[Plan]:
     given = classifier.pruning, classifier.time_limit, classifier.penalty, classifier.max_neurons
     plans = []
     for design in _alternatives(classifier.design, _designs(classifier, samples)):
+        literal, of_regions = design == "paper", design in ("paper", "region")
         choices = product(
             _alternatives(classifier.gaussianise, _gaussianise(classifier, design)),
-            _alternatives(classifier.discriminant, tuple(DISCRIMINANTS)),
+            ("drawn_lda",) if literal else _alternatives(classifier.discriminant, tuple(DISCRIMINANTS)),
             _alternatives(classifier.n_components, _components(classifier, samples, design)),
-            _alternatives(classifier.error_threshold, (0.05, None) if design == "region" else (None,)),
+            _alternatives(classifier.error_threshold, (0.05, None) if of_regions else (None,)),
         )
         for gaussianise, discriminant, components, threshold in choices:
             each = None if components is None else components_of_each(components, samples.labels)
-            plans.append(Plan(design, bool(gaussianise), discriminant, each, threshold, *given))
+            plan = Plan(design, bool(gaussianise), discriminant, each, threshold, *given)
+            plans.append(replace(plan, shrink=not literal, all_pairs=bool(classifier.all_pairs)))
     return plans
 
 
@@ -60,7 +63,7 @@ def _designs(classifier: FFMLPClassifier, samples: Samples) -> tuple[str, ...]:
 
 
 def _gaussianise(classifier: FFMLPClassifier, design: str) -> tuple[bool, ...]:
-    if design == "region" or (design == "blob" and classifier.design == AUTO):
+    if design in ("paper", "region") or (design == "blob" and classifier.design == AUTO):
         return (False,)
     return (True, False)
 

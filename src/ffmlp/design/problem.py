@@ -62,7 +62,9 @@ class Plan:
     """All choices that are made before a network is designed.
 
     ``n_components`` is the number of blobs of each class, or None for many small blobs, each separated
-    from its neighbours only.
+    from its neighbours only. ``discriminant`` may also be "drawn_lda": LDA of samples that are drawn
+    from the mixtures. ``shrink`` says whether covariances of few samples are shrunk, ``all_pairs``
+    whether blobs of the same class are separated, too.
     """
 
     design: str
@@ -74,6 +76,8 @@ class Plan:
     time_limit: float = 60.0
     penalty: float = 1000.0
     max_neurons: int | None = None
+    shrink: bool = True
+    all_pairs: bool = False
 
     @property
     def chooses_greedily(self) -> bool:

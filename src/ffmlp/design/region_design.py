@@ -1,4 +1,4 @@
-"""Stages 2 and 3 of the region design: each occupied region votes for its majority class."""
+"""Stages 2 and 3 of the region and paper designs: each occupied region votes for its majority class."""
 
 from __future__ import annotations
 
@@ -10,8 +10,12 @@ from ffmlp.design.progress import Progress
 from ffmlp.design.pruning import PruningPath, prune
 from ffmlp.model.blobs import Blobs
 from ffmlp.model.hyperplanes import Hyperplanes
+from ffmlp.model.paper_stages import PaperStages
 from ffmlp.model.region_stages import RegionStages
 from ffmlp.model.regions import Regions, sign_codes, tabulate
+
+# The two read the same layers: one has a rule for unseen regions, the other is the bare network.
+_STAGES = {"region": RegionStages, "paper": PaperStages}
 
 
 def region_design(
@@ -24,7 +28,7 @@ def region_design(
         regions = regions.select(path.kept)
         progress.say(f"{len(regions)} regions after pruning")
     with progress.step("classes"):
-        stages = RegionStages(regions, plan.penalty)
+        stages = _STAGES[plan.design](regions, plan.penalty)
     return UpperLayers(planes.select(path.kept), path, stages)
 
 

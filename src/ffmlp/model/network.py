@@ -24,7 +24,7 @@ class Network:
     ----------
     hyperplanes : Hyperplanes
         The L hyperplanes behind layer l_1.
-    stages : RegionStages, BlobStages, ReadoutStages or TrainedStages
+    stages : RegionStages, PaperStages, BlobStages, ReadoutStages or TrainedStages
         Stages 2 and 3 of the design.
     labels : ndarray of shape (D_out,)
         The class label of each output neuron.
@@ -94,8 +94,8 @@ class Network:
     def forward(self, X: ArrayLike) -> Floats:
         """The output of the network, shape (n, D_out), in memory that does not grow with D_1 and D_2.
 
-        The output is the probabilities. In the region design it is the summed responses of each class's
-        regions, which are all zero in a region without training samples.
+        The output is the probabilities. In the region and paper designs it is the summed responses of
+        each class's regions, which are all zero in a region without training samples.
         """
         return self.stages.outputs(self.hyperplanes, self.hyperplanes.checked(X))
 

@@ -15,7 +15,15 @@ import numpy as np
 from ffmlp.arrays import AnyFloats, Floats, Indices, row_blocks
 from ffmlp.model.hyperplanes import Hyperplanes
 from ffmlp.model.regions import Regions, find_regions, sign_codes
-from ffmlp.model.stages import LinearPieces, OnnxGraph, Places, layered_outputs, require_shapes, votes
+from ffmlp.model.stages import (
+    LinearPieces,
+    OnnxGraph,
+    Places,
+    SafeDistance,
+    layered_outputs,
+    require_shapes,
+    votes,
+)
 from ffmlp.words import counted, itemised
 
 if TYPE_CHECKING:
@@ -46,7 +54,6 @@ class RegionStages:
     neurons = "regions"
     each_neuron = "each region that the hyperplanes cut out"
     activations = ("relu", "relu", "identity")
-    safe_distance = None
 
     @property
     def link_names(self) -> tuple[str, str]:
@@ -93,10 +100,13 @@ class RegionStages:
 
         order = np.argsort(-total, kind="stable")
         return [
-            f"{counted(len(regions), 'region')}; a sample in none of them belongs to the one it "
-            "violates least",
+            f"{counted(len(regions), 'region')}; {self.elsewhere(network)}",
             *itemised(len(regions), max_items, line, order),
         ]
+
+    def elsewhere(self, network: Network) -> str:
+        """What happens to a sample outside of all regions, as part of a sentence about them."""
+        return "a sample in none of them belongs to the one it violates least"
 
     def outputs(self, planes: Hyperplanes, X: AnyFloats) -> Floats:
         """The summed responses of each class's regions; all zero where no neuron of l_2 responds."""
@@ -160,9 +170,14 @@ class RegionStages:
         return (codes[0] - codes[1]) * h, np.zeros(len(h))
 
     @property
-    def linear_pieces(self) -> LinearPieces:
+    def linear_pieces(self) -> LinearPieces | None:
         """One piece per region: its code."""
         return LinearPieces(self.regions.codes.astype(np.float64), self.neuron_classes)
+
+    @property
+    def safe_distance(self) -> SafeDistance | None:
+        """None: the linear pieces give exact distances."""
+        return None
 
     def check(self, planes: Hyperplanes, n_classes: int) -> None:
         """Codes and counts must be of the same regions."""

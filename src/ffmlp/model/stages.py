@@ -20,6 +20,9 @@ from ffmlp.model.hyperplanes import Hyperplanes, in_whole_tiles
 if TYPE_CHECKING:
     from ffmlp.model.network import Network
 
+# A distance (n,) from h, winner, reach and steepness: see `Stages.safe_distance`.
+SafeDistance = Callable[[Floats, Indices, Floats, Floats], Floats]
+
 # Responses are clipped to this: sums of larger ones would overflow, and no sample is that far away.
 LARGEST = 1e150
 
@@ -116,7 +119,7 @@ class Stages(Protocol):
         """The place of each sample, if the design has places of its own."""
 
     def scores(self, h: Floats) -> Floats:
-        """The score (n, C) of each class at responses h (n, L); -inf for a class without votes.
+        """The score (n, C) of each class at responses h (n, L); -inf for one that is never predicted.
 
         The predicted class has the largest score. Only the difference of two scores has a meaning: it is
         the *lead* of one class over another.
@@ -136,7 +139,7 @@ class Stages(Protocol):
         """The pieces of the scores, if the scores are piecewise linear and convex."""
 
     @property
-    def safe_distance(self) -> Callable[[Floats, Indices, Floats, Floats], Floats] | None:
+    def safe_distance(self) -> SafeDistance | None:
         """A function (h, winner, reach, steepness): a distance (n,) within which the winner leads.
 
         ``reach`` (n, L) is the largest change of each response by a step of length one. ``steepness``

@@ -107,9 +107,10 @@ def scaled_distances(network: Network, blobs: Blobs, samples: Floats, limits: Li
 
 def distances(network: Network, blobs: Blobs, samples: Floats, limits: Limits) -> Robustness:
     """Distances within limits: exact where the scores have linear pieces, else two bounds."""
-    votes = np.unique(network.stages.neuron_classes)
-    if len(votes) < 2:
-        only = network.labels.tolist()[votes[0]]
+    (scores,) = network.stages.scores(np.zeros((1, len(network.hyperplanes))))
+    possible = np.flatnonzero(np.isfinite(scores))
+    if len(possible) < 2:
+        only = network.labels.tolist()[possible[0]]
         raise ValueError(
             f"Every sample is predicted to be of class {only!r}, so there is no distance to another "
             "class. Design the network with a smaller error_threshold."

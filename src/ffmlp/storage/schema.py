@@ -21,6 +21,7 @@ from ffmlp.model.blob_stages import BlobStages
 from ffmlp.model.features import Gaussianisation
 from ffmlp.model.hyperplanes import Hyperplanes
 from ffmlp.model.network import Network
+from ffmlp.model.paper_stages import PaperStages
 from ffmlp.model.readout_stages import ReadoutStages
 from ffmlp.model.region_stages import RegionStages
 from ffmlp.model.regions import Regions
@@ -37,6 +38,7 @@ NETWORK_TAGS: dict[str, type] = {
     "hyperplanes": Hyperplanes,
     "regions": Regions,
     "region-stages": RegionStages,
+    "paper-stages": PaperStages,
     "blob-stages": BlobStages,
     "readout-stages": ReadoutStages,
     "trained-stages": TrainedStages,

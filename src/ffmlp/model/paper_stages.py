@@ -1,0 +1,129 @@
+"""The paper to the letter: the regions of the region design, read by the bare network.
+
+The class of a sample is the one of largest output. Where no neuron of l_2 responds, all outputs are zero
+and the class is the first one. The score of a class is its output. As long as no response changes its
+sign, the pre-activation of every region is linear in the responses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ffmlp.arrays import AnyFloats, Floats, Indices, row_blocks
+from ffmlp.model.hyperplanes import Hyperplanes, both_sides
+from ffmlp.model.region_stages import RegionStages
+from ffmlp.model.stages import LARGEST, OnnxGraph, SafeDistance
+
+if TYPE_CHECKING:
+    from ffmlp.model.network import Network
+
+
+@dataclass(frozen=True, eq=False)
+class PaperStages(RegionStages):
+    """The layers of the region design, without a rule for samples to which no region responds."""
+
+    design = "paper"
+
+    def elsewhere(self, network: Network) -> str:
+        """The bare network's answer where it is silent."""
+        return f"a sample to which none of them responds is of the first class, {network.labels[0]}"
+
+    def probabilities(self, planes: Hyperplanes, X: AnyFloats) -> Floats:
+        """The outputs, divided by their sum; the same for all classes where all are zero."""
+        outputs = self.outputs(planes, X)
+        total = outputs.sum(axis=1, keepdims=True)
+        equal = np.full_like(outputs, 1.0 / outputs.shape[1])
+        return np.divide(outputs, total, out=equal, where=total > 0)
+
+    def classes(self, planes: Hyperplanes, X: AnyFloats) -> Indices:
+        """The class of the largest output, the first one in a tie."""
+        return self.outputs(planes, X).argmax(axis=1)
+
+    def _region_responses(self, h: Floats) -> Iterator[tuple[slice, Floats]]:
+        """Yield slices of rows and the responses of l_2, in bounded memory."""
+        weights = self.weights[0].T
+        for rows in row_blocks(len(h), len(self.regions)):
+            l_1 = np.fmin(np.maximum(both_sides(h[rows]), 0.0), LARGEST)
+            yield rows, np.maximum(l_1 @ weights, 0.0)
+
+    def scores(self, h: Floats) -> Floats:
+        """The outputs; -inf for a class without regions, unless it is the first one."""
+        to_classes = self.weights[1].T
+        scores = np.empty((len(h), to_classes.shape[1]))
+        for rows, l_2 in self._region_responses(h):
+            scores[rows] = l_2 @ to_classes
+        possible = np.union1d(self.neuron_classes, 0)  # the first class answers for a silent network
+        scores[:, np.setdiff1d(np.arange(scores.shape[1]), possible)] = -np.inf
+        return scores
+
+    def slopes(self, h: Floats) -> Floats:
+        """The sum of the slopes of each class's regions that respond."""
+        above, below = np.hsplit(self.weights[0], 2)
+        slopes = np.zeros((len(h), len(self.weights[1]), h.shape[1]))
+        for rows, l_2 in self._region_responses(h):
+            for label in np.unique(self.neuron_classes):
+                mine = self.neuron_classes == label
+                responds = (l_2[:, mine] > 0).astype(np.float64)
+                slopes[rows, label] = np.where(
+                    h[rows] > 0, responds @ above[mine], -(responds @ below[mine])
+                )
+        return slopes
+
+    def contributions(self, h: Floats, winner: Indices, rival: Indices) -> tuple[Floats, Floats]:
+        """Slope times response: the outputs are linear up to the next change of a sign."""
+        slopes, each = self.slopes(h), np.arange(len(h))
+        return (slopes[each, winner] - slopes[each, rival]) * h, np.zeros(len(h))
+
+    @property
+    def linear_pieces(self) -> None:
+        """None: the outputs are not convex functions of the responses."""
+        return
+
+    @property
+    def safe_distance(self) -> SafeDistance:
+        """Within it, no sign changes, the winner responds and no region of another class does."""
+        return self._safe_distance
+
+    def _safe_distance(self, h: Floats, winner: Indices, reach: Floats, steepness: Floats) -> Floats:
+        """A step of length t changes no response by more than ``t·reach_l``.
+
+        No sign changes while ``t < |h_l| / reach_l`` for all l. Until then, region r is silent while
+        ``t < silent_r``, the quotient of ``Σ_conflict |h| − Σ_agree |h| / P`` and of the same sum of
+        reaches, with a plus. It responds while ``t < −silent_r``. The first class needs no response.
+        """
+        own = np.hstack([self.regions.codes, ~self.regions.codes]).T.astype(np.float64)
+        mine = self.neuron_classes == winner[:, None]
+        crossing = np.divide(np.abs(h), reach, out=np.full_like(h, np.inf), where=reach > 0)
+        safe = crossing.min(axis=1)
+        for rows in row_blocks(len(h), len(self.regions)):
+            above = h[rows] > 0
+            sizes, speeds = (
+                np.hstack([np.where(above, part, 0.0), np.where(above, 0.0, part)])
+                for part in (np.abs(h[rows]), reach[rows])
+            )
+            gap = sizes @ (1.0 - own) - sizes @ own / self.penalty
+            speed = speeds @ (1.0 - own) + speeds @ own / self.penalty
+            silent = np.divide(gap, speed, out=np.sign(gap) * np.inf, where=speed > 0)
+            others = np.where(mine[rows], np.inf, silent).min(axis=1)
+            responds = np.where(mine[rows], -silent, 0.0).max(axis=1)
+            responds[winner[rows] == 0] = np.inf
+            safe[rows] = np.maximum(np.minimum.reduce([safe[rows], others, responds]), 0.0)
+        return safe
+
+    def to_onnx(self, graph: OnnxGraph, planes: Hyperplanes, z: str, h: str) -> tuple[str, str]:
+        """Add the layers as they are."""
+        w_2, w_3 = self.weights
+        sides = graph.apply("Concat", h, graph.apply("Neg", h), axis=1)
+        l_1 = graph.apply("Min", graph.apply("Relu", sides), np.array(LARGEST))
+        l_2 = graph.apply("Relu", graph.apply("MatMul", l_1, w_2.T))
+        outputs = graph.apply("MatMul", l_2, w_3.T)
+        total = graph.apply("ReduceSum", outputs, np.array([1]), keepdims=1)
+        responds = graph.apply("Greater", total, np.array(0.0))
+        divisor = graph.apply("Where", responds, total, np.array(1.0))
+        shares = graph.apply("Div", outputs, divisor)
+        shares = graph.apply("Where", responds, shares, np.full((1, len(w_3)), 1.0 / len(w_3)))
+        return graph.apply("ArgMax", outputs, axis=1, keepdims=0), shares
