@@ -62,8 +62,8 @@ def test_a_model_that_fails_is_a_result(models):
 
 
 def test_splits_are_those_of_the_seed_and_differ():
-    accuracies = [run_one(IRIS, split, "ffmlp-paper", 3, 20).accuracy for split in (0, 1, 2, 0)]
-    assert accuracies[0] == accuracies[3] == run_one(IRIS, 0, "ffmlp-paper", 3, 20).accuracy
+    accuracies = [run_one(IRIS, split, "ffmlp-region", 3, 20).accuracy for split in (0, 1, 2, 0)]
+    assert accuracies[0] == accuracies[3] == run_one(IRIS, 0, "ffmlp-region", 3, 20).accuracy
     assert len(set(accuracies)) > 1
 
 
@@ -173,7 +173,7 @@ def test_models_that_are_not_installed(monkeypatch):
     with pytest.raises(ImportError, match="pip install no_such_package"):
         peers.select_models(["svm", "lda"])
     with pytest.raises(
-        ValueError, match=r"Unknown model 'mars'. Available: ffmlp, ffmlp-paper, ffmlp-blob, "
+        ValueError, match=r"Unknown model 'mars'. Available: ffmlp, ffmlp-region, ffmlp-paper, ffmlp-blob, "
     ):
         peers.select_models(["svm", "mars"])
     assert peers.select_models(["svm", "qda", "svm"]) == (["svm", "qda"], {})

@@ -68,8 +68,11 @@ def _scaled(classifier: Any) -> Pipeline:
 
 OWN: dict[str, Callable[[int], Any]] = {
     "ffmlp": lambda seed: FFMLPClassifier(random_state=seed),
-    "ffmlp-paper": lambda seed: FFMLPClassifier(
+    "ffmlp-region": lambda seed: FFMLPClassifier(
         n_components=2, error_threshold=0.05, design="region", random_state=seed
+    ),
+    "ffmlp-paper": lambda seed: FFMLPClassifier(
+        n_components=2, error_threshold=0.05, design="paper", random_state=seed
     ),
     "ffmlp-blob": lambda seed: FFMLPClassifier(design="blob", random_state=seed),
     "ffmlp-small": lambda seed: FFMLPClassifier(max_neurons=50, random_state=seed),
