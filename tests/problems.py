@@ -34,9 +34,14 @@ def overlapping(n_samples, n_features=3, n_classes=3, seed=0):
     return centres[y] + rng.normal(size=(n_samples, n_features)), y
 
 
-def region_design(n_components=2, *, error_threshold=0.05, **parameters):
+def region_design(n_components=2, *, error_threshold=0.05, design="region", **parameters):
     """The paper's design, with the paper's parameters unless told otherwise."""
-    return FFMLPClassifier(n_components, design="region", error_threshold=error_threshold, **parameters)
+    return FFMLPClassifier(n_components, design=design, error_threshold=error_threshold, **parameters)
+
+
+def paper_design(n_components=2, **parameters):
+    """The paper to the letter."""
+    return region_design(n_components, design="paper", **parameters)
 
 
 def table(codes, y, n_classes, weight=None):

@@ -88,7 +88,7 @@ print(json.dumps([network.labels[own].tolist(), network.probabilities(samples).t
 
 def test_only_designs_and_storage_know_the_stages_by_name():
     """What depends on the design is a method of its stages."""
-    stages = ("RegionStages", "BlobStages", "ReadoutStages", "TrainedStages")
+    stages = ("RegionStages", "PaperStages", "BlobStages", "ReadoutStages", "TrainedStages")
     for path in MODULES:
         folder = path.relative_to(SOURCE).parts[0]
         if folder in ("model", "storage") or path.name.endswith("_design.py"):

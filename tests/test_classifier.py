@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from problems import IRIS, four_moons, overlapping, region_design, xor
+from problems import IRIS, four_moons, overlapping, paper_design, region_design, xor
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import load_iris
@@ -21,6 +21,7 @@ from ffmlp import FFMLPClassifier
 @parametrize_with_checks(
     [
         FFMLPClassifier(),
+        FFMLPClassifier(design="paper"),
         FFMLPClassifier(design="region"),
         FFMLPClassifier(design="blob"),
         FFMLPClassifier(design="readout"),
@@ -30,6 +31,7 @@ from ffmlp import FFMLPClassifier
         region_design(),
         region_design(1),
         region_design(discriminant="heteroscedastic", pruning="optimal"),
+        paper_design(all_pairs=True, class_weight="balanced"),
     ]
 )
 @pytest.mark.filterwarnings("ignore:Class .* has too few distinct samples")
@@ -221,7 +223,7 @@ def test_prediction_does_not_depend_on_the_other_rows():
     np.testing.assert_array_equal(clf.predict_proba(X[::-1])[::-1], whole)
 
 
-@pytest.mark.parametrize("design", ["region", "blob", "readout"])
+@pytest.mark.parametrize("design", ["paper", "region", "blob", "readout"])
 def test_probabilities_do_not_depend_on_the_place_of_a_sample(design):
     X, y = overlapping(1200, 6)
     clf = FFMLPClassifier(9, design=design, error_threshold=None, random_state=0).fit(X, y)
@@ -293,8 +295,14 @@ def test_verbose_tells_stages_and_hyperplanes_left(capsys):
 )
 @pytest.mark.parametrize(
     "clf",
-    [region_design(1), region_design(4), FFMLPClassifier(), FFMLPClassifier(design="blob")],
-    ids=["one", "four", "default", "blob"],
+    [
+        region_design(1),
+        region_design(4),
+        paper_design(4),
+        FFMLPClassifier(),
+        FFMLPClassifier(design="blob"),
+    ],
+    ids=["one", "four", "paper", "default", "blob"],
 )
 def test_degenerate_features(spoil, clf):
     X, y = overlapping(120)
@@ -352,7 +360,16 @@ X_OK, Y_OK = IRIS
         ({"class_weight": {0: 1, 7: 1}}, "class_weight names class 7, which is not in y"),
         ({"class_weight": {0: -1}}, r"class_weight\[0\] must be a positive number, got -1"),
         ({"time_limit": 0}, "time_limit must be a positive number of seconds, got 0"),
-        ({"design": "tree"}, r"must be one of \['auto', 'region', 'blob', 'readout'\], got 'tree'"),
+        ({"design": "tree"}, r"one of \['auto', 'paper', 'region', 'blob', 'readout'\], got 'tree'"),
+        ({"all_pairs": "no"}, r"all_pairs must be one of \[True, False\], got 'no'"),
+        ({"all_pairs": True}, 'all_pairs needs design="region" or design="paper", got design=\'auto\''),
+        (
+            {"design": "paper", "discriminant": "auto"},
+            r"without extensions, got discriminant='auto'\. Use discriminant='lda', or design=.region",
+        ),
+        ({"design": "paper", "gaussianise": True}, "got gaussianise=True. Use gaussianise=False"),
+        ({"design": "paper", "pruning": "optimal"}, "got pruning='optimal'. Use pruning='greedy'"),
+        ({"design": "paper", "max_neurons": 30}, "max_neurons needs the readout .* got design='paper'"),
         ({"discriminant": "qda"}, r"must be one of \['auto', 'lda', 'heteroscedastic'\], got 'qda'"),
     ],
 )

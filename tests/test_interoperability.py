@@ -21,7 +21,7 @@ from ffmlp import FFMLPClassifier
 
 pd = pytest.importorskip("pandas")
 
-DESIGNS = ("region", "blob", "readout")
+DESIGNS = ("paper", "region", "blob", "readout")
 X, Y = IRIS
 NAMES = np.array(["setosa", "versicolor", "virginica"])
 
@@ -29,6 +29,7 @@ NAMES = np.array(["setosa", "versicolor", "virginica"])
 def quick(design, **parameters):
     """A design with nothing to choose."""
     given = {
+        "paper": {"n_components": 2, "error_threshold": 0.05},
         "region": {"n_components": 2, "error_threshold": 0.05},
         "blob": {"n_components": 2, "error_threshold": None},
         "readout": {},
@@ -58,7 +59,8 @@ def test_column_transformer_and_pipeline(design):
     pipeline = make_pipeline(columns, quick(design)).fit(frame, species)
     assert pipeline.score(frame, species) > 0.9
     assert set(pipeline.predict(frame)) == set(NAMES)
-    assert cross_val_score(pipeline, frame, species, cv=3).mean() > 0.85
+    # The paper shrinks no covariance, so collinear inputs can spoil it.
+    assert cross_val_score(pipeline, frame, species, cv=3).mean() > (0.7 if design == "paper" else 0.85)
 
 
 def test_set_output_gives_the_network_the_names_of_columns():

@@ -12,7 +12,7 @@ pytest.importorskip("tqdm")
 pytest.importorskip("skops")
 
 
-@pytest.fixture(scope="module", params=["readout", "region", "blob"])
+@pytest.fixture(scope="module", params=["readout", "paper", "region", "blob"])
 def model(request, tmp_path_factory):
     """The path of a model with missing values and with more categories than get an input."""
     folder = tmp_path_factory.mktemp(request.param)

@@ -2,7 +2,7 @@ import pickle
 
 import numpy as np
 import pytest
-from problems import IRIS, four_moons, overlapping, region_design, xor
+from problems import IRIS, four_moons, overlapping, paper_design, region_design, xor
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.metrics import log_loss
@@ -206,7 +206,11 @@ def test_every_auto_tries_its_alternatives_and_nothing_else():
         ("region", False, "lda", (2, 2, 2), 0.05),
         ("region", False, "lda", (2, 2, 2), None),
     }
-    assert len(tried(design="blob")) == 6
+    assert tried(design="paper", n_components=2) == {
+        ("paper", False, "drawn_lda", (2, 2, 2), 0.05),
+        ("paper", False, "drawn_lda", (2, 2, 2), None),
+    }
+    assert len(tried(design="blob")) == len(tried(design="paper")) == 6
 
 
 # How good it is
@@ -225,7 +229,11 @@ def test_it_is_accurate_and_its_probabilities_are_worth_using():
     assert log_loss(y_test, clf.predict_proba(X_test)) < 0.15
 
 
-@pytest.mark.parametrize("clf", [*DESIGNS[:3], region_design(random_state=0)], ids=[*ids[:3], "region"])
+@pytest.mark.parametrize(
+    "clf",
+    [*DESIGNS[:3], region_design(random_state=0), paper_design(random_state=0)],
+    ids=[*ids[:3], "region", "paper"],
+)
 def test_class_weights_shift_the_boundary(clf):
     rng = np.random.default_rng(0)
     y = (rng.random(2000) < 0.05).astype(int)
@@ -252,11 +260,11 @@ def test_many_features_are_taken_along_principal_axes():
 
 def test_known_blobs_are_used_by_every_design():
     X, y, blob = xor(300)
-    for design in ("readout", "blob", "region"):
+    for design in ("readout", "blob", "region", "paper"):
         clf = FFMLPClassifier(design=design, gaussianise=False, random_state=0).fit(X, y, blobs=blob)
         assert len(clf.blobs_) == 4
         assert clf.score(X, y) > 0.98
-        assert len(clf.selection_.plans) == (2 if design == "region" else 1)
+        assert len(clf.selection_.plans) == (2 if design in ("region", "paper") else 1)
     assert len(FFMLPClassifier().fit(X, y, blobs=blob).selection_.plans) == 3
 
 
@@ -270,5 +278,5 @@ def test_a_class_that_pruning_leaves_without_a_blob():
 @pytest.mark.filterwarnings("error")
 def test_automatic_numbers_of_blobs_warn_of_nothing():
     X, y = IRIS[0][[0, 60, 120, 130]], [0, 1, 0, 1]
-    for design in ("auto", "region", "blob", "readout"):
+    for design in ("auto", "paper", "region", "blob", "readout"):
         FFMLPClassifier(design=design, random_state=0).fit(X, y)

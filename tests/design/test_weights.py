@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from problems import IRIS, overlapping, region_design
+from problems import IRIS, overlapping, paper_design, region_design
 from sklearn.base import clone
 
 from ffmlp import FFMLPClassifier
@@ -28,6 +28,9 @@ DESIGNS = {
     "region, pruned": region_design(),
     "region, balanced": region_design(class_weight="balanced"),
     "region, optimal": region_design(pruning="optimal", discriminant="heteroscedastic"),
+    "paper": FFMLPClassifier(design="paper"),
+    "paper, pruned": paper_design(),
+    "paper, balanced": paper_design(all_pairs=True, class_weight="balanced"),
     "blob": FFMLPClassifier(design="blob"),
     "blob, pruned": FFMLPClassifier(3, design="blob", error_threshold=0.1),
     "blob, heteroscedastic": FFMLPClassifier(
@@ -66,7 +69,9 @@ def test_weights_are_repetitions_in_any_order(design, data):
     assert_alike(DESIGNS[design], X, y, weight, tolerance=0.0 if exact else 1e-9)
 
 
-@pytest.mark.parametrize("design", ["auto", "small", "region, pruned", "blob, pruned"])
+@pytest.mark.parametrize(
+    "design", ["auto", "small", "region, pruned", "paper, pruned", "paper, balanced", "blob, pruned"]
+)
 def test_weights_are_repetitions_where_blobs_are_given(design):
     X, y = IRIS
     blobs = 2 * y + (X[:, 0] > 5.8)
@@ -92,7 +97,11 @@ def samples_on_a_grid(draw):
 
 
 @pytest.mark.parametrize(
-    "design", ["auto", "readout", "readout, pruned", "small readout", "region, pruned", "blob, pruned"]
+    "design",
+    [
+        *("auto", "readout", "readout, pruned", "small readout"),
+        *("region, pruned", "paper, pruned", "blob, pruned"),
+    ],
 )
 @settings(max_examples=15, deadline=None)
 @given(samples=samples_on_a_grid())

@@ -1,5 +1,6 @@
 import io
 import sys
+from itertools import product
 
 import numpy as np
 import pytest
@@ -24,8 +25,7 @@ def outputs(module, samples, dtype):
         return module(torch.tensor(samples, dtype=dtype)).double().numpy()
 
 
-@pytest.mark.parametrize("gaussianise", [False, True])
-@pytest.mark.parametrize("design", DESIGNS)
+@pytest.mark.parametrize(("design", "gaussianise"), [*product(DESIGNS, (False, True)), ("paper", False)])
 def test_the_module_gives_what_the_network_gives(design, gaussianise):
     clf = fitted(design, gaussianise)
     expected = clf.network_.forward(EVERYWHERE)

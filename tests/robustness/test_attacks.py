@@ -3,7 +3,7 @@ import sys
 
 import numpy as np
 import pytest
-from problems import IRIS, four_moons, region_design
+from problems import IRIS, four_moons, paper_design, region_design
 from sklearn.preprocessing import StandardScaler
 
 from ffmlp import FFMLPClassifier
@@ -13,6 +13,7 @@ from ffmlp.robustness.attacks import _margin_gradient, fgsm, hop_skip_jump, pgd,
 MOONS = four_moons(300)
 DESIGNS = {
     "region": region_design(3, random_state=0),
+    "paper": paper_design(3, random_state=0),
     "blob": FFMLPClassifier(2, design="blob", gaussianise=False, random_state=0),
     "readout": FFMLPClassifier(design="readout", gaussianise=False),
 }

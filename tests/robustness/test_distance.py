@@ -3,7 +3,7 @@ import sys
 
 import numpy as np
 import pytest
-from problems import IRIS, four_moons, overlapping, region_design, xor
+from problems import IRIS, four_moons, overlapping, paper_design, region_design, xor
 from scipy.optimize import linprog, nnls
 from sklearn.datasets import load_breast_cancer, load_wine
 
@@ -238,6 +238,7 @@ DESIGNS = {
     "region, gaussianised": FFMLPClassifier(
         2, design="region", gaussianise=True, error_threshold=0.05, random_state=0
     ),
+    "paper": paper_design(random_state=0),
 }
 
 
@@ -264,7 +265,7 @@ def test_bounds_hold_where_exactness_cannot_be_had(design, norm, data):
     assert np.median(found.lower / found.distance) > 0.1
 
 
-@pytest.mark.parametrize("design", ["readout", "blob", "region, gaussianised"])
+@pytest.mark.parametrize("design", ["readout", "blob", "region, gaussianised", "paper"])
 def test_frozen_features_and_bounds_in_every_design(design):
     X, y = IRIS
     clf = DESIGNS[design].fit(X, y)

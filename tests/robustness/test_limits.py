@@ -9,7 +9,7 @@ CLF = region_design(random_state=0).fit(X, Y)
 
 
 @pytest.mark.parametrize("size", [1e-30, 1e9, 1e30])
-@pytest.mark.parametrize("design", ["region", "blob"])
+@pytest.mark.parametrize("design", ["region", "paper", "blob"])
 def test_distances_do_not_depend_on_the_unit_of_the_features(design, size):
     clf = FFMLPClassifier(1, design=design, error_threshold=None, gaussianise=False, random_state=0)
     expected = clf.fit(X, Y).robustness(X[:5], 1).distance

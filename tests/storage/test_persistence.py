@@ -3,6 +3,7 @@ import json
 import sys
 import zipfile
 from dataclasses import fields
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -40,8 +41,7 @@ def fitted(design, **parameters):
     return FFMLPClassifier(design=design, random_state=0, **parameters).fit(X, Y)
 
 
-@pytest.mark.parametrize("design", DESIGNS)
-@pytest.mark.parametrize("gaussianise", [False, True])
+@pytest.mark.parametrize(("design", "gaussianise"), [*product(DESIGNS, (False, True)), ("paper", False)])
 def test_a_model_comes_back_as_it_was(design, gaussianise, tmp_path):
     clf = FFMLPClassifier(
         design=design, gaussianise=gaussianise, random_state=np.random.RandomState(3)

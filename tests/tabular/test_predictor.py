@@ -62,7 +62,7 @@ def model_of(columns, design="readout"):
     return TableModel(*features, "answer", None, dialect, facts, preparation(fitted), fitted)
 
 
-@pytest.mark.parametrize("design", DESIGNS)
+@pytest.mark.parametrize("design", [*DESIGNS, "paper"])
 @pytest.mark.parametrize("kind", COLUMNS)
 def test_a_predictor_says_what_the_model_says(design, kind, tmp_path):
     model = model_of(COLUMNS[kind], design)

@@ -58,6 +58,7 @@ class Scaling:
         means = blobs.means * self.scale + self.mean
         if blobs.axes is not None:
             return replace(blobs, means=means, axes=blobs.axes * self.scale[:, None])
-        with np.errstate(over="ignore"):  # variances of features around 1e200 are infinite
-            covariances = blobs.covariances * np.multiply.outer(self.scale, self.scale)
+        with np.errstate(over="ignore"):  # variances of features around 1e200 are infinite, zeros stay
+            units, scaled = np.multiply.outer(self.scale, self.scale), np.zeros_like(blobs.covariances)
+            covariances = np.multiply(blobs.covariances, units, out=scaled, where=blobs.covariances != 0)
         return replace(blobs, means=means, covariances=covariances)

@@ -85,34 +85,44 @@ class PaperStages(RegionStages):
 
     @property
     def safe_distance(self) -> SafeDistance:
-        """Within it, no sign changes, the winner responds and no region of another class does."""
+        """Within it, no response changes its sign and the winner leads."""
         return self._safe_distance
 
     def _safe_distance(self, h: Floats, winner: Indices, reach: Floats, steepness: Floats) -> Floats:
-        """A step of length t changes no response by more than ``t·reach_l``.
+        """The larger of two bounds, up to the first change of a sign, at ``|h_l| / reach_l``.
 
-        No sign changes while ``t < |h_l| / reach_l`` for all l. Until then, region r is silent while
-        ``t < silent_r``, the quotient of ``Σ_conflict |h| − Σ_agree |h| / P`` and of the same sum of
-        reaches, with a plus. It responds while ``t < −silent_r``. The first class needs no response.
+        Until then, region r is silent at least up to ``silent_r``, or responds up to ``-silent_r``: the
+        quotient of ``Σ_conflict |h| − Σ_agree |h| / P`` and the same sum of reaches, with a plus. The
+        winner leads while it responds and the other classes are silent; the first class leads without a
+        response, too. It also leads while every region stays as it is and no linear lead is lost.
         """
-        own = np.hstack([self.regions.codes, ~self.regions.codes]).T.astype(np.float64)
         mine = self.neuron_classes == winner[:, None]
-        crossing = np.divide(np.abs(h), reach, out=np.full_like(h, np.inf), where=reach > 0)
-        safe = crossing.min(axis=1)
+        scores, each = self.scores(h), np.arange(len(h))
+        lead = scores[each, winner][:, None] - scores
+        lead[each, winner] = np.inf
+        linear = _quotient(lead, steepness).min(axis=1)
+        crossed = _quotient(np.abs(h), reach).min(axis=1)
+        safe = np.empty(len(h))
+        for rows, silent in self._silent_distances(h, reach):
+            others = np.where(mine[rows], np.inf, silent).min(axis=1)
+            responds = np.where(mine[rows], -silent, 0.0).max(axis=1)
+            responds[winner[rows] == 0] = np.inf
+            alone = np.maximum(np.minimum(others, responds), 0.0)
+            unchanged = np.minimum(np.abs(silent).min(axis=1), linear[rows])
+            safe[rows] = np.minimum(np.maximum(alone, unchanged), crossed[rows])
+        return safe
+
+    def _silent_distances(self, h: Floats, reach: Floats) -> Iterator[tuple[slice, Floats]]:
+        """Yield slices of rows and how far each region is from responding; negative if it does."""
+        agrees = np.hstack([self.regions.codes, ~self.regions.codes]).T.astype(np.float64)
         for rows in row_blocks(len(h), len(self.regions)):
             above = h[rows] > 0
             sizes, speeds = (
                 np.hstack([np.where(above, part, 0.0), np.where(above, 0.0, part)])
                 for part in (np.abs(h[rows]), reach[rows])
             )
-            gap = sizes @ (1.0 - own) - sizes @ own / self.penalty
-            speed = speeds @ (1.0 - own) + speeds @ own / self.penalty
-            silent = np.divide(gap, speed, out=np.sign(gap) * np.inf, where=speed > 0)
-            others = np.where(mine[rows], np.inf, silent).min(axis=1)
-            responds = np.where(mine[rows], -silent, 0.0).max(axis=1)
-            responds[winner[rows] == 0] = np.inf
-            safe[rows] = np.maximum(np.minimum.reduce([safe[rows], others, responds]), 0.0)
-        return safe
+            gap = sizes @ (1.0 - agrees) - sizes @ agrees / self.penalty
+            yield rows, _quotient(gap, speeds @ (1.0 - agrees) + speeds @ agrees / self.penalty)
 
     def to_onnx(self, graph: OnnxGraph, planes: Hyperplanes, z: str, h: str) -> tuple[str, str]:
         """Add the layers as they are."""
@@ -127,3 +137,8 @@ class PaperStages(RegionStages):
         shares = graph.apply("Div", outputs, divisor)
         shares = graph.apply("Where", responds, shares, np.full((1, len(w_3)), 1.0 / len(w_3)))
         return graph.apply("ArgMax", outputs, axis=1, keepdims=0), shares
+
+
+def _quotient(way: Floats, speed: Floats) -> Floats:
+    """``way / speed``; infinite where the speed is zero."""
+    return np.divide(way, speed, out=np.where(way < 0, -np.inf, np.inf), where=speed > 0)
