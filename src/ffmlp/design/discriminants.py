@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from functools import partial, reduce
+from dataclasses import dataclass
+from functools import cached_property, partial, reduce
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,12 +21,12 @@ from ffmlp.model.hyperplanes import NO_BLOB, Hyperplanes
 # Pairs whose pooled covariances are held in memory at once, as a number of matrix entries (32 MB).
 _ENTRIES_AT_ONCE = 1 << 22
 
-# The heteroscedastic search: logits of the positions in its grid, the lowest minima of the grid that are
-# refined, how often, and the finer positions around a minimum in steps of the grid before.
-_GRID = np.linspace(-40.0, 40.0, 64)
+# The heteroscedastic search: its grid of positions, how many minima of the grid are refined, how often,
+# and the finer positions around each, in steps of the grid before. The result errs by 1e-8 at most.
+_GRID = np.linspace(-40.0, 40.0, 161)
 _N_MINIMA = 3
-_N_REFINEMENTS = 6
-_FINER = np.linspace(-1.0, 1.0, 10)[1:-1]
+_N_REFINEMENTS = 5
+_FINER = np.linspace(-1.0, 1.0, 8)[1:-1]
 # A smaller difference of two means counts as none, in standard deviations of the two blobs together.
 _NO_DIFFERENCE = 1e-9
 
@@ -122,7 +122,8 @@ def heteroscedastic(blobs: Blobs, pairs: Indices) -> Hyperplanes:
 def _better(blobs: Blobs, kept: Hyperplanes, other: Hyperplanes) -> Hyperplanes:
     """The rule of less error for each pair; the first where the two differ by rounding error only."""
     error, less = error_probability(blobs, kept), error_probability(blobs, other)
-    better = without_rounding(np.divide(less, error, out=np.ones_like(error), where=error > 0)) < 1
+    larger = np.maximum(error, less)
+    better = without_rounding(np.divide(less, larger, out=np.ones_like(less), where=larger > 0)) < 1
     weights = np.where(better[:, None], other.weights, kept.weights)
     return Hyperplanes(weights, np.where(better, other.biases, kept.biases), kept.pairs)
 
@@ -136,11 +137,11 @@ class _Line:
     spread_j: Floats
     share: Floats
 
-    @property
+    @cached_property
     def _balance(self) -> Floats:
         return logit(self.share) + np.log(self.spread_j / self.spread_i)
 
-    @property
+    @cached_property
     def _root(self) -> Floats:
         """Of the quadratic equation of equal densities; 0 if one density is larger everywhere."""
         square = self.distance**2 - 2 * (self.spread_i**2 - self.spread_j**2) * self._balance
@@ -181,20 +182,21 @@ def _anderson_bahadur(blobs: Blobs, pairs: Indices) -> Hyperplanes:
     variance, rotation = np.linalg.eigh(root @ blobs.covariances[i] @ root.swapaxes(1, 2))
     basis = root.swapaxes(1, 2) @ rotation
     difference = np.einsum("ldk,ld->lk", basis, blobs.means[i] - blobs.means[j])
-    # Where the means do not differ along the first or the last axis, the optimum is a limit of the family.
+    # If the means do not differ along the first or the last axis, the optimum is a limit of the family.
     ends = difference[:, [0, -1]]
     difference[:, [0, -1]] = np.where(np.abs(ends) < _NO_DIFFERENCE, _NO_DIFFERENCE, ends)
-    place, last = np.zeros_like(variance), variance[:, -1:] - variance[:, :1]
-    np.divide(variance - variance[:, :1], last, out=place, where=last > 0)
+    above = variance - variance[:, :1]
+    place = np.divide(above, above[:, -1:], out=np.zeros_like(above), where=above[:, -1:] > 0)
     eps = np.finfo(np.float64).eps
     variance = np.clip(variance, eps, 1.0 - eps)
     variances = np.stack([variance, 1.0 - variance], axis=2)
     share = (blobs.weights[i] / (blobs.weights[i] + blobs.weights[j]))[:, None]
 
     def rules(position: Floats) -> tuple[Floats, _Line]:
-        """Normals (L, A, N) at some positions (L, A), and the blobs along them."""
-        u, v = position[:, :, None], place[:, None, :]
-        normals = difference[:, None, :] / (expit(u) * v + expit(-u) * (1.0 - v))
+        """Normals (L, A, N) and the blobs along them; positions (L, A) are log-ratios of eigenvalues."""
+        first, last = expit(-position)[:, :, None], expit(position)[:, :, None]
+        eigenvalues = first * (1.0 - place)[:, None, :] + last * place[:, None, :]
+        normals = difference[:, None, :] / eigenvalues
         spread_i, spread_j = np.moveaxis(np.sqrt(normals**2 @ variances), 2, 0)
         return normals, _Line((normals @ difference[:, :, None])[:, :, 0], spread_i, spread_j, share)
 
@@ -205,11 +207,15 @@ def _anderson_bahadur(blobs: Blobs, pairs: Indices) -> Hyperplanes:
 
 
 def _least(errors: Callable[[Floats], Floats]) -> Floats:
-    """The position (L, 1) of the least of some errors (L, A): a grid, refined around its lowest minima."""
-    error = np.pad(errors(_GRID[None]), ((0, 0), (1, 1)), constant_values=np.inf)
-    here = error[:, 1:-1]
-    is_minimum = (here <= error[:, :-2]) & (here <= error[:, 2:])
-    lowest = np.argsort(np.where(is_minimum, here, np.inf), axis=1, kind="stable")[:, :_N_MINIMA]
+    """The position (L, 1) of least error: a grid, refined around its lowest minima.
+
+    ``errors`` maps positions (L, A) to errors (L, A).
+    """
+    # Logarithms: the errors of distant blobs are tiny. Without rounding, a plateau is one minimum.
+    error = without_rounding(np.log(np.maximum(errors(_GRID[None]), np.finfo(np.float64).tiny)))
+    falls = np.diff(error, axis=1, prepend=np.inf) < 0
+    rises = np.diff(error, axis=1, append=np.inf) >= 0
+    lowest = np.argsort(np.where(falls & rises, error, np.inf), axis=1, kind="stable")[:, :_N_MINIMA]
     best, step = _GRID[lowest], _GRID[1] - _GRID[0]
     for _ in range(_N_REFINEMENTS):
         finer = best[:, :, None] + step * _FINER
