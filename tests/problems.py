@@ -34,6 +34,15 @@ def overlapping(n_samples, n_features=3, n_classes=3, seed=0):
     return centres[y] + rng.normal(size=(n_samples, n_features)), y
 
 
+def swallowed(n_samples=600, seed=0):
+    """A small narrow class within a large wide one: the best linear rule is constant."""
+    rng = np.random.default_rng(seed)
+    y = np.arange(n_samples) % 5 // 4
+    spread, centre = np.where(y, 0.3, 1.0), np.where(y, 0.7, 0.0)
+    X = spread[:, None] * rng.normal(size=(n_samples, 2))
+    return X + np.column_stack([centre, np.zeros(n_samples)]), y
+
+
 def region_design(n_components=2, *, error_threshold=0.05, design="region", **parameters):
     """The paper's design, with the paper's parameters unless told otherwise."""
     return FFMLPClassifier(n_components, design=design, error_threshold=error_threshold, **parameters)

@@ -173,7 +173,8 @@ def test_models_that_are_not_installed(monkeypatch):
     with pytest.raises(ImportError, match="pip install no_such_package"):
         peers.select_models(["svm", "lda"])
     with pytest.raises(
-        ValueError, match=r"Unknown model 'mars'. Available: ffmlp, ffmlp-region, ffmlp-paper, ffmlp-blob, "
+        ValueError,
+        match=r"Unknown model 'mars'. Available: ffmlp, ffmlp-region, ffmlp-paper, ffmlp-blob, ",
     ):
         peers.select_models(["svm", "mars"])
     assert peers.select_models(["svm", "qda", "svm"]) == (["svm", "qda"], {})

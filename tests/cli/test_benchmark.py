@@ -41,7 +41,10 @@ def test_benchmark_writes_a_report_and_resumes(folder, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--models", "mars"], "Unknown model 'mars'. Available: ffmlp, ffmlp-region, ffmlp-paper, ffmlp-blob, "),
+        (
+            ["--models", "mars"],
+            "Unknown model 'mars'. Available: ffmlp, ffmlp-region, ffmlp-paper, ffmlp-blob, ",
+        ),
         (
             ["--models", "lda", "gone"],
             "no_such is required for the model 'gone'. Install it with: pip install no_such",

@@ -1,12 +1,12 @@
 import numpy as np
 import pytest
 from problems import IRIS, overlapping
-from scipy.optimize import minimize
+from scipy.special import ndtr
 from scipy.stats import norm
 from sklearn.datasets import load_breast_cancer
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
-from ffmlp import Blobs, Hyperplanes, two_class_lda
+from ffmlp import Blobs, two_class_lda
 from ffmlp.design.discriminants import (
     error_probability,
     heteroscedastic,
@@ -120,20 +120,103 @@ def test_heteroscedastic_never_errs_more_than_lda():
         assert (ours < theirs - 0.01).any()
 
 
-@pytest.mark.parametrize("seed", range(8))
-def test_heteroscedastic_is_the_best_linear_rule(seed):
-    blobs = random_blobs(2, 1 + seed % 3, seed)
-    start = lda(blobs, PAIR)
+def random_pairs(n_pairs, n_features, seed=0):
+    """Pairs of blobs, near and far, of all shares, whose spreads differ by orders of magnitude."""
+    rng = np.random.default_rng([seed, n_features])
+    rotations = np.linalg.qr(rng.normal(size=(2 * n_pairs, n_features, n_features)))[0]
+    variances = 10 ** rng.uniform(-2, 2, size=(2 * n_pairs, 1, n_features))
+    means = rng.normal(size=(n_pairs, 2, n_features)) * 10 ** rng.uniform(-2, 1, size=(n_pairs, 1, 1))
+    share = rng.uniform(0.02, 0.98, size=n_pairs)
+    blobs = Blobs(
+        np.tile([0, 1], n_pairs),
+        means.reshape(-1, n_features),
+        rotations * variances @ rotations.swapaxes(1, 2),
+        np.column_stack([share, 1 - share]).ravel() / n_pairs,
+    )
+    return blobs, np.arange(2 * n_pairs).reshape(-1, 2)
 
-    def error(parameters):
-        return error_probability(blobs, Hyperplanes(parameters[None, :-1], parameters[-1:], PAIR))[0]
 
-    rng = np.random.default_rng(seed)
-    origin = np.append(start.weights, start.biases)
-    starts = [origin, *(origin + rng.normal(size=len(origin)) for _ in range(4))]
-    options = {"maxiter": 3000, "xatol": 1e-8, "fatol": 1e-11}
-    best = min(minimize(error, x, method="Nelder-Mead", options=options).fun for x in starts)
-    assert error_probability(blobs, heteroscedastic(blobs, PAIR))[0] <= best + 1e-6
+def pair_of_blobs(mean, variances_i, variances_j, share):
+    """Blobs along the axes: the first around a mean, the second around the origin."""
+    covariances = np.stack([np.diag(variances_i), np.diag(variances_j)]).astype(float)
+    means = np.stack([mean, np.zeros(len(mean))])
+    return Blobs(np.arange(2), means, covariances, np.array([share, 1 - share]))
+
+
+class Errors:
+    """Errors of rules (w, b) and their gradients, in coordinates in which Σ_i + Σ_j is the identity."""
+
+    def __init__(self, blobs, pairs, n_each):
+        i, j = pairs.T
+        root = np.linalg.inv(np.linalg.cholesky(blobs.covariances[i] + blobs.covariances[j]))
+        whitened = [root @ blobs.covariances[k] @ root.swapaxes(1, 2) for k in (i, j)]
+        self.axes = np.linalg.eigh(whitened[0])[1]
+        self.difference = (root @ (blobs.means[i] - blobs.means[j])[:, :, None])[:, :, 0]
+        self.share = blobs.weights[i] / (blobs.weights[i] + blobs.weights[j])
+        self.covariances = [np.repeat(own, n_each, axis=0) for own in whitened]
+        self.means = [np.repeat(self.difference, n_each, axis=0), 0.0]
+        self.shares = [np.repeat(own, n_each) for own in (self.share, 1 - self.share)]
+
+    def __call__(self, x):
+        total, gradient = 0.0, np.zeros_like(x)
+        for sign, share, mean, covariance in zip(
+            (1, -1), self.shares, self.means, self.covariances, strict=True
+        ):
+            along = (covariance @ x[:, :-1, None])[:, :, 0]
+            spread = np.sqrt(np.sum(x[:, :-1] * along, axis=1))
+            side = sign * (np.sum(x[:, :-1] * mean, axis=1) + x[:, -1]) / spread
+            total = total + share * ndtr(-side)
+            slope = -share * norm.pdf(side) / spread
+            gradient[:, :-1] += slope[:, None] * (sign * mean - (side / spread)[:, None] * along)
+            gradient[:, -1] += slope * sign
+        return total, gradient
+
+
+def least_errors(blobs, pairs, n_random=8, n_steps=60):
+    """The least error of each pair found by BFGS over (w, b) from many starts, and by constant rules."""
+    n_pairs, n_features = len(pairs), blobs.means.shape[1]
+    errors = Errors(blobs, pairs, n_features + n_random + 1)
+    rng = np.random.default_rng(0)
+    w = rng.normal(size=(n_pairs, n_features + n_random + 1, n_features))
+    w[:, 0] = errors.difference + 1e-9  # not zero
+    w[:, 1 : n_features + 1] = errors.axes.swapaxes(1, 2)
+    w /= np.linalg.norm(w, axis=2, keepdims=True)
+    # The first blob is on the positive side of most rules.
+    w *= np.where(np.sum(w * errors.difference[:, None], axis=2) < 0, -1, 1)[:, :, None]
+    b = rng.normal(size=w.shape[:2]) - 0.5 * np.sum(w * errors.difference[:, None], axis=2)
+    x = np.concatenate([w, b[:, :, None]], axis=2).reshape(-1, n_features + 1)
+    inverse = np.tile(np.eye(n_features + 1), (len(x), 1, 1))
+    error, gradient = errors(x)
+    for _ in range(n_steps):
+        direction = -(inverse @ gradient[:, :, None])[:, :, 0]
+        step, new, new_error, new_gradient = 1.0, x.copy(), error.copy(), gradient.copy()
+        while step > 1e-5:
+            tried = x + step * direction
+            at_tried, gradient_at_tried = errors(tried)
+            better = (new_error == error) & (at_tried < error)
+            new[better], new_error[better] = tried[better], at_tried[better]
+            new_gradient[better] = gradient_at_tried[better]
+            step *= 0.1
+        s, y = new - x, new_gradient - gradient
+        sy = np.sum(s * y, axis=1)
+        curved = sy > 0
+        inverse[~curved] = np.eye(n_features + 1)
+        s, y, sy = s[curved, :, None], y[curved, :, None], sy[curved, None, None]
+        left = np.eye(n_features + 1) - s * y.swapaxes(1, 2) / sy
+        inverse[curved] = left @ inverse[curved] @ left.swapaxes(1, 2) + s * s.swapaxes(1, 2) / sy
+        x, error, gradient = new, new_error, new_gradient
+    constant = np.minimum(errors.share, 1 - errors.share)
+    return np.minimum(error.reshape(n_pairs, -1).min(axis=1), constant)
+
+
+@pytest.mark.parametrize("n_features", range(1, 11))
+def test_heteroscedastic_is_the_best_linear_rule(n_features):
+    blobs, pairs = random_pairs(100, n_features)
+    ours = error_probability(blobs, heteroscedastic(blobs, pairs))
+    theirs = least_errors(blobs, pairs)
+    assert (ours <= theirs + 1e-6).all()
+    # The optimisation is no straw man.
+    assert np.mean(theirs <= ours + 1e-6) > 0.9
 
 
 def test_heteroscedastic_response_is_a_log_odds_at_the_boundary():
@@ -150,6 +233,76 @@ def test_heteroscedastic_response_is_a_log_odds_at_the_boundary():
 
     assert log_odds(0.0) == pytest.approx(0, abs=1e-3)
     assert (log_odds(1e-4) - log_odds(-1e-4)) / 2e-4 == pytest.approx(1, abs=1e-2)
+
+
+# Mean, variances of both blobs, share of the first, and the least error. The optimum is near an end of
+# the family, at an end, or a constant rule.
+DIFFICULT = [
+    ([0.1, -0.2], [0.03, 4.5], [0.18, 0.03], 0.4, 0.220963),
+    ([-0.3, -0.1, -0.2], [5.47, 2.4, 0.02], [0.91, 7.67, 7.66], 0.6, 0.212427),
+    ([-0.1, 0.1, 0.0], [0.37, 9.19, 0.04], [0.55, 6.23, 6.79], 0.5, 0.290286),
+    ([0.0, 0.0], [3.26, 0.05], [0.07, 0.03], 0.5, 0.318998),
+    ([0.7, 0.0], [0.09, 0.09], [1.0, 1.0], 0.2, 0.2),
+]
+
+
+@pytest.mark.parametrize(("mean", "variances_i", "variances_j", "share", "least"), DIFFICULT)
+def test_heteroscedastic_finds_optima_at_the_ends(mean, variances_i, variances_j, share, least):
+    blobs = pair_of_blobs(mean, variances_i, variances_j, share)
+    error = error_probability(blobs, heteroscedastic(blobs, PAIR))
+    assert error[0] == pytest.approx(least, abs=1e-6)
+    assert least_errors(blobs, PAIR, n_random=40)[0] == pytest.approx(least, abs=1e-6)
+
+
+@pytest.mark.parametrize("n_features", [1, 2, 5])
+def test_heteroscedastic_separates_concentric_blobs(n_features):
+    """Along any line, the best threshold is where the densities of spreads 1 and 3 are equal."""
+    ones = np.ones(n_features)
+    blobs = pair_of_blobs(0 * ones, ones, 9 * ones, share=0.5)
+    threshold = np.sqrt(2 * np.log(3) / (1 - 1 / 9))
+    least = 0.5 * norm.sf(threshold) + 0.5 * norm.cdf(threshold / 3)
+    error = error_probability(blobs, heteroscedastic(blobs, PAIR))[0]
+    assert error == pytest.approx(least, abs=1e-9)
+    assert error == pytest.approx(0.38, abs=0.01)
+
+
+@pytest.mark.parametrize("share", [0.2, 0.5, 0.8])
+def test_identical_blobs_get_the_constant_rule(share):
+    blobs = pair_of_blobs([0.0, 0.0], [1.0, 2.0], [1.0, 2.0], share)
+    plane = heteroscedastic(blobs, PAIR)
+    assert not plane.weights.any()
+    assert plane.biases[0] == pytest.approx(np.log(share / (1 - share)))
+    assert error_probability(blobs, plane)[0] == pytest.approx(min(share, 1 - share))
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_a_narrow_blob_within_a_larger_one_gets_the_constant_rule(first):
+    blobs = pair_of_blobs([0.7, 0.0], [0.09, 0.09], [1.0, 1.0], share=0.2)
+    plane = heteroscedastic(blobs, np.array([[first, 1 - first]]))
+    assert not plane.weights.any()
+    assert plane.biases[0] == pytest.approx((1 - 2 * first) * np.log(0.25))
+
+
+def test_heteroscedastic_does_not_depend_on_the_order_of_the_blobs():
+    blobs, pairs = random_pairs(200, 3)
+    ours, swapped = heteroscedastic(blobs, pairs), heteroscedastic(blobs, pairs[:, ::-1])
+    error = error_probability(blobs, ours)
+    np.testing.assert_allclose(error_probability(blobs, swapped), error, rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("scale", [1e-8, 1.0, 1e8])
+def test_heteroscedastic_does_not_depend_on_the_coordinates(scale):
+    blobs, pairs = random_pairs(200, 3)
+    affine = scale * np.array([[1.0, 0.5, 0.0], [0.0, 2.0, -1.0], [0.3, 0.0, 0.1]])
+    mapped = Blobs(
+        blobs.classes,
+        blobs.means @ affine.T + scale,
+        affine @ blobs.covariances @ affine.T,
+        blobs.weights,
+    )
+    error = error_probability(blobs, heteroscedastic(blobs, pairs))
+    ours = error_probability(mapped, heteroscedastic(mapped, pairs))
+    np.testing.assert_allclose(ours, error, rtol=1e-6, atol=1e-8)
 
 
 def test_lda_is_kept_where_covariances_are_equal():

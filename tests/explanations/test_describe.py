@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from problems import IRIS, region_design
+from problems import IRIS, region_design, swallowed
 from scipy.stats import spearmanr
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine, make_classification
 from sklearn.inspection import permutation_importance
@@ -18,6 +18,15 @@ CLEAR = make_classification(
     600, 6, n_informative=3, n_redundant=0, n_clusters_per_class=1, class_sep=1.5, shuffle=False,
     random_state=0,
 )  # fmt: skip
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_constant_rule_names_the_preferred_blob(sign):
+    X, y = swallowed()
+    clf = region_design(1, discriminant="heteroscedastic").fit(X, sign * y)
+    first, second = (0, 1) if sign > 0 else (1, 0)
+    expected = f"prefers blob {first} of 0 to blob {second} of {sign} for every sample"
+    assert hyperplane_meaning(clf, 0) == expected
 
 
 @pytest.mark.parametrize("design", DESIGNS)

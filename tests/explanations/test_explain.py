@@ -3,7 +3,7 @@ import sys
 
 import numpy as np
 import pytest
-from problems import IRIS, four_moons, overlapping, paper_design, region_design
+from problems import IRIS, four_moons, overlapping, paper_design, region_design, swallowed
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 
 from ffmlp import FFMLPClassifier
@@ -353,3 +353,9 @@ def test_many_features_are_explained_along_their_axes():
     made = clf.explain(X[:5])
     assert np.isfinite(made.deviations).all()
     assert "blob" in str(made[0])
+
+
+def test_a_constant_rule_has_no_drivers():
+    X, y = swallowed()
+    clf = FFMLPClassifier(1, design="blob", discriminant="heteroscedastic", random_state=0).fit(X, y)
+    assert str(clf.explain(X[:1])[0]).splitlines()[-1].strip().endswith("log-odds +1.39")

@@ -2,7 +2,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from problems import IRIS, four_moons, region_design
+from problems import IRIS, four_moons, region_design, swallowed
 from sklearn.datasets import load_iris
 
 from ffmlp import FFMLPClassifier
@@ -233,3 +233,11 @@ def test_robust_accuracies(ax):
     assert ax.lines[1].get_ydata().tolist() == [0.9, 0.8]
     with pytest.raises(ValueError, match=r"accuracies of 'one' must have the shape of radii, \(1,\)"):
         RobustAccuracyDisplay([0.0], {"one": [1.0, 0.5]})
+
+
+def test_an_explanation_without_features_is_drawn():
+    X, y = swallowed()
+    clf = FFMLPClassifier(1, design="blob", discriminant="heteroscedastic", random_state=0).fit(X, y)
+    display = ExplanationDisplay.from_estimator(clf, X)
+    assert len(display.axes_[0].patches) == 1
+    assert len(display.axes_[2].patches) == 0

@@ -3,7 +3,7 @@ import sys
 
 import numpy as np
 import pytest
-from problems import IRIS, four_moons, overlapping, paper_design, region_design, xor
+from problems import IRIS, four_moons, overlapping, paper_design, region_design, swallowed, xor
 from scipy.optimize import linprog, nnls
 from sklearn.datasets import load_breast_cancer, load_wine
 
@@ -304,6 +304,15 @@ def test_one_class_only_is_refused():
     assert len(np.unique(clf.predict(X))) == 1
     with pytest.raises(ValueError, match="Every sample is predicted to be of class False"):
         clf.robustness(X)
+
+
+@pytest.mark.parametrize("design", ["region", "blob"])
+def test_constant_rules_only_are_refused(design):
+    X, y = swallowed()
+    clf = FFMLPClassifier(1, design=design, discriminant="heteroscedastic", random_state=0).fit(X, y)
+    assert not clf.hyperplanes_.weights.any()
+    with pytest.raises(ValueError, match="all hyperplanes have zero weights"):
+        clf.robustness(X[:5])
 
 
 def test_exact_distances_of_all_breast_cancer_samples():

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
-from functools import reduce
+from dataclasses import dataclass, replace
+from functools import cached_property, partial, reduce
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import ndtr
+from scipy.special import expit, logit, ndtr
 from sklearn.utils import check_X_y
 
 from ffmlp.arrays import Floats, Indices, row_blocks, without_rounding
@@ -24,9 +24,14 @@ _ENTRIES_AT_ONCE = 1 << 22
 # Samples that are drawn from mixtures at most; more would not fit into memory.
 _MOST_DRAWN = 1e8
 
-# Angles in a grid of the heteroscedastic search, and the number of times that the grid is refined.
-_N_ANGLES = 32
+# The heteroscedastic search: its grid of positions, how many minima of the grid are refined, how often,
+# and the finer positions around each, in steps of the grid before. The result errs by 1e-8 at most.
+_GRID = np.linspace(-40.0, 40.0, 161)
+_N_MINIMA = 3
 _N_REFINEMENTS = 5
+_FINER = np.linspace(-1.0, 1.0, 8)[1:-1]
+# A smaller difference of two means counts as none, in standard deviations of the two blobs together.
+_NO_DIFFERENCE = 1e-9
 
 
 def all_pairs(blobs: Blobs) -> Indices:
@@ -144,7 +149,7 @@ def error_probability(blobs: Blobs, planes: Hyperplanes) -> Floats:
         variance = np.einsum("ld,lde,le->l", planes.weights, blobs.covariances[blob], planes.weights)
         spread = np.sqrt(variance)
         # A hyperplane of zero weights puts every sample on the side of its bias.
-        return np.divide(mean, spread, out=np.sign(mean) * np.inf, where=spread > 0)
+        return np.divide(mean, spread, out=np.copysign(np.inf, mean), where=spread > 0)
 
     return share * ndtr(-side(i)) + (1.0 - share) * ndtr(side(j))
 
@@ -152,58 +157,123 @@ def error_probability(blobs: Blobs, planes: Hyperplanes) -> Floats:
 def heteroscedastic(blobs: Blobs, pairs: Indices) -> Hyperplanes:
     """The linear rule of least error between two Gaussians whose covariances differ, for each pair.
 
-    The rule belongs to the Anderson-Bahadur family ``w = (s Σ_i + t Σ_j)⁻¹(μ_i − μ_j)``,
-    ``b = s w'Σ_i w − w·μ_i``, in which only the angle of (s, t) matters. After one simultaneous
-    diagonalisation of the pair's covariances, each angle takes O(N) time. A grid that is refined around
-    its best point searches the angles that keep the matrix positive definite. The response is scaled to
-    be the log-odds along w to first order at the boundary. If LDA has a smaller error, LDA is kept.
-    Takes O(L·N³) time.
+    It is LDA, the constant rule (zero weights: everything to the larger blob), or the best rule of the
+    Anderson-Bahadur family, in this order where their errors are equal. The response is scaled to be the
+    log-odds along w to first order at the boundary. Takes O(L·N³) time.
     """
-    linear = lda(blobs, pairs)
     n_features = blobs.means.shape[1]
-    blocks = row_blocks(len(pairs), n_features * max(n_features, _N_ANGLES), _ENTRIES_AT_ONCE)
-    optimal = reduce(Hyperplanes.joined, (_anderson_bahadur(blobs, pairs[some]) for some in blocks))
-    error, least = error_probability(blobs, linear), error_probability(blobs, optimal)
-    # With equal covariances, the two differ by rounding error only.
-    better = without_rounding(np.divide(least, error, out=np.ones_like(error), where=error > 0)) < 1
-    weights = np.where(better[:, None], optimal.weights, linear.weights)
-    return Hyperplanes(weights, np.where(better, optimal.biases, linear.biases), pairs)
+    blocks = row_blocks(len(pairs), n_features * max(n_features, len(_GRID)), _ENTRIES_AT_ONCE)
+    family = reduce(Hyperplanes.joined, (_anderson_bahadur(blobs, pairs[some]) for some in blocks))
+    i, j = pairs.T
+    log_ratios = np.log(blobs.weights[i] / blobs.weights[j])
+    constant = Hyperplanes(np.zeros((len(pairs), n_features)), log_ratios, pairs)
+    return reduce(partial(_better, blobs), [lda(blobs, pairs), constant, family])
+
+
+def _better(blobs: Blobs, kept: Hyperplanes, other: Hyperplanes) -> Hyperplanes:
+    """The rule of less error for each pair; the first where the two differ by rounding error only."""
+    error, less = error_probability(blobs, kept), error_probability(blobs, other)
+    larger = np.maximum(error, less)
+    better = without_rounding(np.divide(less, larger, out=np.ones_like(less), where=larger > 0)) < 1
+    weights = np.where(better[:, None], other.weights, kept.weights)
+    return Hyperplanes(weights, np.where(better, other.biases, kept.biases), kept.pairs)
+
+
+@dataclass(frozen=True)
+class _Line:
+    """Two Gaussians on a line: their distance, their standard deviations, and the share of the first."""
+
+    distance: Floats
+    spread_i: Floats
+    spread_j: Floats
+    share: Floats
+
+    @cached_property
+    def _balance(self) -> Floats:
+        return logit(self.share) + np.log(self.spread_j / self.spread_i)
+
+    @cached_property
+    def _root(self) -> Floats:
+        """Of the quadratic equation of equal densities; 0 if one density is larger everywhere."""
+        square = self.distance**2 - 2 * (self.spread_i**2 - self.spread_j**2) * self._balance
+        return np.sqrt(np.maximum(square, 0.0))
+
+    @property
+    def threshold(self) -> Floats:
+        """The threshold of least error, as the distance from the second mean towards the first."""
+        numerator = self.distance**2 - 2 * self.spread_i**2 * self._balance
+        return self.spread_j * numerator / (self.spread_j * self.distance + self.spread_i * self._root)
+
+    @property
+    def slope(self) -> Floats:
+        """The derivative of the log-odds at the threshold."""
+        return self._root / (self.spread_i * self.spread_j)
+
+    @property
+    def error(self) -> Floats:
+        """The error probability of the threshold."""
+        threshold = self.threshold
+        wrong_i = ndtr((threshold - self.distance) / self.spread_i)
+        return self.share * wrong_i + (1.0 - self.share) * ndtr(-threshold / self.spread_j)
 
 
 def _anderson_bahadur(blobs: Blobs, pairs: Indices) -> Hyperplanes:
-    """The rule of least error in the Anderson-Bahadur family of each pair."""
+    """The rule of least error along ``w = (s Σ_i + t Σ_j)⁻¹(μ_i − μ_j)`` for some (s, t), for each pair.
+
+    Where both covariances are diagonal, a component of w whose sign differs from that of μ_i − μ_j makes
+    a worse rule than its opposite. So ``s Σ_i + t Σ_j`` has no negative eigenvalue at the optimum. Its
+    eigenvalues are linear in those of Σ_i: each is a mean of the first and the last. Only the ratio of
+    these two is searched, on a logarithmic scale, because the optimum may lie very near an end. The best
+    threshold along w has a closed form.
+    """
     i, j = pairs.T
-    # Coordinates in which Σ_j is the identity and Σ_i is diagonal, with eigenvalues λ (L, N).
-    root = np.linalg.inv(np.linalg.cholesky(blobs.covariances[j]))
-    eigenvalues, rotation = np.linalg.eigh(root @ blobs.covariances[i] @ root.swapaxes(1, 2))
-    eigenvalues = np.maximum(eigenvalues, np.finfo(np.float64).tiny)
+    # Coordinates in which Σ_i is diagonal and Σ_i + Σ_j is the identity.
+    both = blobs.covariances[i] + blobs.covariances[j]
+    root = np.linalg.inv(np.linalg.cholesky(both))
+    variance, rotation = np.linalg.eigh(root @ blobs.covariances[i] @ root.swapaxes(1, 2))
     basis = root.swapaxes(1, 2) @ rotation
     difference = np.einsum("ldk,ld->lk", basis, blobs.means[i] - blobs.means[j])
+    # If the means do not differ along the first or the last axis, the optimum is a limit of the family.
+    ends = difference[:, [0, -1]]
+    difference[:, [0, -1]] = np.where(np.abs(ends) < _NO_DIFFERENCE, _NO_DIFFERENCE, ends)
+    above = variance - variance[:, :1]
+    place = np.divide(above, above[:, -1:], out=np.zeros_like(above), where=above[:, -1:] > 0)
+    eps = np.finfo(np.float64).eps
+    variance = np.clip(variance, eps, 1.0 - eps)
+    variances = np.stack([variance, 1.0 - variance], axis=2)
     share = (blobs.weights[i] / (blobs.weights[i] + blobs.weights[j]))[:, None]
 
-    def errors(angle: Floats) -> Floats:
-        """Error of the rules at some angles (L, A) of each pair."""
-        s, t = np.cos(angle), np.sin(angle)
-        scaled = difference[:, None, :] / (s[..., None] * eigenvalues[:, None, :] + t[..., None])
-        spread_i = np.sqrt(np.sum(scaled**2 * eigenvalues[:, None, :], axis=2))
-        spread_j = np.sqrt(np.sum(scaled**2, axis=2))
-        return share * ndtr(-s * spread_i) + (1.0 - share) * ndtr(-t * spread_j)
+    def rules(position: Floats) -> tuple[Floats, _Line]:
+        """Normals (L, A, N) and the blobs along them; positions (L, A) are log-ratios of eigenvalues."""
+        first, last = expit(-position)[:, :, None], expit(position)[:, :, None]
+        eigenvalues = first * (1.0 - place)[:, None, :] + last * place[:, None, :]
+        normals = difference[:, None, :] / eigenvalues
+        spread_i, spread_j = np.moveaxis(np.sqrt(normals**2 @ variances), 2, 0)
+        return normals, _Line((normals @ difference[:, :, None])[:, :, 0], spread_i, spread_j, share)
 
-    # s λ + t > 0 for every eigenvalue; the ends themselves make the matrix singular.
-    low, high = -np.arctan(eigenvalues[:, 0]), np.pi - np.arctan(eigenvalues[:, -1])
-    grid = np.linspace(0, 1, _N_ANGLES + 2)[1:-1]
+    normals, line = rules(_least(lambda position: rules(position)[1].error))
+    weights = line.slope * np.einsum("ldk,lk->ld", basis, normals[:, 0])
+    biases = -np.sum(weights * blobs.means[j], axis=1) - (line.slope * line.threshold)[:, 0]
+    return Hyperplanes(weights, biases, pairs)
+
+
+def _least(errors: Callable[[Floats], Floats]) -> Floats:
+    """The position (L, 1) of least error: a grid, refined around its lowest minima.
+
+    ``errors`` maps positions (L, A) to errors (L, A).
+    """
+    # Logarithms: the errors of distant blobs are tiny. Without rounding, a plateau is one minimum.
+    error = without_rounding(np.log(np.maximum(errors(_GRID[None]), np.finfo(np.float64).tiny)))
+    falls = np.diff(error, axis=1, prepend=np.inf) < 0
+    rises = np.diff(error, axis=1, append=np.inf) >= 0
+    lowest = np.argsort(np.where(falls & rises, error, np.inf), axis=1, kind="stable")[:, :_N_MINIMA]
+    best, step = _GRID[lowest], _GRID[1] - _GRID[0]
     for _ in range(_N_REFINEMENTS):
-        angles = low[:, None] + (high - low)[:, None] * grid
-        best = angles[np.arange(len(pairs)), np.argmin(errors(angles), axis=1)]
-        reach = (high - low) / (_N_ANGLES + 1)
-        low, high = best - reach, best + reach
-    s, t = np.cos(best), np.sin(best)
-    scaled = difference / (s[:, None] * eigenvalues + t[:, None])
-    weights = np.einsum("ldk,lk->ld", basis, scaled)
-    biases = s * np.sum(scaled**2 * eigenvalues, axis=1) - np.sum(weights * blobs.means[i], axis=1)
-    # d(log-odds)/d(w·x) at the boundary is s + t, which is positive at a minimum of the error.
-    slope = np.where(s + t > 0, s + t, 1.0)
-    return Hyperplanes(slope[:, None] * weights, slope * biases, pairs)
+        finer = best[:, :, None] + step * _FINER
+        error = errors(finer.reshape(len(finer), -1)).reshape(finer.shape)
+        best = np.take_along_axis(finer, error.argmin(axis=2)[:, :, None], axis=2)[:, :, 0]
+        step *= _FINER[1] - _FINER[0]
+    return np.take_along_axis(best, error.min(axis=2).argmin(axis=1)[:, None], axis=1)
 
 
 Discriminant = Callable[[Blobs, Indices], Hyperplanes]

@@ -65,7 +65,12 @@ def _meaning(clf: FFMLPClassifier, hyperplane: int, shares: Floats) -> str:
         feature, value = threshold
         return f"is the threshold {network.feature_names[feature]} = {value:.4g}"
     first, second = clf.hyperplanes_.pairs[hyperplane]
+    constant = not clf.hyperplanes_.weights[hyperplane].any()
+    if constant and clf.hyperplanes_.biases[hyperplane] < 0:
+        first, second = second, first
     near, far = network.labels[network.blob_classes[[first, second]]]
+    if constant:
+        return f"prefers blob {first} of {near} to blob {second} of {far} for every sample"
     order = np.argsort(-shares, kind="stable")[:_MAX_FEATURES]
     features = ", ".join(
         f"{network.feature_names[j]} {shares[j]:.0%}" for j in order if shares[j] >= _SMALLEST_SHARE

@@ -239,8 +239,10 @@ def _margin(margin: Margin) -> list[str]:
 
 
 def _drivers(start: str, drivers: Sequence[Driver]) -> list[str]:
-    """The contribution of each feature; lines break between features only."""
+    """The contribution of each feature, if any; lines break between features only."""
     parts = [f"{name} ({value:+z.2f})" for name, value in _feature_bars(drivers, _MAX_DRIVERS)]
+    if not parts:
+        return []
     whole = start + ", ".join(part.replace(" ", _NO_BREAK) for part in parts)
     lines = wrap(whole, _WIDTH, break_long_words=False, break_on_hyphens=False)
     return [line.replace(_NO_BREAK, " ") for line in lines]

@@ -124,7 +124,7 @@ def _draw_bars(
     signed: bool = True,
 ) -> None:
     """Horizontal bars with their values, the first on top, in axes with space for ``n_places``."""
-    names, values = zip(*bars, strict=True)
+    names, values = [name for name, _ in bars], [value for _, value in bars]
     places, sign = np.arange(len(values)), "+" if signed else ""
     shades = np.where(np.array(values)[:, None] > 0, _FOR, _AGAINST) if signed else _NEITHER
     drawn = ax.barh(places, values, color=shades, edgecolor=INK, linewidth=0.5)

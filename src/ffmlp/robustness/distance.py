@@ -86,6 +86,11 @@ class Robustness:
 def scaled_distances(network: Network, blobs: Blobs, samples: Floats, limits: Limits) -> Robustness:
     """Distances in any units, or a ValueError if the scales of the features differ too much."""
     steepest = np.abs(network.hyperplanes.weights).max()
+    if steepest == 0:
+        raise ValueError(
+            "Every sample is predicted to be of the same class, as all hyperplanes have zero weights. "
+            "There is no distance to another class. Design the network with more blobs."
+        )
     if not 1 / _LARGEST_WEIGHT < steepest < _LARGEST_WEIGHT:
         raise ValueError(
             f"The features are so {'large' if steepest < 1 else 'small'} that distances would overflow. "
