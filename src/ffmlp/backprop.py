@@ -35,12 +35,16 @@ class History:
     ----------
     train_accuracy, test_accuracy : ndarray
         Accuracy after each epoch. Test accuracy is NaN if ``fit`` was given no test samples.
+    batch_accuracy : ndarray
+        Training accuracy averaged over the batches of each epoch: that of each batch is measured before
+        its step. NaN at epoch 0.
     seconds : ndarray
         Total training time, without evaluation.
     """
 
     train_accuracy: Floats
     test_accuracy: Floats
+    batch_accuracy: Floats
     seconds: Floats
 
 
@@ -195,16 +199,18 @@ class BackpropClassifier(ClassifierMixin, BaseEstimator):
         train = tensors(X, y)
         test = None if held_out is None else tensors(*held_out)
         spent = 0.0
-        curve = [(accuracy(train), accuracy(test), spent)]
+        curve = [(accuracy(train), accuracy(test), np.nan, spent)]
         for epoch in range(self.n_epochs):
-            start = perf_counter()
+            start, n_correct = perf_counter(), 0
             order = torch.randperm(len(X), generator=generator).to(self.device)
             for batch in order.split(self.batch_size):
                 optimizer.zero_grad()
-                loss(module(train[0][batch]), train[1][batch]).backward()
+                outputs, targets = module(train[0][batch]), train[1][batch]
+                loss(outputs, targets).backward()
                 optimizer.step()
+                n_correct += (outputs.argmax(dim=1) == targets).sum()
             spent += perf_counter() - start
-            curve.append((accuracy(train), accuracy(test), spent))
+            curve.append((accuracy(train), accuracy(test), float(n_correct) / len(X), spent))
             if self.on_epoch is not None:
                 self.on_epoch(epoch + 1)
         layers = [layer for layer in module if isinstance(layer, torch.nn.Linear)]
