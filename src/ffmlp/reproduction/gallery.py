@@ -37,37 +37,49 @@ class Plan:
     drawing: Callable[[list[Row], Settings], Figure]
 
 
+def plans(rows: Sequence[Row]) -> list[tuple[Plan, list[Row]]]:
+    """The figures that show any of these rows, with the rows that they show."""
+    chosen = [(plan, [row for row in rows if row.key in plan.rows]) for plan in FIGURES]
+    return [(plan, shown) for plan, shown in chosen if shown]
+
+
+def draw_one(plan: Plan, shown: Sequence[Row], settings: Settings, folder: Path) -> Picture:
+    """Draw a figure of these rows, unless the folder has it already."""
+    picture = Picture(folder / _file_name(plan, shown), plan.title, plan.caption, plan.beside)
+    if not picture.path.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        figure = plan.drawing(list(shown), settings)
+        figure.suptitle(plan.title, fontsize="x-large", fontweight="bold")
+        write_figure(figure, picture.path)
+    return picture
+
+
+def write_figure(figure: Figure, path: Path) -> None:
+    """Write a figure as a PNG file, atomically."""
+    content = io.BytesIO()
+    figure.savefig(content, format="png", dpi=DOTS_PER_INCH)
+    write_whole(path, content.getvalue())
+
+
 def draw(
     rows: Sequence[Row], settings: Settings, folder: Path, on_figure: Callable[[Picture], None]
 ) -> list[Picture]:
     """Draw the figures of these rows that the folder does not have yet; return all of them."""
-    folder.mkdir(parents=True, exist_ok=True)
     pictures = []
-    for plan, shown in _plans(rows):
-        picture = Picture(folder / _file_name(plan, shown), plan.title, plan.caption, plan.beside)
-        if not picture.path.exists():
-            figure = plan.drawing(shown, settings)
-            figure.suptitle(plan.title, fontsize="x-large", fontweight="bold")
-            content = io.BytesIO()
-            figure.savefig(content, format="png", dpi=DOTS_PER_INCH)
-            write_whole(picture.path, content.getvalue())
-            on_figure(picture)
-        pictures.append(picture)
+    for plan, shown in plans(rows):
+        is_new = not (folder / _file_name(plan, shown)).exists()
+        pictures.append(draw_one(plan, shown, settings, folder))
+        if is_new:
+            on_figure(pictures[-1])
     return pictures
 
 
 def n_undrawn(rows: Sequence[Row], folder: Path) -> int:
     """The number of figures that `draw` would draw, for a progress bar."""
-    return sum(not (folder / _file_name(plan, shown)).exists() for plan, shown in _plans(rows))
+    return sum(not (folder / _file_name(plan, shown)).exists() for plan, shown in plans(rows))
 
 
-def _plans(rows: Sequence[Row]) -> list[tuple[Plan, list[Row]]]:
-    """The figures that show any of these rows, with the rows that they show."""
-    plans = [(plan, [row for row in rows if row.key in plan.rows]) for plan in FIGURES]
-    return [(plan, shown) for plan, shown in plans if shown]
-
-
-def _file_name(plan: Plan, shown: list[Row]) -> str:
+def _file_name(plan: Plan, shown: Sequence[Row]) -> str:
     """The name of the figure, and its rows if they are not all of them."""
     keys = [row.key for row in shown]
     return "-".join([plan.name, *(keys if len(keys) < len(plan.rows) else ())]) + ".png"
@@ -81,14 +93,34 @@ _PLANAR = (
 FIGURES = (
     Plan(
         "two-blobs", "Two Gaussian blobs and their two neurons",
-        "Each of the two neurons responds on one side of the LDA line, in proportion to the distance.",
-        SIZES, ("xor",), figures.two_blobs,
+        "Two-class LDA is a perceptron: one neuron has weights w and bias b, the other one their "
+        "opposites, and each responds on its side of the line, in proportion to the distance.",
+        TABLE_I, ("xor",), figures.two_blobs,
+    ),
+    Plan(
+        "mirror-points", "Mirror points and sign confusion",
+        "Without ReLU, the next layer cannot tell a positive response times a positive weight from a "
+        "negative response times a negative weight; with ReLU, each of two neurons speaks for its own "
+        "side only.",
+        TABLE_I, ("xor",), figures.mirror_points,
     ),
     Plan(
         "xor", "XOR, stage by stage",
         "Two lines divide the plane into four regions, one for each blob, and each region votes for its "
         "class; the network below computes this.",
-        SIZES, ("xor",), figures.xor_stages,
+        TABLE_I, ("xor",), figures.xor_stages,
+    ),
+    Plan(
+        "responses-xor", "XOR: responses of the neurons",
+        "The two neurons of a line respond on its two sides (one above the other), and each neuron of "
+        "the second layer in one quadrant.",
+        TABLE_I, ("xor",), figures.responses,
+    ),
+    Plan(
+        "architecture", "The architecture of a designed network",
+        "A hyperplane has two neurons in the first layer, one for each side (colour and light colour), "
+        "a region with training samples has one in the second, and a class has an output.",
+        TABLE_I, ("three_blobs",), figures.architecture,
     ),
     Plan(
         "sets", "The two-dimensional sets",
@@ -97,8 +129,8 @@ FIGURES = (
     ),
     Plan(
         "responses-three-blobs", "3-Gaussian-blobs: responses of the neurons",
-        "A neuron of the first layer covers a half-plane (the opposite one is below it), a neuron of "
-        "the second layer a wedge, and two wedges contain one blob.",
+        "A neuron of the first layer responds in a half-plane (the opposite one is below it), a neuron "
+        "of the second layer in a wedge, and two wedges contain one blob.",
         SIZES, ("three_blobs",), figures.responses,
     ),
     Plan(
@@ -126,7 +158,8 @@ FIGURES = (
     ),
     Plan(
         "four-new-moons", "4-new-moons: result of FF-MLP",
-        "Three blobs for each moon are enough for boundaries that follow all four moons.",
+        "Three blobs for each moon are enough for boundaries that follow all four moons; in the hatched "
+        "parts no training sample lies, and the region that is violated least gives the class.",
         TABLE_I, ("four_moons",), figures.results,
     ),
     Plan(
