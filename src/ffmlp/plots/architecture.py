@@ -199,7 +199,7 @@ def draw_perceptron(ax: Axes, plane: Hyperplanes, feature_names: Sequence[str], 
     box = {"facecolor": "white", "edgecolor": "none", "pad": 1.0}
 
     def value(symbol: str, number: float) -> str:
-        return f"${symbol}$ = {number:.2f}".replace("-", "−")
+        return f"${symbol}$ = " + f"{number:.2f}".replace("-", "−")
 
     for neuron, (minus, sign) in enumerate((("", 1), ("-", -1))):
         for feature, weight in enumerate(sign * plane.weights[0]):

@@ -92,7 +92,9 @@ class AccuracyIntervalsDisplay(FigureDisplay):
         ax.set(ylim=(len(self.methods) - 0.4, -0.6), yticks=[])
         low, high = ax.get_xlim()
         ax.set_xlim(low, min(high, 100 + 0.04 * (high - low)))
-        ax.xaxis.set_major_locator(matplotlib("ticker").MaxNLocator(6, steps=[1, 2, 5, 10], min_n_ticks=3))
+        ax.xaxis.set_major_locator(
+            matplotlib("ticker").MaxNLocator(6, steps=[1, 2, 5, 10], min_n_ticks=3)
+        )
         ax.tick_params(axis="x", labelsize="small", length=2, pad=2)
         ax.grid(axis="x", alpha=0.35)
         ax.spines[["top", "left", "right"]].set_visible(False)
