@@ -49,6 +49,21 @@ def test_history_is_the_accuracy_by_epoch(moons):
     assert np.isnan(BackpropClassifier((8, 8), n_epochs=1).fit(X, y).history_.test_accuracy).all()
 
 
+def test_the_accuracy_over_batches_is_that_before_each_step(moons):
+    """One batch: that of the network before the epoch. Many batches: that of the networks between."""
+    X, y, *_ = moons
+    whole = BackpropClassifier((8, 8), n_epochs=4, batch_size=len(X), learning_rate=0.5, random_state=0)
+    whole = whole.fit(X, y).history_
+    assert np.isnan(whole.batch_accuracy[0])
+    np.testing.assert_allclose(whole.batch_accuracy[1:], whole.train_accuracy[:-1], atol=1e-6)
+    # With a rate so small that no step changes an output, every order of batches gives one accuracy.
+    still = BackpropClassifier((8, 8), n_epochs=2, batch_size=7, learning_rate=1e-12, random_state=0)
+    history = still.fit(X, y).history_
+    np.testing.assert_allclose(history.batch_accuracy[1:], history.train_accuracy[0], atol=1e-6)
+    learned = BackpropClassifier((8, 8), n_epochs=1, batch_size=7, random_state=0).fit(X, y).history_
+    assert learned.train_accuracy[0] < learned.batch_accuracy[1] < learned.train_accuracy[1]
+
+
 def test_a_step_is_plain_gradient_descent_on_the_cross_entropy():
     """One batch of all samples, against gradients worked out by finite differences."""
     X, y, _ = xor(40)

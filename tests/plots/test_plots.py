@@ -214,6 +214,13 @@ def test_opposite_neurons_share_a_column():
     assert all(len(ax.lines) == 1 for ax in display.axes_)
 
 
+def test_columns_of_responses(clf):
+    display = ResponsesDisplay.from_estimator(
+        clf, X, layer=2, grid_resolution=5, max_columns=2, figure=Figure()
+    )
+    assert display.cells.tolist() == [[0, 0], [0, 1], [1, 0], [1, 1]]
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -285,6 +292,16 @@ def test_a_one_sided_network_has_one_neuron_for_each_hyperplane(ax, max_neurons)
     assert legend(ax)[1:] == ["positive weight", "negative weight"]
 
 
+def test_network_with_grey_regions(ax, clf):
+    NetworkDisplay.from_estimator(clf, grey=True, ax=ax)
+    regions, _ = neurons_drawn(ax, 2)
+    assert len(np.unique(regions, axis=0)) == len(regions)
+    assert (np.ptp(regions, axis=1) == 0).all()  # no hue
+    for layer in (1, 3):
+        others, _ = neurons_drawn(ax, layer)
+        assert (np.ptp(others, axis=1) > 0.1).all()
+
+
 def test_some_hyperplanes_of_a_network(ax):
     X, y = four_moons(400)
     clf = region_design(3, error_threshold=0.01, random_state=0).fit(X, y)
@@ -321,7 +338,7 @@ def test_accuracy_curves_of_one_run(ax):
     AccuracyCurvesDisplay([0.5, 0.75, 1.0], [0.5, 0.6, 0.7], title="curves").plot(ax)
     assert [line.get_ydata().tolist() for line in ax.lines] == [[0.5, 0.75, 1.0], [0.5, 0.6, 0.7]]
     assert ax.lines[0].get_xdata().tolist() == [0, 1, 2]
-    assert legend(ax) == ["train", "test"]
+    assert legend(ax) == ["training", "test"]
     assert not ax.collections
 
 
@@ -332,6 +349,8 @@ def test_accuracy_curves_of_a_trained_network(ax):
         AccuracyCurvesDisplay.from_estimator(bp.fit(X, Y), ax=ax)
     display = AccuracyCurvesDisplay.from_estimator(bp.fit(X, Y, X, Y), ax=ax)
     np.testing.assert_array_equal(display.test, [bp.history_.test_accuracy])
+    assert legend(ax) == ["training", "test", "training, averaged over batches"]
+    np.testing.assert_array_equal(ax.lines[2].get_ydata(), bp.history_.batch_accuracy)
     assert ax.get_title() == "Accuracy by epoch"
     with pytest.raises(TypeError, match=r"has no history_\. .* needs a fitted BackpropClassifier"):
         AccuracyCurvesDisplay.from_estimator(LogisticRegression().fit(X, Y))
@@ -357,6 +376,11 @@ def test_accuracy_curves_of_several_runs(ax):
 def test_wrong_accuracies(train, message):
     with pytest.raises(ValueError, match=message):
         AccuracyCurvesDisplay(train, [0.5])
+
+
+def test_the_average_over_batches_begins_after_epoch_0():
+    with pytest.raises(ValueError, match=r"batch must be accuracies in \[0, 1\]"):
+        AccuracyCurvesDisplay([0.5, 0.5], [0.5, 0.5], batch=[np.nan, np.nan])
 
 
 def crowded(n=12):
@@ -412,9 +436,19 @@ def test_two_neurons():
     display = TwoNeuronDisplay.from_data(X, y, grid_resolution=12, figure=figure)
     expected = plane.responses(display.samples.view.grid(12))
     np.testing.assert_array_equal(display.responses.reshape(2, -1).T, expected)
-    np.testing.assert_allclose(plane.log_odds(display.segments[0]), 0, atol=1e-9)
-    assert [ax.get_title() for ax in display.axes_] == ["Separating line", "neuron 0", "neuron 1"]
-    assert all(len(ax.lines) == 1 for ax in display.axes_)
+    samples, perceptron, *maps = display.axes_
+    assert [ax.get_title() for ax in maps] == ["Response of neuron 0", "Response of neuron 1"]
+    for ax in (samples, *maps):
+        (line,) = ax.lines
+        np.testing.assert_allclose(plane.log_odds(line.get_xydata()), 0, atol=1e-9)
+    texts = {text.get_text() for text in perceptron.texts}
+    for sign, minus in ((1, ""), (-1, "-")):
+        numbers = [
+            f"{sign * number:.2f}".replace("-", "−") for number in (*plane.weights[0], plane.biases[0])
+        ]
+        assert f"${minus}w_0$ = {numbers[0]}" in texts
+        assert f"${minus}w_1$ = {numbers[1]}" in texts
+        assert f"bias ${minus}b$ = {numbers[2]}" in texts
     with pytest.raises(ValueError, match="exactly 2 classes, got 100"):
         TwoNeuronDisplay.from_data(X, np.arange(100))
 

@@ -1,17 +1,23 @@
+import pickle
 from itertools import combinations
 
+import numpy as np
 import pytest
+from reproduction_runs import all_runs
 
 from ffmlp.reproduction import experiments
 from ffmlp.reproduction.experiments import Settings
 from ffmlp.reproduction.paper import ROWS, ROWS_BY_KEY
 
 pytest.importorskip("matplotlib")
-pytest.importorskip("torch")
+pytest.importorskip("quadprog")
 
-from ffmlp.reproduction import gallery
+from matplotlib.collections import PathCollection
+
+from ffmlp import two_class_lda
+from ffmlp.reproduction import figures, gallery
 from ffmlp.reproduction.gallery import FIGURES
-from ffmlp.reproduction.report import ORDERINGS, ROBUSTNESS, SIZES, TABLE_I
+from ffmlp.reproduction.report import NAMES, TITLE, tables
 
 
 @pytest.fixture(autouse=True)
@@ -39,6 +45,91 @@ def test_a_figure_shows_something_in_every_panel_and_no_title_hides_another(plan
         assert not any(legend.get_window_extent().overlaps(panel) for panel in panels)
 
 
+def planes(figure):
+    """The panels that show the plane of the features."""
+    shown = [ax for ax in figure.axes if ax.axison and ax.get_label() != "<colorbar>"]
+    return [ax for ax in shown if ax.images or ax.collections]
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [plan for plan in FIGURES if plan.name not in ("architecture", "curves", "robustness")],
+    ids=lambda plan: plan.name,
+)
+def test_all_planes_of_a_figure_have_equal_aspect_and_equal_limits(plan):
+    figure = plan.drawing([row for row in ROWS if row.key in plan.rows], Settings())
+    shown = planes(figure)
+    assert shown
+    assert {ax.get_aspect() for ax in shown} == {1.0}
+    assert len({(ax.get_xlim(), ax.get_ylim()) for ax in shown}) == 1
+    for ax in shown:  # no sample is cut off, and the panel is a square
+        (left, right), (bottom, top) = ax.get_xlim(), ax.get_ylim()
+        assert right - left == pytest.approx(top - bottom)
+        for dots in ax.collections:
+            if isinstance(dots, PathCollection):
+                x, y = dots.get_offsets().T
+                assert ((x > left) & (x < right) & (y > bottom) & (y < top)).all()
+
+
+def colours_of(ax, kind):
+    """The different colours of lines, samples or the image of a panel."""
+    if kind == "image":
+        found = np.asarray(ax.images[0].get_array()).reshape(-1, 3)
+    elif kind == "lines":
+        found = [line.get_color() for line in ax.lines]
+    else:
+        found = [dots.get_facecolor()[0, :3] for dots in ax.collections]
+    return {tuple(np.round(colour, 6)) for colour in found}
+
+
+def test_a_colour_has_one_meaning_in_the_figure_of_xor():
+    figure = figures.xor_stages([ROWS_BY_KEY["xor"]], Settings())
+    samples, hyperplanes, regions, classes, network = figure.axes
+    of_class, of_line = colours_of(samples, "samples"), colours_of(hyperplanes, "lines")
+    of_region = colours_of(regions, "image")
+    assert len(of_class) == len(of_line) == 2
+    assert len(of_region) == 4
+    assert not of_class & of_line | of_class & of_region | of_line & of_region
+    for ax in (hyperplanes, regions, classes):
+        assert colours_of(ax, "lines") == of_line
+        assert colours_of(ax, "samples") == of_class
+    # The network has the same colours: one of each pair of neurons is lighter.
+    layers = [part for part in network.collections if isinstance(part, PathCollection)]
+    _, l_1, l_2, out = ({tuple(c) for c in np.round(d.get_facecolor()[:, :3], 6)} for d in layers)
+    assert of_line < l_1
+    assert l_2 == of_region
+    assert out == of_class
+    assert not l_1 & l_2 | l_1 & out | l_2 & out
+
+
+def test_mirror_points_confuse_one_neuron_but_not_two():
+    figure = figures.mirror_points([], Settings())
+    plane, one, two = figure.axes
+    X = np.vstack([dots.get_offsets() for dots in plane.collections])
+    lda = two_class_lda(X, np.repeat([0, 1], 300))
+    (pair,) = (line.get_xydata() for line in plane.lines if line.get_linestyle() == "--")
+    h = lda.log_odds(pair)[:, 0]
+    assert h[0] == pytest.approx(-h[1])
+    np.testing.assert_allclose(lda.log_odds(pair.mean(axis=0)[None]), 0, atol=1e-9)
+    assert np.linalg.det([pair[0] - pair[1], lda.weights[0]]) == pytest.approx(0, abs=1e-9)
+    labels = [label.get_text().rpartition(" ")[2] for label in one.get_yticklabels()]
+    assert labels == ["+1", "−1", "−1", "+1"]
+    ((*seen,),) = ([bar.get_width() for bar in neuron] for neuron in one.containers)
+    np.testing.assert_allclose(seen, [h[0], h[0], -h[0], -h[0]])
+    seen = np.array([[bar.get_width() for bar in neuron] for neuron in two.containers]).T
+    np.testing.assert_allclose(seen, [[h[0], 0], [0, -h[0]], [-h[0], 0], [0, h[0]]], atol=1e-9)
+
+
+def test_the_overview_shows_every_row():
+    rows = [
+        (row.title, {"our FF-MLP": [90.0, 91.0]}, {"our FF-MLP": row.reported["ff"][1]}) for row in ROWS
+    ]
+    figure = figures.overview(rows)
+    assert [ax.get_ylabel().replace("\n", " ") for ax in figure.axes[1:]] == [row.title for row in ROWS]
+    width, height = figure.get_size_inches()
+    assert width < height  # portrait
+
+
 @pytest.mark.parametrize("plan", FIGURES, ids=lambda plan: plan.name)
 def test_a_figure_has_a_title_a_caption_and_a_table(plan):
     assert plan.title[-1].isalnum()  # the page ends it with a full stop
@@ -56,32 +147,39 @@ def test_a_figure_of_several_rows_can_show_one(plan):
 
 
 def test_only_figures_of_the_rows_that_were_run(tmp_path):
-    drawn = []
-    assert gallery.draw([ROWS_BY_KEY["iris"]], Settings(), tmp_path, drawn.append) == []
+    assert gallery.open_figures([ROWS_BY_KEY["iris"]], Settings(), tmp_path) == []
     xor = [ROWS_BY_KEY["xor"]]
-    assert gallery.n_undrawn(xor, tmp_path) == 3
-    pictures = gallery.draw(xor, Settings(), tmp_path, drawn.append)
-    assert [picture.path.name for picture in pictures] == ["two-blobs.png", "xor.png", "sets-xor.png"]
-    assert drawn == pictures
+    for task in gallery.open_figures(xor, Settings(), tmp_path):
+        task()
+    pictures = gallery.pictures(xor, all_runs("xor"), tmp_path)
+    names = ["overview", "two-blobs", "mirror-points", "xor", "responses-xor", "sets-xor"]
+    assert [picture.path.stem for picture in pictures] == names
     assert {path.name for path in tmp_path.iterdir()} == {picture.path.name for picture in pictures}
     assert all(picture.path.read_bytes()[1:4] == b"PNG" for picture in pictures)
+    assert pictures[0].beside == TITLE
 
 
 def test_what_is_drawn_is_not_drawn_again(tmp_path):
-    def interrupt(picture):
-        raise KeyboardInterrupt
-
     rows = [ROWS_BY_KEY["two_moons"]]
-    with pytest.raises(KeyboardInterrupt):
-        gallery.draw(rows, Settings(), tmp_path, interrupt)
-    (first,) = tmp_path.iterdir()
-    before = first.stat().st_mtime_ns
-    assert gallery.n_undrawn(rows, tmp_path) == 2
-    drawn = []
-    pictures = gallery.draw(rows, Settings(), tmp_path, drawn.append)
-    assert len(pictures) == 3
-    assert len(drawn) == 2
-    assert first.stat().st_mtime_ns == before
+    first, *others = gallery.open_figures(rows, Settings(), tmp_path)
+    first()
+    assert len(gallery.open_figures(rows, Settings(), tmp_path)) == len(others)
+
+
+def test_a_figure_can_be_drawn_by_another_process_with_the_same_pixels(tmp_path):
+    rows = [ROWS_BY_KEY["two_moons"]]
+    for name in "ab":
+        first, *_ = gallery.open_figures(rows, Settings(), tmp_path / name)
+        pickle.loads(pickle.dumps(first))()
+    (one,), (other,) = ((tmp_path / name).iterdir() for name in "ab")
+    assert one.read_bytes() == other.read_bytes()
+
+
+def test_every_figure_stands_beside_a_table_of_the_report():
+    runs = [run for row in ROWS for run in all_runs(row.key, n_splits=2)]
+    titles = {table.title for table in tables(runs, {})}
+    assert {plan.beside for plan in FIGURES} <= titles
+    assert FIGURES[0].beside == NAMES  # the first figures explain the words
 
 
 def test_figures_depend_on_the_seed_only(tmp_path):

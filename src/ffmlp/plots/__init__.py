@@ -10,6 +10,7 @@ made. Legends are outside of the axes: a figure with ``layout="constrained"`` le
 from ffmlp.plots.architecture import NetworkDisplay
 from ffmlp.plots.curves import AccuracyCurvesDisplay, PruningPathDisplay, RobustAccuracyDisplay
 from ffmlp.plots.explanations import CounterfactualsDisplay, ExplanationDisplay
+from ffmlp.plots.intervals import AccuracyIntervalsDisplay
 from ffmlp.plots.responses import ResponsesDisplay, TwoNeuronDisplay
 from ffmlp.plots.samples import DecisionRegionsDisplay, HyperplanesDisplay, SamplesDisplay
 from ffmlp.plots.slices import DecisionSliceDisplay
@@ -18,6 +19,7 @@ from ffmlp.plots.view import View
 
 __all__ = [
     "AccuracyCurvesDisplay",
+    "AccuracyIntervalsDisplay",
     "AccuracyTimeDisplay",
     "CounterfactualsDisplay",
     "DecisionRegionsDisplay",

@@ -7,15 +7,35 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ffmlp.arrays import Floats
+from ffmlp.model.hyperplanes import Hyperplanes
 from ffmlp.model.network import Network
-from ffmlp.plots.view import INK, RED, SYMBOLS, AxesDisplay, colours, lighter, matplotlib, network_of
+from ffmlp.plots.view import (
+    INK,
+    RED,
+    SYMBOLS,
+    AxesDisplay,
+    colours,
+    greys,
+    lighter,
+    matplotlib,
+    network_of,
+)
 from ffmlp.words import counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+
+def half_space_colours(neurons: ArrayLike, n_hyperplanes: int, n_classes: int) -> Floats:
+    """The colours (n, 3) of neurons of l_1: one for each hyperplane, lighter on its negative side.
+
+    They follow those of the classes.
+    """
+    negative, hyperplane = np.divmod(np.asarray(neurons), n_hyperplanes)
+    return lighter(colours(hyperplane + n_classes), 0.6 * negative[:, None])
 
 
 @dataclass(eq=False)
@@ -23,8 +43,8 @@ class NetworkDisplay(AxesDisplay):
     """The network as in the paper: l_in, l_1, l_2 and l_out, and the links between them.
 
     The two neurons of a hyperplane have the same colour, one of them lighter. Neurons of l_2 have the
-    colour of their class. In stages 2 and 3, positive weights are red lines, negative weights thin
-    black lines, and zero weights are not drawn.
+    colour of their class, or greys. In stages 2 and 3, positive weights are red lines, negative weights
+    thin black lines, and zero weights are not drawn.
 
     Attributes
     ----------
@@ -34,12 +54,15 @@ class NetworkDisplay(AxesDisplay):
     weights : tuple of 3 ndarrays
         The weights of each stage between drawn neurons.
     title : str
+    grey : bool
+        Whether neurons of l_2 have shades of grey instead of the colour of their class.
     """
 
     network: Network
     neurons: tuple[NDArray[np.intp], ...]
     weights: tuple[Floats, ...]
     title: str
+    grey: bool = False
 
     @classmethod
     def from_estimator(
@@ -48,6 +71,7 @@ class NetworkDisplay(AxesDisplay):
         *,
         hyperplanes: Sequence[int] | NDArray[np.intp] | None = None,
         max_neurons: int = 24,
+        grey: bool = False,
         title: str | None = None,
         ax: Axes | None = None,
     ) -> NetworkDisplay:
@@ -60,6 +84,8 @@ class NetworkDisplay(AxesDisplay):
             The hyperplanes whose neurons are drawn in l_1, from top to bottom; all by default.
         max_neurons : int, default=24
             At most this many neurons of a layer are drawn.
+        grey : bool, default=False
+            Whether neurons of l_2 have shades of grey instead of the colour of their class.
         """
         network = network_of(estimator)
         planes, layers = network.hyperplanes, [np.arange(size) for size in network.layer_sizes]
@@ -74,7 +100,7 @@ class NetworkDisplay(AxesDisplay):
         )
         if title is None:
             title = "Network of {} → {} → {} → {} neurons".format(*network.layer_sizes)
-        return cls(network, drawn, weights, title).plot(ax)
+        return cls(network, drawn, weights, title, grey).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> NetworkDisplay:
         """Draw into ``ax``, or into a new figure."""
@@ -107,9 +133,9 @@ class NetworkDisplay(AxesDisplay):
         if layer == 0:
             return np.ones((len(neurons), 3))
         if layer == 1:
-            # The colours of the classes come last.
-            negative, hyperplane = np.divmod(neurons, len(self.network.hyperplanes))
-            return lighter(colours(hyperplane + len(self.network.labels)), 0.6 * negative[:, None])
+            return half_space_colours(neurons, len(self.network.hyperplanes), len(self.network.labels))
+        if layer == 2 and self.grey:
+            return greys(self.network.layer_sizes[2])[neurons]
         return colours(self.network.stages.neuron_classes[neurons] if layer == 2 else neurons)
 
     def _draw_links(self, heights: list[Floats]) -> None:
@@ -138,13 +164,10 @@ class NetworkDisplay(AxesDisplay):
         self.ax_.legend(handles=handles, ncols=3, frameon=False, **place)
 
     def _draw_layer(self, layer: int, heights: Floats, diameter: float) -> None:
-        ax, neurons, colours = self.ax_, self.neurons[layer], self._colours(layer)
-        x, y = np.full(len(neurons), layer), heights[: len(neurons)]
-        ax.scatter(x, y, s=diameter**2, c=colours, edgecolors=INK, linewidths=0.8, zorder=3)
+        ax, neurons, shown = self.ax_, self.neurons[layer], heights[: len(self.neurons[layer])]
+        draw_neurons(ax, layer, shown, self._colours(layer), list(map(str, neurons)), diameter)
         style: dict[str, Any] = {"va": "center", "zorder": 4}
-        for neuron, height, colour in zip(neurons, y, colours, strict=True):
-            ink = "black" if colour @ [0.3, 0.59, 0.11] > 0.5 else "white"
-            ax.text(layer, height, str(neuron), ha="center", color=ink, fontsize=0.5 * diameter, **style)
+        for neuron, height in zip(neurons, shown, strict=True):
             if layer == 0:
                 ax.text(-0.14, height, self.network.feature_names[neuron], ha="right", **style)
             if layer == 3:
@@ -155,3 +178,42 @@ class NetworkDisplay(AxesDisplay):
         title = f"{SYMBOLS[layer]}: {self.network.kinds[layer]}"
         ax.text(layer, 1.06, title, ha="center", va="center", parse_math=True)
         ax.text(layer, -0.06, counted(size, "neuron"), ha="center", va="center")
+
+
+def draw_neurons(
+    ax: Axes, x: float, heights: Floats, shades: Floats, names: Sequence[str], diameter: float
+) -> None:
+    """Draw neurons as discs above each other, with their names inside; the diameter is in points."""
+    style: dict[str, Any] = {"edgecolors": INK, "linewidths": 0.8, "zorder": 3}
+    ax.scatter(np.full(len(heights), x), heights, s=diameter**2, c=shades, **style)
+    text: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 0.5 * diameter, "zorder": 4}
+    for height, shade, name in zip(heights, shades, names, strict=True):
+        ink = "black" if shade @ [0.3, 0.59, 0.11] > 0.5 else "white"
+        ax.text(x, height, name, color=ink, **text)
+
+
+def draw_perceptron(ax: Axes, plane: Hyperplanes, feature_names: Sequence[str], title: str) -> None:
+    """Draw a line of two features as a perceptron of two neurons, with weights and biases."""
+    heights, shades = np.array([0.8, 0.2]), half_space_colours([0, 1], 1, 2)
+    text: dict[str, Any] = {"ha": "center", "va": "center", "zorder": 4}
+    box = {"facecolor": "white", "edgecolor": "none", "pad": 1.0}
+
+    def value(symbol: str, number: float) -> str:
+        return f"${symbol}$ = " + f"{number:.2f}".replace("-", "−")
+
+    for neuron, (minus, sign) in enumerate((("", 1), ("-", -1))):
+        for feature, weight in enumerate(sign * plane.weights[0]):
+            start, stop = heights[[feature, neuron]]
+            ax.plot([0, 1], [start, stop], color=shades[neuron], linewidth=2.2, zorder=1)
+            # A level link has its label beside it, the others where they do not cross.
+            place = start + 0.06 * sign if feature == neuron else start + 0.74 * (stop - start)
+            label = value(f"{minus}w_{feature}", weight)
+            ax.text(0.5 if feature == neuron else 0.74, place, label, bbox=box, **text)
+        outside = heights[neuron] + 0.17 * sign
+        ax.text(1, outside, "bias " + value(f"{minus}b", sign * plane.biases[0]), **text)
+        ax.text(1.16, heights[neuron], f"ReLU(${minus}h$)", **(text | {"ha": "left"}))
+    draw_neurons(ax, 0, heights, np.ones((2, 3)), feature_names, 30)
+    draw_neurons(ax, 1, heights, shades, ["0", "1"], 30)
+    ax.text(0.5, -0.1, r"$h = w_0 x_0 + w_1 x_1 + b$", **text)
+    ax.set(xlim=(-0.2, 1.65), ylim=(-0.18, 1.1), title=title)
+    ax.set_axis_off()

@@ -15,6 +15,8 @@ from ffmlp.plots.view import INK, AxesDisplay, colours, fitted_attribute, matplo
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+_BATCH = "training, averaged over batches"
+
 
 class AccuracyCurvesDisplay(AxesDisplay):
     """Training and test accuracy by epoch of backpropagation.
@@ -23,21 +25,31 @@ class AccuracyCurvesDisplay(AxesDisplay):
     ----------
     train, test : array-like of shape (n_epochs + 1,) or (n_runs, n_epochs + 1)
         Accuracies in [0, 1], from epoch 0. Of several runs, the mean and the range are drawn.
+    batch : array-like of the shape of ``train``, default=None
+        Training accuracies averaged over the batches of each epoch; those of epoch 0 are NaN.
     title : str, default=None
 
     Examples
     --------
     >>> from matplotlib.figure import Figure
     >>> from ffmlp.plots import AccuracyCurvesDisplay
-    >>> display = AccuracyCurvesDisplay([0.5, 0.8, 0.9], [0.5, 0.7, 0.8])
+    >>> display = AccuracyCurvesDisplay([0.5, 0.8, 0.9], [0.5, 0.7, 0.8], batch=[float("nan"), 0.6, 0.9])
     >>> ax = display.plot(Figure(layout="constrained").subplots()).ax_
     >>> [line.get_label() for line in ax.lines]
-    ['train', 'test']
+    ['training', 'test', 'training, averaged over batches']
     """
 
-    def __init__(self, train: ArrayLike, test: ArrayLike, *, title: str | None = None) -> None:
+    def __init__(
+        self,
+        train: ArrayLike,
+        test: ArrayLike,
+        *,
+        batch: ArrayLike | None = None,
+        title: str | None = None,
+    ) -> None:
         self.train = self._checked(train, "train")
         self.test = self._checked(test, "test")
+        self.batch = None if batch is None else self._checked(batch, "batch", first=1)
         self.title = "Accuracy by epoch" if title is None else title
 
     @classmethod
@@ -51,29 +63,38 @@ class AccuracyCurvesDisplay(AxesDisplay):
                 f"{type(estimator).__name__} has no test accuracy: it was fitted without test samples. "
                 "Fit it with X_test and y_test."
             )
-        return cls(history.train_accuracy, history.test_accuracy, title=title).plot(ax)
+        curves = history.train_accuracy, history.test_accuracy
+        return cls(*curves, batch=history.batch_accuracy, title=title).plot(ax)
 
     @staticmethod
-    def _checked(accuracy: ArrayLike, name: str) -> Floats:
+    def _checked(accuracy: ArrayLike, name: str, first: int = 0) -> Floats:
+        """Accuracies (n_runs, n_epochs + 1), valid from epoch ``first``."""
         runs = np.atleast_2d(np.asarray(accuracy, np.float64))
         if runs.ndim != 2 or not runs.size:
             raise ValueError(
                 f"{name} must have shape (n_epochs + 1,) or (n_runs, n_epochs + 1), got "
                 f"{np.shape(accuracy)}."
             )
-        if not ((runs >= 0) & (runs <= 1)).all():
+        valid = runs[:, first:]
+        if not ((valid >= 0) & (valid <= 1)).all():
+            low, high = valid.min(), valid.max()
             raise ValueError(
-                f"{name} must be accuracies in [0, 1], got values from {runs.min():g} to {runs.max():g}."
+                f"{name} must be accuracies in [0, 1], got values from {low:g} to {high:g}."
             )
         return runs
 
     def plot(self, ax: Axes | None = None) -> AccuracyCurvesDisplay:
         """Draw into ``ax``, or into a new figure."""
         ax = self._open(ax)
-        for number, (name, runs) in enumerate((("train", self.train), ("test", self.test))):
+        curves = {"training": self.train, "test": self.test, _BATCH: self.batch}
+        for number, (name, runs) in enumerate(curves.items()):
+            if runs is None:
+                continue
             epochs, colour = np.arange(runs.shape[1]), colours(number)
+            style, width = (("-", 1.5), ("--", 1.5), (":", 2.2))[number]
             several = f" (mean and range of {len(runs)} runs)" if len(runs) > 1 else ""
-            ax.plot(epochs, runs.mean(axis=0), ("-", "--")[number], color=colour, label=name + several)
+            mean, label = runs.mean(axis=0), name + several
+            ax.plot(epochs, mean, style, color=colour, linewidth=width, label=label)
             if several:
                 ax.fill_between(epochs, runs.min(axis=0), runs.max(axis=0), color=colour, alpha=0.2)
         ax.set(xlabel="epoch", ylabel="accuracy", title=self.title)

@@ -11,14 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from ffmlp.arrays import Floats
 from ffmlp.design.discriminants import two_class_lda
+from ffmlp.model.hyperplanes import Hyperplanes
+from ffmlp.plots.architecture import draw_perceptron
 from ffmlp.plots.samples import SamplesDisplay, undrawn_samples
 from ffmlp.plots.view import SYMBOLS, FigureDisplay, View, draw_lines, network_of
 
 if TYPE_CHECKING:
     from ffmlp.plots.view import AnyFigure
-
-# Columns of a figure with one panel per neuron.
-_MAX_COLUMNS = 6
 
 
 @dataclass(eq=False)
@@ -56,6 +55,8 @@ class ResponsesDisplay(FigureDisplay):
         neurons: Sequence[int] | None = None,
         grid_resolution: int = 120,
         samples: bool = False,
+        limits: ArrayLike | None = None,
+        max_columns: int = 6,
         title: str | None = None,
         figure: AnyFigure | None = None,
     ) -> ResponsesDisplay:
@@ -73,11 +74,14 @@ class ResponsesDisplay(FigureDisplay):
         grid_resolution : int, default=120
         samples : bool, default=False
             Whether to draw X, too.
+        limits : array-like of shape (2, 2), default=None
+            Lower left and upper right corner of the view, by default around X.
+        max_columns : int, default=6
         """
         if layer not in (1, 2, 3):
             raise ValueError(f"layer must be 1, 2 or 3, got {layer!r}.")
         network = network_of(estimator)
-        view = View.of(X, None if hasattr(X, "columns") else network.feature_names)
+        view = View.of(X, None if hasattr(X, "columns") else network.feature_names, limits)
         size = network.layer_sizes[layer]
         chosen = np.arange(size) if neurons is None else np.array(list(dict.fromkeys(neurons)), np.intp)
         if not len(chosen) or not ((chosen >= 0) & (chosen < size)).all():
@@ -87,7 +91,7 @@ class ResponsesDisplay(FigureDisplay):
         if layer == 1:
             below, hyperplane = np.divmod(chosen, len(network.hyperplanes))
             place = np.unique(hyperplane, return_inverse=True)[1]
-        n_blocks = -(-(place.max() + 1) // _MAX_COLUMNS)
+        n_blocks = -(-(place.max() + 1) // max_columns)
         n_columns = -(-(place.max() + 1) // n_blocks)  # blocks of equal length, as far as possible
         block, column = np.divmod(place, n_columns)
         rows_of_each = 2 if layer == 1 and not network.hyperplanes.one_sided else 1
@@ -118,21 +122,31 @@ class ResponsesDisplay(FigureDisplay):
 
 @dataclass(eq=False)
 class TwoNeuronDisplay(FigureDisplay):
-    """Two-class LDA as a two-neuron perceptron: the samples with the line, and both responses.
+    """Two-class LDA as a two-neuron perceptron: samples and line, the perceptron, both responses.
 
     Attributes
     ----------
     samples : SamplesDisplay
-    segments : ndarray of shape (1, 2, 2)
-        Ends of the line within the view.
+    plane : Hyperplanes
+        The line: its weights are those of neuron 0, and their opposites those of neuron 1.
     responses : ndarray of shape (2, grid_resolution, grid_resolution)
         Responses of both neurons at the points of ``samples.view.grid(grid_resolution)``.
     title : str
-    axes_ : ndarray of shape (3,)
+    axes_ : ndarray of shape (4,)
+        Samples, perceptron, neuron 0 and neuron 1.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from ffmlp.plots import TwoNeuronDisplay
+    >>> X, y = [[0, 0], [1, 2], [4, 0], [5, 2]], [0, 0, 1, 1]
+    >>> display = TwoNeuronDisplay.from_data(X, y, figure=Figure(layout="constrained"))
+    >>> [ax.get_title() for ax in display.axes_]
+    ['Separating line', 'Perceptron', 'Response of neuron 0', 'Response of neuron 1']
     """
 
     samples: SamplesDisplay
-    segments: Floats
+    plane: Hyperplanes
     responses: Floats
     title: str
 
@@ -143,27 +157,33 @@ class TwoNeuronDisplay(FigureDisplay):
         y: ArrayLike,
         *,
         grid_resolution: int = 200,
+        limits: ArrayLike | None = None,
         title: str | None = None,
         figure: AnyFigure | None = None,
     ) -> TwoNeuronDisplay:
-        """Fit `ffmlp.two_class_lda` to samples X (n_samples, 2) of two classes y and draw it."""
-        samples = undrawn_samples(View.of(X), y, "Separating line")
-        view, plane = samples.view, two_class_lda(X, y)
-        response = plane.responses(view.grid(grid_resolution)).T
+        """Fit `ffmlp.two_class_lda` to samples X (n_samples, 2) of two classes y and draw it.
+
+        ``limits`` are the lower left and the upper right corner of the view, by default around X.
+        """
+        samples = undrawn_samples(View.of(X, limits=limits), y, "Separating line")
+        plane = two_class_lda(X, y)
+        response = plane.responses(samples.view.grid(grid_resolution)).T
         maps = response.reshape(2, grid_resolution, grid_resolution)
         title = "Two-class LDA as a two-neuron perceptron" if title is None else title
-        return cls(samples, view.segments(plane), maps, title).plot(figure)
+        return cls(samples, plane, maps, title).plot(figure)
 
     def plot(self, figure: AnyFigure | None = None) -> TwoNeuronDisplay:
         """Draw into ``figure``, or into a new one."""
-        figure = self._open(figure, (13, 4))
-        self.axes_ = np.asarray(figure.subplots(1, 3))
+        figure, view = self._open(figure, (9, 8)), self.samples.view
+        self.axes_ = np.ravel(figure.subplots(2, 2))
+        segments = view.segments(self.plane)
         self.samples.plot(self.axes_[0])
-        draw_lines(self.axes_[0], self.segments)
-        for neuron, ax in enumerate(self.axes_[1:]):
-            response, title = self.responses[neuron], f"neuron {neuron}"
-            image = self.samples.view.heat_map(ax, response, title, labelled=True)
-            draw_lines(ax, self.segments, "white")
-        figure.colorbar(image, ax=list(self.axes_[1:]), label="response / maximum")
+        draw_lines(self.axes_[0], segments)
+        draw_perceptron(self.axes_[1], self.plane, view.feature_names, "Perceptron")
+        for neuron, ax in enumerate(self.axes_[2:]):
+            title = f"Response of neuron {neuron}"
+            image = view.heat_map(ax, self.responses[neuron], title, labelled=True)
+            draw_lines(ax, segments, "white")
+        figure.colorbar(image, ax=list(self.axes_[2:]), label="response / maximum")
         figure.suptitle(self.title)
         return self

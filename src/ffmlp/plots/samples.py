@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 # More lines would hide the regions.
 _MAX_LINES = 60
 _MARKERS = "osD^vP*X"
+# The entry in the legend for the points where the output of a designed network is zero.
+SILENT = "no neuron of\n$l_2$ responds"
 
 
 @dataclass(eq=False)
@@ -53,10 +55,25 @@ class SamplesDisplay(AxesDisplay):
 
     @classmethod
     def from_data(
-        cls, X: Any, y: ArrayLike, *, title: str | None = None, ax: Axes | None = None
+        cls,
+        X: Any,
+        y: ArrayLike,
+        *,
+        limits: ArrayLike | None = None,
+        title: str | None = None,
+        ax: Axes | None = None,
     ) -> SamplesDisplay:
-        """Draw samples X (n_samples, 2) of classes y."""
-        return undrawn_samples(View.of(X), y, "Samples" if title is None else title).plot(ax)
+        """Draw samples X (n_samples, 2) of classes y.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, 2)
+        y : array-like of shape (n_samples,)
+        limits : array-like of shape (2, 2), default=None
+            Lower left and upper right corner of the view, by default around X.
+        """
+        view = View.of(X, limits=limits)
+        return undrawn_samples(view, y, "Samples" if title is None else title).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> SamplesDisplay:
         """Draw into ``ax``, or into a new figure."""
@@ -68,9 +85,13 @@ class SamplesDisplay(AxesDisplay):
             marker = _MARKERS[number % len(_MARKERS)]
             ax.scatter(x, y, color=colours(number), marker=marker, label=str(label), **style)
         self.view.frame(ax, self.title)
-        columns = -(-len(self.labels) // 16)
-        ax.legend(title="class", loc="upper left", bbox_to_anchor=(1.01, 1), ncols=columns)
+        self.draw_legend()
         return self
+
+    def draw_legend(self) -> None:
+        """Draw a legend of all that has a label."""
+        columns = -(-len(self.labels) // 16)
+        self.ax_.legend(title="class", loc="upper left", bbox_to_anchor=(1.01, 1), ncols=columns)
 
 
 def undrawn_samples(
@@ -87,6 +108,9 @@ def undrawn_samples(
 class DecisionRegionsDisplay(AxesDisplay):
     """Decision regions of a classifier of two features, under the samples.
 
+    In the region design, a sample in a region without training samples gets the class of the region that
+    it violates least. These parts of the plane are pale and hatched: the output of the network is zero.
+
     Attributes
     ----------
     samples : SamplesDisplay
@@ -98,6 +122,19 @@ class DecisionRegionsDisplay(AxesDisplay):
         The line two standard deviations around the mean of each blob; G is 0 if none are drawn.
     outline_classes : ndarray of shape (G,)
         The class of each blob, as an index into ``samples.labels``.
+    silent : ndarray of shape (grid_resolution, grid_resolution), or None
+        Where ``estimator.network_.forward`` is zero; None if the estimator has no network.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from ffmlp import FFMLPClassifier
+    >>> from ffmlp.plots import DecisionRegionsDisplay
+    >>> X, y = [[0, 0], [1, 1], [0, 2], [1, 3], [5, 0], [6, 1]], [0, 0, 1, 1, 2, 2]
+    >>> clf = FFMLPClassifier(design="region", n_components=1).fit(X, y)
+    >>> display = DecisionRegionsDisplay.from_estimator(clf, X, y, ax=Figure().subplots())
+    >>> bool(display.silent.any())
+    True
     """
 
     samples: SamplesDisplay
@@ -105,6 +142,7 @@ class DecisionRegionsDisplay(AxesDisplay):
     segments: Floats
     outlines: Floats = field(default_factory=lambda: np.empty((0, 1, 2)))
     outline_classes: NDArray[np.intp] = field(default_factory=lambda: np.empty(0, np.intp))
+    silent: NDArray[np.bool_] | None = None
 
     @classmethod
     def from_estimator(
@@ -116,6 +154,7 @@ class DecisionRegionsDisplay(AxesDisplay):
         grid_resolution: int = 250,
         hyperplanes: bool | None = None,
         blobs: bool = False,
+        limits: ArrayLike | None = None,
         title: str | None = None,
         ax: Axes | None = None,
     ) -> DecisionRegionsDisplay:
@@ -132,10 +171,12 @@ class DecisionRegionsDisplay(AxesDisplay):
             they are straight lines and at most 60.
         blobs : bool, default=False
             Whether to draw ``estimator.blobs_``.
+        limits : array-like of shape (2, 2), default=None
+            Lower left and upper right corner of the view, by default around X.
         """
         if title is None:
             title = f"Decision regions of {type(estimator).__name__}"
-        view = View.of(X, _names(estimator, X))
+        view = View.of(X, _names(estimator, X), limits)
         predicted = np.asarray(estimator.predict(like(X, view.grid(grid_resolution))))
         known = np.concatenate([getattr(estimator, "classes_", predicted), predicted])
         samples = undrawn_samples(view, y, title, known)
@@ -148,24 +189,50 @@ class DecisionRegionsDisplay(AxesDisplay):
             owners = estimator.classes_[estimator.blobs_.classes]
             display.outline_classes = np.searchsorted(samples.labels, owners)
             display.outlines = _outlines(estimator.blobs_, estimator.hyperplanes_)
+        if hasattr(estimator, "network_"):
+            output = estimator.network_.forward(view.grid(grid_resolution))
+            display.silent = ~output.any(axis=1).reshape(display.predictions.shape)
         return display.plot(ax)
 
     def plot(self, ax: Axes | None = None) -> DecisionRegionsDisplay:
         """Draw into ``ax``, or into a new figure."""
         ax = self._open(ax)
-        draw_regions(ax, self.samples, self.predictions, self.segments)
+        draw_regions(ax, self.samples, self.predictions, self.segments, self.silent)
         for outline, colour in zip(self.outlines, colours(self.outline_classes), strict=True):
             ax.plot(*outline.T, color=INK, linewidth=3.0, zorder=4)
             ax.plot(*outline.T, color=colour, linewidth=1.6, zorder=4)
         return self
 
 
-def draw_regions(ax: Axes, samples: SamplesDisplay, predictions: NDArray, segments: Floats) -> None:
-    """Draw predicted labels on the grid in light colours, then lines and samples."""
-    numbers = np.searchsorted(samples.labels, predictions)
-    samples.view.image(ax, lighter(colours(numbers), 0.65), interpolation="nearest")
+def draw_regions(
+    ax: Axes,
+    samples: SamplesDisplay,
+    predictions: NDArray,
+    segments: Floats,
+    silent: NDArray[np.bool_] | None = None,
+) -> None:
+    """Draw predicted labels on the grid in light colours, then lines and samples.
+
+    ``silent`` parts of the grid are paler and hatched.
+    """
+    shades = colours(np.searchsorted(samples.labels, predictions))
+    amount = np.full(predictions.shape, 0.65)
+    if silent is not None:
+        amount[silent] = 0.85
+    samples.view.image(ax, lighter(shades, amount[..., None]), interpolation="nearest")
     draw_lines(ax, segments)
     samples.plot(ax)
+    if silent is not None and silent.any():
+        _hatch(ax, samples.view, silent)
+        samples.draw_legend()
+
+
+def _hatch(ax: Axes, view: View, chosen: NDArray[np.bool_]) -> None:
+    """Hatch the chosen cells of the grid, with an entry in the legend."""
+    across, up = view.grid(len(chosen)).T.reshape(2, *chosen.shape)
+    style: dict[str, Any] = {"hatch": "////", "edgecolor": "0.45", "linewidth": 0.0}
+    ax.contourf(across, up, chosen, levels=[0.5, 1.5], colors="none").set(zorder=1, **style)
+    ax.fill([], [], facecolor="0.95", label=SILENT, **style)
 
 
 def _outlines(blobs: Blobs, planes: Hyperplanes) -> Floats:
@@ -192,12 +259,28 @@ class HyperplanesDisplay(AxesDisplay):
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, X: Any, y: ArrayLike, *, title: str | None = None, ax: Axes | None = None
+        cls,
+        estimator: Any,
+        X: Any,
+        y: ArrayLike,
+        *,
+        limits: ArrayLike | None = None,
+        title: str | None = None,
+        ax: Axes | None = None,
     ) -> HyperplanesDisplay:
-        """Draw the ``hyperplanes_`` of a fitted classifier over samples X (n_samples, 2)."""
+        """Draw the ``hyperplanes_`` of a fitted classifier over samples X (n_samples, 2).
+
+        Parameters
+        ----------
+        estimator : FFMLPClassifier
+        X : array-like of shape (n_samples, 2)
+        y : array-like of shape (n_samples,)
+        limits : array-like of shape (2, 2), default=None
+            Lower left and upper right corner of the view, by default around X.
+        """
         planes = fitted_attribute(estimator, "hyperplanes_")
         title = "Hyperplanes" if title is None else title
-        samples = undrawn_samples(View.of(X, _names(estimator, X)), y, title)
+        samples = undrawn_samples(View.of(X, _names(estimator, X), limits), y, title)
         return cls(samples, samples.view.segments(planes)).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> HyperplanesDisplay:

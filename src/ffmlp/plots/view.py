@@ -93,6 +93,11 @@ def lighter(colours: Floats, amount: float | Floats) -> Floats:
     return colours + amount * (1 - colours)
 
 
+def greys(n: int) -> Floats:
+    """The n greys (n, 3) of regions, from light to dark: no class and no hyperplane has a grey."""
+    return np.repeat(np.linspace(0.93, 0.62, n)[:, None], 3, axis=1)
+
+
 def like(X: Any, values: Floats) -> Any:
     """Values in the form of X: estimators fitted to a data frame warn about anything else."""
     is_frame = hasattr(X, "columns") and hasattr(X, "iloc")
@@ -117,8 +122,13 @@ class View:
     high: Floats
 
     @classmethod
-    def of(cls, X: Any, feature_names: Sequence[str] | None = None) -> View:
-        """The view of samples X of two features; names default to the columns of X."""
+    def of(
+        cls, X: Any, feature_names: Sequence[str] | None = None, limits: ArrayLike | None = None
+    ) -> View:
+        """The view of samples X of two features; names default to the columns of X.
+
+        ``limits`` are the lower left and the upper right corner, by default around X.
+        """
         samples: Floats = check_array(X, dtype=np.float64, input_name="X")
         if samples.shape[1] != 2:
             raise ValueError(
@@ -127,9 +137,8 @@ class View:
             )
         if feature_names is None:
             feature_names = getattr(X, "columns", ("x0", "x1"))
-        low, high = samples.min(axis=0), samples.max(axis=0)
-        margin = np.where(high > low, _MARGIN * (high - low), 1.0)
-        return cls(samples, tuple(map(str, feature_names)), low - margin, high + margin)
+        low, high = _around(samples) if limits is None else np.asarray(limits, np.float64)
+        return cls(samples, tuple(map(str, feature_names)), low, high)
 
     def grid(self, resolution: int) -> Floats:
         """Centres of resolution × resolution cells of equal size, row by row from the lower left."""
@@ -195,6 +204,13 @@ class View:
         ax.text(0.97, 0.03, note, ha="right", transform=ax.transAxes, fontsize="x-small", bbox=box)
         self.frame(ax, title, labelled=labelled)
         return image
+
+
+def _around(samples: Floats) -> tuple[Floats, Floats]:
+    """The corners of the range of samples and a margin."""
+    low, high = samples.min(axis=0), samples.max(axis=0)
+    margin = np.where(high > low, _MARGIN * (high - low), 1.0)
+    return low - margin, high + margin
 
 
 def draw_lines(ax: Axes, segments: Floats, colour: str = INK) -> None:

@@ -198,14 +198,13 @@ def _deviation_runs(
     row: Row, split: int, literal: FFMLPClassifier, parts: Parts, seed: int
 ) -> Iterator[Run]:
     """What does each deviation from the paper's letter change?"""
-    train, _ = parts
-    samples = training_samples(FFMLPClassifier(), train.X, train.y, None, train.blobs)
+    known = parts[0]
+    samples = training_samples(FFMLPClassifier(), known.X, known.y, None, known.blobs)
     for method, changes in DEVIATIONS.items():
         plan = replace(literal.selection_.plan, **changes)
         network = design_network(samples, plan, check_random_state(seed), Progress()).network
-        accuracies = (float(np.mean(network.labels[network.classes(p.X)] == p.y)) for p in parts)
-        fields = dict(zip(("train_accuracy", "test_accuracy"), accuracies, strict=True))
-        yield Run(row.key, method, split, **fields)
+        train, test = (float(np.mean(network.labels[network.classes(p.X)] == p.y)) for p in parts)
+        yield Run(row.key, method, split, train_accuracy=train, test_accuracy=test)
 
 
 def _trained_runs(
@@ -214,9 +213,9 @@ def _trained_runs(
     """BP-MLP: from the designs, and from random weights with our numbers of neurons and the paper's."""
     train, test = parts
     target = designed["ff"].score(test.X, test.y)
-    for start in ("literal", "ff"):
-        bp = trained(designed[start], "ff", train, test, settings.seed + split)
-        yield _trained_run(row, f"bp_{start}_{N_EPOCHS}", split, bp.history_, N_EPOCHS)
+    for method in ("literal", "ff"):
+        bp = trained(designed[method], "ff", train, test, settings.seed + split)
+        yield _trained_run(row, f"bp_{method}_{N_EPOCHS}", split, bp.history_, N_EPOCHS)
     for start in range(settings.n_starts):
         seed = settings.seed + split + 1000 * start
         bp = trained(designed["ff"], "random", train, test, seed)

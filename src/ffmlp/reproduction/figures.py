@@ -5,15 +5,20 @@ Every figure is a function of rows and settings; `ffmlp.reproduction.gallery` li
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from ffmlp.arrays import Floats
 from ffmlp.classifier import FFMLPClassifier
 from ffmlp.datasets import Dataset
+from ffmlp.design.discriminants import two_class_lda
 from ffmlp.model.regions import find_regions
 from ffmlp.plots import (
     AccuracyCurvesDisplay,
+    AccuracyIntervalsDisplay,
     DecisionRegionsDisplay,
     HyperplanesDisplay,
     NetworkDisplay,
@@ -23,7 +28,9 @@ from ffmlp.plots import (
     TwoNeuronDisplay,
     View,
 )
-from ffmlp.plots.view import matplotlib
+from ffmlp.plots.architecture import half_space_colours
+from ffmlp.plots.samples import SILENT
+from ffmlp.plots.view import INK, draw_lines, greys, matplotlib
 from ffmlp.reproduction.experiments import Settings, design, split_of, trained
 from ffmlp.reproduction.paper import Row
 from ffmlp.reproduction.robust_accuracy import RADII, attacked_accuracy, proved_accuracy
@@ -36,6 +43,10 @@ if TYPE_CHECKING:
 
 # More lines would hide the regions.
 _MAX_LINES = 16
+# Cells of a decision map in each direction: their edges are not seen.
+_RESOLUTION = 400
+# Labels on top of samples.
+_BOX = {"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "boxstyle": "round,pad=0.2"}
 
 
 def _figure(width: float, height: float) -> Figure:
@@ -48,21 +59,47 @@ def _panels(n_panels: int, n_columns: int, *, side: float = 4.0, **options: Any)
     """A figure with a grid of panels."""
     n_columns = min(n_columns, n_panels)
     n_rows = -(-n_panels // n_columns)
-    figure = _figure(max(1.2 + side * n_columns, 7.0), 0.9 + 0.9 * side * n_rows)
+    figure = _figure(max(1.6 + side * n_columns, 7.0), 1.1 + side * n_rows)
     axes = np.ravel(figure.subplots(n_rows, n_columns, squeeze=False, **options))
     for ax in axes[n_panels:]:
         ax.remove()
     return figure
 
 
-def _share_legend(figure: AnyFigure, title: str | None = "class") -> None:
-    """One legend for all panels, which share their colours: that of the panel with most classes."""
-    handles, labels = max(
-        (ax.get_legend_handles_labels() for ax in figure.axes), key=lambda p: len(p[1])
-    )
-    for legend in filter(None, (ax.get_legend() for ax in figure.axes)):
-        legend.remove()
-    figure.legend(handles, labels, title=title, loc="outside right upper", markerscale=1.5)
+def _share_legend(figure: AnyFigure, **options: Any) -> None:
+    """One legend for all panels, which share their colours."""
+    entries: dict[str, Any] = {}
+    for ax in figure.axes:
+        handles, labels = ax.get_legend_handles_labels()
+        entries |= dict(zip(labels, handles, strict=True))
+        if (legend := ax.get_legend()) is not None:
+            legend.remove()
+    names = sorted(entries, key=lambda name: name == SILENT)  # after all classes
+    place: Any = {"loc": "outside right upper", "title": "class", "markerscale": 1.5} | options
+    figure.legend([entries[name] for name in names], names, **place)
+
+
+def _finish_curves(figure: Figure) -> None:
+    """One legend below the panels, for its names are long, and one label for each row of panels."""
+    for ax in figure.axes:
+        spec = ax.get_subplotspec()
+        if spec is not None and not spec.is_first_col():
+            ax.set_ylabel("")
+    _share_legend(figure, loc="outside lower center", title=None, ncols=3, markerscale=1)
+
+
+def _square(*samples: Floats) -> Floats:
+    """The lower left and the upper right corner of a square around all samples."""
+    every = np.vstack(samples)
+    low, high = every.min(axis=0), every.max(axis=0)
+    half = 0.55 * (high - low).max()
+    return (low + high) / 2 + np.array([[-half], [half]])
+
+
+def _equal_aspect(axes: Iterable[Axes]) -> None:
+    """One unit has the same length in both directions: angles and circles look as they are."""
+    for ax in axes:
+        ax.set_aspect("equal")
 
 
 def _designed(row: Row, settings: Settings) -> tuple[Dataset, Dataset, FFMLPClassifier]:
@@ -70,71 +107,149 @@ def _designed(row: Row, settings: Settings) -> tuple[Dataset, Dataset, FFMLPClas
     return train, test, design(row, train, settings.seed)
 
 
-def _draw_result(ax: Axes, estimator: Any, train: Dataset, test: Dataset, title: str) -> None:
+def _draw_result(
+    ax: Axes, estimator: Any, train: Dataset, test: Dataset, limits: Floats, title: str
+) -> DecisionRegionsDisplay:
     """Training samples over decision regions, with training and test accuracy in the title."""
     scores = (f"{100 * estimator.score(part.X, part.y):.2f} %" for part in (train, test))
-    title = "{}\ntrain {}, test {}".format(title, *scores)
     few = len(getattr(estimator, "hyperplanes_", ())) <= _MAX_LINES
-    DecisionRegionsDisplay.from_estimator(
-        estimator, train.X, train.y, hyperplanes=few, ax=ax, title=title
+    options: Any = {"grid_resolution": _RESOLUTION, "hyperplanes": few, "limits": limits}
+    title = "{}\ntrain {}, test {}".format(title, *scores)
+    return DecisionRegionsDisplay.from_estimator(
+        estimator, train.X, train.y, **options, title=title, ax=ax
     )
 
 
-def two_blobs(rows: list[Row], settings: Settings) -> Figure:
-    """Two Gaussian blobs, the line between them and the responses of the two neurons."""
+def _two_blobs(settings: Settings) -> tuple[Floats, Floats]:
+    """Samples of two Gaussian blobs of one covariance, and their classes."""
     rng = np.random.default_rng(settings.seed)
     y = np.repeat([0, 1], 300)
-    X = rng.multivariate_normal([0.0, 0.0], [[1.0, 0.5], [0.5, 1.0]], 600) + np.outer(y, [4.0, 0.0])
-    figure = _figure(13, 4.4)
-    TwoNeuronDisplay.from_data(X, y, figure=figure)
+    covariance = [[1.0, 0.5], [0.5, 1.0]]
+    return rng.multivariate_normal([0.0, 0.0], covariance, 600) + np.outer(y, [4.0, 0.0]), y
+
+
+def two_blobs(rows: list[Row], settings: Settings) -> Figure:
+    """Two Gaussian blobs, the line between them, the perceptron and the responses of its neurons."""
+    X, y = _two_blobs(settings)
+    figure = _figure(9.6, 8.2)
+    axes = TwoNeuronDisplay.from_data(X, y, limits=_square(X), figure=figure).axes_
+    axes[0].legend(title="class", loc="upper left")
+    _equal_aspect([axes[0], *axes[2:]])
+    return figure
+
+
+def mirror_points(rows: list[Row], settings: Settings) -> Figure:
+    """A point and its mirror, and weight × response in the next layer without and with ReLU."""
+    X, y = _two_blobs(settings)
+    plane, limits = two_class_lda(X, y), _square(X)
+    figure = _figure(13.0, 5.0)
+    left, middle, right = figure.subplots(1, 3, width_ratios=[1.2, 1, 1])
+    samples = SamplesDisplay.from_data(X, y, limits=limits, title="A point and its mirror", ax=left)
+    segments = samples.view.segments(plane)
+    draw_lines(left, segments)
+    left.legend(title="class", loc="lower left")
+    _equal_aspect([left])
+    unit = plane.weights[0] / np.linalg.norm(plane.weights[0])
+    pair = segments[0].mean(axis=0) + np.outer([2.2, -2.2], unit)
+    left.plot(*pair.T, "--", color=INK, linewidth=1.2, zorder=4)
+    response = plane.log_odds(pair)[:, 0]
+    names = r"$x$", r"$\tilde{x}$"
+    offsets, fills = ((0, 14), (0, -22)), (INK, "white")
+    for name, point, h, fill, offset in zip(names, pair, response, fills, offsets, strict=True):
+        left.plot(*point, "o", markersize=11, color=fill, markeredgecolor=INK, zorder=5)
+        place: Any = {"textcoords": "offset points", "xytext": offset, "ha": "center", "zorder": 6}
+        left.annotate(
+            f"{name}: $h$ = {h:+.1f}".replace("-", "−"), point, bbox=_BOX | {"alpha": 1.0}, **place
+        )
+    h, cases = response[0], ((0, 1), (1, -1), (0, -1), (1, 1))
+    labels = [f"{names[point]}, weight {'−+'[weight > 0]}1" for point, weight in cases]
+    linear = np.array([[weight * response[point] for point, weight in cases]])
+    rectified = np.array(
+        [[max(side * response[point], 0) * weight for point, weight in cases] for side in (1, -1)]
+    )
+    shades = half_space_colours([0, 1], 1, 2)
+    for ax, products, title in (
+        (middle, linear, "One neuron without ReLU:\ntwo pairs of cases look the same"),
+        (right, rectified, "Two neurons with ReLU:\nfour cases, four answers"),
+    ):
+        height = 0.7 / len(products)
+        for neuron, values in enumerate(products):
+            places = np.arange(4) + height * (neuron - (len(products) - 1) / 2)
+            style: Any = {"color": shades[neuron], "edgecolor": INK, "linewidth": 0.6}
+            ax.barh(places, values, 0.9 * height, label=f"neuron {neuron}", **style)
+        ax.axvline(0, color=INK, linewidth=0.8)
+        ax.set(xlim=(-1.15 * h, 1.15 * h), xlabel="weight × response", title=title)
+        ax.set_yticks(range(4), labels)
+        ax.invert_yaxis()
+        ax.legend(loc="upper left", fontsize="small")
+    return figure
+
+
+def architecture(rows: list[Row], settings: Settings) -> Figure:
+    """The layers of a designed network: pairs of half-spaces, regions, classes."""
+    _, _, clf = _designed(rows[0], settings)
+    d_in, d_1, d_2, d_out = clf.network_.layer_sizes
+    figure = _figure(9.6, 6.0)
+    title = (
+        f"{rows[0].title}: {d_in} features, both sides of {d_1 // 2} hyperplanes, {d_2} regions, "
+        f"{d_out} classes"
+    )
+    NetworkDisplay.from_estimator(clf, grey=True, title=title, ax=figure.subplots())
     return figure
 
 
 def xor_stages(rows: list[Row], settings: Settings) -> Figure:
     """Samples, hyperplanes, regions and classes of XOR, and the network."""
     train, test, clf = _designed(rows[0], settings)
-    figure = _figure(13.5, 8.6)
+    limits = _square(train.X)
+    figure = _figure(13.5, 8.2)
     parts: Any = figure.subfigures(2, 1, height_ratios=[1, 1.1])
     stages, below = parts
     axes = stages.subplots(1, 4)
-    SamplesDisplay.from_data(train.X, train.y, title="Stage 0: samples", ax=axes[0])
-    HyperplanesDisplay.from_estimator(clf, train.X, train.y, title="Stage 1: hyperplanes", ax=axes[1])
-    _draw_regions(axes[2], clf, train, "Stage 2: regions")
-    _draw_result(axes[3], clf, train, test, "Stage 3: classes")
+    common: Any = {"limits": limits}
+    SamplesDisplay.from_data(train.X, train.y, **common, title="Stage 0: samples", ax=axes[0])
+    HyperplanesDisplay.from_estimator(
+        clf, train.X, train.y, **common, title="Stage 1: hyperplanes", ax=axes[1]
+    )
+    _draw_regions(axes[2], clf, train, limits, "Stage 2: regions")
+    _draw_result(axes[3], clf, train, test, limits, "Stage 3: classes")
+    segments = View.of(train.X, limits=limits).segments(clf.hyperplanes_)
+    (drawn,) = np.nonzero(np.isfinite(segments).all(axis=(1, 2)))
+    shades = half_space_colours(drawn, len(segments), len(clf.classes_))
+    for ax in axes[1:]:  # lines have the colours of their neurons
+        for line, shade in zip(ax.lines, shades, strict=True):
+            line.set_color(shade)
+    _equal_aspect(axes)
     _share_legend(stages)
-    NetworkDisplay.from_estimator(clf, ax=below.subplots())
+    NetworkDisplay.from_estimator(clf, grey=True, ax=below.subplots())
     return figure
 
 
-def _draw_regions(ax: Axes, clf: FFMLPClassifier, train: Dataset, title: str) -> None:
-    """Each region with its number, in a colour that no class has."""
-    view, resolution = View.of(train.X), 250
-    first = len(clf.classes_)
-    regions = clf.regions_
+def _draw_regions(ax: Axes, clf: FFMLPClassifier, train: Dataset, limits: Floats, title: str) -> None:
+    """Each region with its number, in the grey of its neuron; samples in the colours of classes."""
+    view, regions = View.of(train.X, limits=limits), clf.regions_
     assert regions is not None  # the rows are of the region design
-    grid, region = (
-        first + find_regions(clf.hyperplanes_, regions, X) for X in (view.grid(resolution), train.X)
+    grid, owners = (
+        find_regions(clf.hyperplanes_, regions, X) for X in (view.grid(_RESOLUTION), train.X)
     )
-    labels = np.arange(first + clf.network_.layer_sizes[2])
-    samples = SamplesDisplay(view, region, labels, title)
-    segments = view.segments(clf.hyperplanes_)
-    DecisionRegionsDisplay(samples, grid.reshape(resolution, resolution), segments).plot(ax)
-    box = {"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "boxstyle": "round,pad=0.2"}
-    for number in range(clf.network_.layer_sizes[2]):
-        x, y = train.X[region == first + number].mean(axis=0)
-        ax.text(x, y, f"region {number}", ha="center", va="center", bbox=box, zorder=4)
-    # The shared legend shows classes only.
-    for scatter in ax.collections:
-        scatter.set_label("_region")
+    view.image(ax, greys(len(regions))[grid.reshape(_RESOLUTION, _RESOLUTION)])
+    draw_lines(ax, view.segments(clf.hyperplanes_))
+    SamplesDisplay.from_data(train.X, train.y, limits=limits, title=title, ax=ax)
+    for number in range(len(regions)):
+        x, y = train.X[owners == number].mean(axis=0)
+        ax.text(x, y, f"region {number}", ha="center", va="center", bbox=_BOX, zorder=4)
 
 
 def sets(rows: list[Row], settings: Settings) -> Figure:
     """Training samples of the two-dimensional sets."""
     shown = list({row.dataset: row for row in reversed(rows)}.values())[::-1]
+    parts = [split_of(row, settings, 0)[0] for row in shown]
+    limits = _square(*(train.X for train in parts))
     figure = _panels(len(shown), 3)
-    for ax, row in zip(figure.axes, shown, strict=True):
-        train, _ = split_of(row, settings, 0)
-        SamplesDisplay.from_data(train.X, train.y, title=row.title.partition(" (")[0], ax=ax)
+    for ax, row, train in zip(figure.axes, shown, parts, strict=True):
+        title = row.title.partition(" (")[0]
+        SamplesDisplay.from_data(train.X, train.y, limits=limits, title=title, ax=ax)
+    _equal_aspect(figure.axes)
     _share_legend(figure)
     return figure
 
@@ -142,32 +257,39 @@ def sets(rows: list[Row], settings: Settings) -> Figure:
 def responses(rows: list[Row], settings: Settings) -> Figure:
     """Heat maps of the neurons of l_1 and l_2."""
     train, _, clf = _designed(rows[0], settings)
-    n_rows = 2, -(-clf.network_.layer_sizes[2] // 6)
-    figure = _figure(13, 1.6 + 2.1 * sum(n_rows))
+    n_columns = min(len(clf.hyperplanes_), 6)
+    n_rows = 2 * -(-len(clf.hyperplanes_) // 6), -(-clf.network_.layer_sizes[2] // n_columns)
+    figure = _figure(max(1.6 + 2.2 * n_columns, 6.4), 1.8 + 2.3 * sum(n_rows))
     parts: Any = figure.subfigures(2, 1, height_ratios=n_rows)
+    options: Any = {"limits": _square(train.X), "max_columns": n_columns, "grid_resolution": 250}
     for layer, part in enumerate(parts, start=1):
-        ResponsesDisplay.from_estimator(clf, train.X, layer=layer, figure=part)
+        display = ResponsesDisplay.from_estimator(clf, train.X, layer=layer, **options, figure=part)
+        _equal_aspect(display.axes_)
     return figure
 
 
 def partitioning_lines(rows: list[Row], settings: Settings) -> Figure:
     """The hyperplanes after pruning."""
+    made = [_designed(row, settings) for row in rows]
+    limits = _square(*(train.X for train, *_ in made))
     figure = _panels(len(rows), 2, side=5.0)
-    for ax, row in zip(figure.axes, rows, strict=True):
-        train, _, clf = _designed(row, settings)
+    for ax, row, (train, _, clf) in zip(figure.axes, rows, made, strict=True):
         title = f"{row.title}: {len(clf.hyperplanes_)} lines, {clf.network_.layer_sizes[2]} regions"
-        HyperplanesDisplay.from_estimator(clf, train.X, train.y, title=title, ax=ax)
+        HyperplanesDisplay.from_estimator(clf, train.X, train.y, limits=limits, title=title, ax=ax)
+    _equal_aspect(figure.axes)
     _share_legend(figure)
     return figure
 
 
 def results(rows: list[Row], settings: Settings) -> Figure:
     """Decision regions of the designed networks."""
+    made = [_designed(row, settings) for row in rows]
+    limits = _square(*(train.X for train, *_ in made))
     figure = _panels(len(rows), 2, side=5.0)
-    for ax, row in zip(figure.axes, rows, strict=True):
-        train, test, clf = _designed(row, settings)
+    for ax, row, (train, test, clf) in zip(figure.axes, rows, made, strict=True):
         sizes = f"{len(clf.hyperplanes_)} hyperplanes, {clf.network_.layer_sizes[2]} regions"
-        _draw_result(ax, clf, train, test, f"{row.title}: {sizes}")
+        _draw_result(ax, clf, train, test, limits, f"{row.title}: {sizes}")
+    _equal_aspect(figure.axes)
     _share_legend(figure)
     return figure
 
@@ -176,26 +298,32 @@ def mixture_and_result(rows: list[Row], settings: Settings) -> Figure:
     """The training samples, a sample of the fitted mixtures, and the decision regions."""
     train, test, clf = _designed(rows[0], settings)
     rng, blobs = np.random.default_rng(settings.seed), clf.blobs_
-    figure = _panels(3, 3, side=4.4)
-    SamplesDisplay.from_data(train.X, train.y, title="Training samples", ax=figure.axes[0])
     counts = rng.multinomial(len(train.y), blobs.weights)
     drawn = np.vstack(list(map(rng.multivariate_normal, blobs.means, blobs.covariances, counts)))
-    title = f"Samples from the {len(blobs)} fitted blobs"
-    SamplesDisplay.from_data(drawn, np.repeat(blobs.classes, counts), title=title, ax=figure.axes[1])
-    _draw_result(figure.axes[2], clf, train, test, "FF-MLP")
+    limits = _square(train.X, drawn)
+    figure = _panels(3, 3, side=4.4)
+    left, middle, right = figure.axes
+    SamplesDisplay.from_data(train.X, train.y, limits=limits, title="Training samples", ax=left)
+    title, classes = f"Samples from the {len(blobs)} fitted blobs", np.repeat(blobs.classes, counts)
+    SamplesDisplay.from_data(drawn, classes, limits=limits, title=title, ax=middle)
+    _draw_result(right, clf, train, test, limits, "FF-MLP")
+    _equal_aspect(figure.axes)
     _share_legend(figure)
     return figure
 
 
 def before_and_after(rows: list[Row], settings: Settings) -> Figure:
     """Decision regions of the designed networks, and below them those after backpropagation."""
+    made = [_designed(row, settings) for row in rows]
+    limits = _square(*(train.X for train, *_ in made))
     figure = _panels(2 * len(rows), len(rows), side=5.0)
-    for column, row in enumerate(rows):
-        train, test, clf = _designed(row, settings)
+    for column, (row, (train, test, clf)) in enumerate(zip(rows, made, strict=True)):
         above, below = figure.axes[column], figure.axes[len(rows) + column]
-        _draw_result(above, clf, train, test, f"{row.title}: FF-MLP")
+        _draw_result(above, clf, train, test, limits, f"{row.title}: FF-MLP")
         bp = trained(clf, "ff", train, test, settings.seed)
-        _draw_result(below, bp, train, test, f"{row.title}: BP, {bp.n_epochs} epochs from FF-MLP")
+        title = f"{row.title}: BP, {bp.n_epochs} epochs from FF-MLP"
+        _draw_result(below, bp, train, test, limits, title)
+    _equal_aspect(figure.axes)
     _share_legend(figure)
     return figure
 
@@ -207,24 +335,26 @@ def accuracy_curves(rows: list[Row], settings: Settings) -> Figure:
         train, test, clf = _designed(row, settings)
         bp = trained(clf, "ff", train, test, settings.seed)
         AccuracyCurvesDisplay.from_estimator(bp, title=row.title, ax=ax)
-    _share_legend(figure, title=None)
+    _finish_curves(figure)
     return figure
 
 
 def initialisations(rows: list[Row], settings: Settings) -> Figure:
     """Decision regions after backpropagation from the designed network and from random weights."""
     train, test, clf = _designed(rows[0], settings)
+    limits = _square(train.X)
     figure = _panels(2, 2, side=5.0)
     for ax, start, name in zip(figure.axes, ("ff", "random"), ("FF-MLP", "random"), strict=True):
         bp = trained(clf, start, train, test, settings.seed)
-        _draw_result(ax, bp, train, test, f"{name} initialisation, {bp.n_epochs} epochs")
+        _draw_result(ax, bp, train, test, limits, f"{name} initialisation, {bp.n_epochs} epochs")
+    _equal_aspect(figure.axes)
     _share_legend(figure)
     return figure
 
 
 def robust_accuracies(rows: list[Row], settings: Settings) -> Figure:
     """Robust accuracy: exact for FF-MLP, under attack for BP-MLP."""
-    figure = _panels(len(rows), 2, side=4.6, sharey=True)
+    figure = _panels(len(rows), 2, side=4.0, sharey=True)
     for ax, row in zip(figure.axes, rows, strict=True):
         train, test, clf = _designed(row, settings)
         accuracies = {"FF-MLP, exact": proved_accuracy(clf, test)}
@@ -232,5 +362,16 @@ def robust_accuracies(rows: list[Row], settings: Settings) -> Figure:
             bp = trained(clf, start, train, test, settings.seed)
             accuracies[name] = attacked_accuracy(bp, test)
         RobustAccuracyDisplay(RADII, accuracies, title=row.title).plot(ax)
-    _share_legend(figure, title=None)
+    _finish_curves(figure)
+    return figure
+
+
+def overview(rows: Sequence[tuple[str, Mapping[str, ArrayLike], Mapping[str, float]]]) -> Figure:
+    """Test accuracy of several methods, row by row, with the paper's values beside them.
+
+    A row is its title, the test accuracies in % of each method, one for each split, and the paper's
+    test accuracy in % of some methods.
+    """
+    figure = _figure(5.4, 1.9 + 0.82 * len(rows))  # as wide as a phone shows it in full
+    AccuracyIntervalsDisplay(rows, reference="the paper", title="").plot(figure)
     return figure

@@ -5,14 +5,23 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from ffmlp.arrays import Floats
 from ffmlp.reports.pages import Picture
 from ffmlp.reproduction import figures
-from ffmlp.reproduction.experiments import Settings
+from ffmlp.reproduction.accuracy_tables import TABLE_I
+from ffmlp.reproduction.backprop_tables import CLAIM_BY_CLAIM, RANDOM_STARTS
+from ffmlp.reproduction.experiments import Run, Settings
+from ffmlp.reproduction.network_tables import ROBUSTNESS, SIZES
 from ffmlp.reproduction.paper import Row
-from ffmlp.reproduction.report import ORDERINGS, ROBUSTNESS, SIZES, TABLE_I
+from ffmlp.reproduction.report import NAMES, TITLE
+from ffmlp.reproduction.verdicts import by_split
 from ffmlp.storage.whole_files import write_whole
 
 if TYPE_CHECKING:
@@ -37,37 +46,72 @@ class Plan:
     drawing: Callable[[list[Row], Settings], Figure]
 
 
-def draw(
-    rows: Sequence[Row], settings: Settings, folder: Path, on_figure: Callable[[Picture], None]
-) -> list[Picture]:
-    """Draw the figures of these rows that the folder does not have yet; return all of them."""
+def open_figures(rows: Sequence[Row], settings: Settings, folder: Path) -> list[Callable[[], None]]:
+    """Calls, in any order and by any process, that draw the figures which the folder does not have."""
     folder.mkdir(parents=True, exist_ok=True)
-    pictures = []
-    for plan, shown in _plans(rows):
-        picture = Picture(folder / _file_name(plan, shown), plan.title, plan.caption, plan.beside)
-        if not picture.path.exists():
-            figure = plan.drawing(shown, settings)
-            figure.suptitle(plan.title, fontsize="x-large", fontweight="bold")
-            content = io.BytesIO()
-            figure.savefig(content, format="png", dpi=DOTS_PER_INCH)
-            write_whole(picture.path, content.getvalue())
-            on_figure(picture)
-        pictures.append(picture)
-    return pictures
+    drawn = [(plan, shown, folder / _file_name(plan, shown)) for plan, shown in _plans(rows)]
+    return [
+        partial(_draw, plan, shown, settings, path) for plan, shown, path in drawn if not path.exists()
+    ]
 
 
-def n_undrawn(rows: Sequence[Row], folder: Path) -> int:
-    """The number of figures that `draw` would draw, for a progress bar."""
-    return sum(not (folder / _file_name(plan, shown)).exists() for plan, shown in _plans(rows))
+def pictures(rows: Sequence[Row], runs: Sequence[Run], folder: Path) -> list[Picture]:
+    """The overview of these runs, which is drawn here, and the figures of these rows."""
+    first = Picture(folder / "overview.png", "Test accuracy, row by row", _OVERVIEW, TITLE)
+    _write(figures.overview([_accuracies(row, runs) for row in rows]), first.path)
+    others = (
+        Picture(folder / _file_name(plan, shown), plan.title, plan.caption, plan.beside)
+        for plan, shown in _plans(rows)
+    )
+    return [first, *others]
+
+
+# The methods of the overview: ours and the paper's names.
+_METHODS = {
+    "literal FF-MLP": ("literal", "ff"), "our FF-MLP": ("ff", ""),
+    "BP from FF-MLP": ("bp_ff_50", "bp_ff_50"),
+    "BP from random weights": ("bp_random_50", "bp_random_50"),
+}  # fmt: skip
+_OVERVIEW = (
+    "Mean and standard deviation over the splits, and the paper's values. BP from random weights has "
+    "the mean of its starts on each split."
+)
+
+
+def _accuracies(row: Row, runs: Sequence[Run]) -> tuple[str, dict[str, Floats], dict[str, float]]:
+    """The title of a row, the test accuracies in % of each method by split, and the paper's."""
+    ours = {
+        name: 100 * np.array(list(by_split(runs, row, method, "test_accuracy").values()))
+        for name, (method, _) in _METHODS.items()
+    }
+    paper = {
+        name: row.reported[reported][1]
+        for name, (_, reported) in _METHODS.items()
+        if reported in row.reported
+    }
+    return row.title, ours, paper
 
 
 def _plans(rows: Sequence[Row]) -> list[tuple[Plan, list[Row]]]:
     """The figures that show any of these rows, with the rows that they show."""
-    plans = [(plan, [row for row in rows if row.key in plan.rows]) for plan in FIGURES]
-    return [(plan, shown) for plan, shown in plans if shown]
+    chosen = [(plan, [row for row in rows if row.key in plan.rows]) for plan in FIGURES]
+    return [(plan, shown) for plan, shown in chosen if shown]
 
 
-def _file_name(plan: Plan, shown: list[Row]) -> str:
+def _draw(plan: Plan, shown: list[Row], settings: Settings, path: Path) -> None:
+    with threadpool_limits(1):
+        figure = plan.drawing(shown, settings)
+    figure.suptitle(plan.title, fontsize="x-large", fontweight="bold")
+    _write(figure, path)
+
+
+def _write(figure: Figure, path: Path) -> None:
+    content = io.BytesIO()
+    figure.savefig(content, format="png", dpi=DOTS_PER_INCH)
+    write_whole(path, content.getvalue())
+
+
+def _file_name(plan: Plan, shown: Sequence[Row]) -> str:
     """The name of the figure, and its rows if they are not all of them."""
     keys = [row.key for row in shown]
     return "-".join([plan.name, *(keys if len(keys) < len(plan.rows) else ())]) + ".png"
@@ -81,14 +125,34 @@ _PLANAR = (
 FIGURES = (
     Plan(
         "two-blobs", "Two Gaussian blobs and their two neurons",
-        "Each of the two neurons responds on one side of the LDA line, in proportion to the distance.",
-        SIZES, ("xor",), figures.two_blobs,
+        "Two-class LDA is a perceptron: one neuron has weights w and bias b, the other one their "
+        "opposites, and each responds on its side of the line, in proportion to the distance.",
+        NAMES, ("xor",), figures.two_blobs,
+    ),
+    Plan(
+        "mirror-points", "Mirror points and sign confusion",
+        "Without ReLU, the next layer cannot tell a positive response times a positive weight from a "
+        "negative response times a negative weight; with ReLU, each of two neurons speaks for its own "
+        "side only.",
+        NAMES, ("xor",), figures.mirror_points,
     ),
     Plan(
         "xor", "XOR, stage by stage",
         "Two lines divide the plane into four regions, one for each blob, and each region votes for its "
         "class; the network below computes this.",
-        SIZES, ("xor",), figures.xor_stages,
+        NAMES, ("xor",), figures.xor_stages,
+    ),
+    Plan(
+        "responses-xor", "XOR: responses of the neurons",
+        "The two neurons of a line respond on its two sides (one above the other), and each neuron of "
+        "the second layer in one quadrant.",
+        NAMES, ("xor",), figures.responses,
+    ),
+    Plan(
+        "architecture", "The architecture of a designed network",
+        "A hyperplane has two neurons in the first layer, one for each side (colour and light colour), "
+        "a region with training samples has one in the second, and a class has an output.",
+        NAMES, ("three_blobs",), figures.architecture,
     ),
     Plan(
         "sets", "The two-dimensional sets",
@@ -97,8 +161,8 @@ FIGURES = (
     ),
     Plan(
         "responses-three-blobs", "3-Gaussian-blobs: responses of the neurons",
-        "A neuron of the first layer covers a half-plane (the opposite one is below it), a neuron of "
-        "the second layer a wedge, and two wedges contain one blob.",
+        "A neuron of the first layer responds in a half-plane (the opposite one is below it), a neuron "
+        "of the second layer in a wedge, and two wedges contain one blob.",
         SIZES, ("three_blobs",), figures.responses,
     ),
     Plan(
@@ -126,7 +190,8 @@ FIGURES = (
     ),
     Plan(
         "four-new-moons", "4-new-moons: result of FF-MLP",
-        "Three blobs for each moon are enough for boundaries that follow all four moons.",
+        "Three blobs for each moon are enough for boundaries that follow all four moons; in the hatched "
+        "parts no training sample lies, and the region that is violated least gives the class.",
         TABLE_I, ("four_moons",), figures.results,
     ),
     Plan(
@@ -139,7 +204,7 @@ FIGURES = (
         "curves", "Accuracy during backpropagation from the designed network",
         "A flat curve means that backpropagation does not improve the design, a falling one that it "
         "makes it worse.",
-        ORDERINGS,
+        CLAIM_BY_CLAIM,
         ("three_blobs", "nine_blobs_0.1", "nine_blobs_0.3", "four_moons", "circle_and_ring_16"),
         figures.accuracy_curves,
     ),
@@ -147,13 +212,13 @@ FIGURES = (
         "initialisation-nine-blobs", "9-Gaussian-blobs: designed and random initialisation",
         "Backpropagation from the design keeps the grid of nine cells; from random weights, with the "
         "same number of neurons, it does not find the grid.",
-        ORDERINGS, ("nine_blobs_0.3",), figures.initialisations,
+        RANDOM_STARTS, ("nine_blobs_0.3",), figures.initialisations,
     ),
     Plan(
         "initialisation-four-new-moons", "4-new-moons: designed and random initialisation",
         "The boundaries follow the moons with the designed initialisation; with random weights they are "
         "too straight.",
-        ORDERINGS, ("four_moons",), figures.initialisations,
+        RANDOM_STARTS, ("four_moons",), figures.initialisations,
     ),
     Plan(
         "robustness", "Robust accuracy by radius",

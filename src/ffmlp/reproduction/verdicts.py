@@ -162,19 +162,16 @@ class Effect:
 
 def effect(row: Row, runs: Sequence[Run], method: str = "bp_literal_50") -> Effect:
     """The effect of backpropagation on the network that it starts from."""
-    changes = [
+    train, test = (
         Comparison.of(
             by_split(runs, row, method, f"{part}_accuracy"),
             by_split(runs, row, method, f"start_{part}_accuracy"),
             row,
         )
         for part in ("train", "test")
-    ]
-    drops = [
-        float(np.median(values(runs, row, method, f"{part}_drops")))
-        for part in ("batch", "train", "test")
-    ]
-    return Effect(*changes, *drops)
+    )
+    drops = (values(runs, row, method, f"{part}_drops") for part in ("batch", "train", "test"))
+    return Effect(train, test, *(float(np.median(each)) for each in drops))
 
 
 def _little(made: Effect) -> str:
