@@ -135,7 +135,6 @@ def test_a_figure_has_a_title_a_caption_and_a_table(plan):
     assert plan.title[-1].isalnum()  # the page ends it with a full stop
     assert plan.caption.endswith(".")
     assert plan.caption.count(". ") == 0  # one sentence
-    assert plan.beside in (TABLE_I, SIZES, ORDERINGS, ROBUSTNESS)
     assert set(plan.rows) <= set(ROWS_BY_KEY)
 
 
