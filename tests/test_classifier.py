@@ -362,7 +362,10 @@ X_OK, Y_OK = IRIS
         ({"time_limit": 0}, "time_limit must be a positive number of seconds, got 0"),
         ({"design": "tree"}, r"one of \['auto', 'paper', 'region', 'blob', 'readout'\], got 'tree'"),
         ({"all_pairs": "no"}, r"all_pairs must be one of \[True, False\], got 'no'"),
-        ({"all_pairs": True}, 'all_pairs needs design="region" or design="paper", got design=\'auto\''),
+        (
+            {"all_pairs": True},
+            'all_pairs=True needs design="region" or design="paper", got design=\'auto\'',
+        ),
         (
             {"design": "paper", "discriminant": "auto"},
             r"without extensions, got discriminant='auto'\. Use discriminant='lda', or design=.region",

@@ -57,8 +57,8 @@ def check_parameters(classifier: FFMLPClassifier) -> None:
         )
     if classifier.all_pairs and classifier.design not in ("paper", "region"):
         raise ValueError(
-            f'all_pairs needs design="region" or design="paper", got design={classifier.design!r}. The '
-            "other designs separate blobs of different classes only."
+            f'all_pairs=True needs design="region" or design="paper", got design={classifier.design!r}. '
+            "Choose one of them, or all_pairs=False."
         )
     if classifier.design == "paper":
         _check_no_extension(classifier)

@@ -82,7 +82,8 @@ def design_network(
         if plan.design == "readout":
             n_each = max(1, min(MAX_THRESHOLDS_OF_EACH_FEATURE, _MAX_THRESHOLDS // scores.shape[1]))
             planes = axis_thresholds(scaling.apply(scores), samples.weight, n_each).joined(planes)
-        # Signs are read. The paper moves no hyperplane, and no sample lies on one of drawn samples.
+        # Signs are read. The paper does not move its hyperplanes. It does not need to: those of drawn
+        # samples are random, so that no training sample lies on one.
         elif plan.design != "paper":
             planes = replace(planes, biases=planes.biases + _LEAST_RESPONSE)
         planes = replace(scaling.unscaled_planes(planes), gaussianisation=gaussianisation)

@@ -48,7 +48,9 @@ class PaperStages(RegionStages):
         weights = self.weights[0].T
         for rows in row_blocks(len(h), len(self.regions)):
             l_1 = np.fmin(np.maximum(both_sides(h[rows]), 0.0), LARGEST)
-            yield rows, np.maximum(l_1 @ weights, 0.0)
+            with np.errstate(over="ignore"):  # a huge penalty silences a region all the same
+                l_2 = np.maximum(l_1 @ weights, 0.0)
+            yield rows, l_2
 
     def scores(self, h: Floats) -> Floats:
         """The outputs; -inf for a class without regions, unless it is the first one."""
@@ -74,7 +76,7 @@ class PaperStages(RegionStages):
         return slopes
 
     def contributions(self, h: Floats, winner: Indices, rival: Indices) -> tuple[Floats, Floats]:
-        """Slope times response: the outputs are linear up to the next change of a sign."""
+        """Slope times response: the outputs are piecewise linear, without an offset."""
         slopes, each = self.slopes(h), np.arange(len(h))
         return (slopes[each, winner] - slopes[each, rival]) * h, np.zeros(len(h))
 
