@@ -209,7 +209,7 @@ def draw_regions(
     samples: SamplesDisplay,
     predictions: NDArray,
     segments: Floats,
-    silent: NDArray[np.bool_] | None = None,
+    silent: NDArray[np.bool_] | None,
 ) -> None:
     """Draw predicted labels on the grid in light colours, then lines and samples.
 
