@@ -65,6 +65,7 @@ def draw(
     rows: Sequence[Row], settings: Settings, folder: Path, on_figure: Callable[[Picture], None]
 ) -> list[Picture]:
     """Draw the figures of these rows that the folder does not have yet; return all of them."""
+    folder.mkdir(parents=True, exist_ok=True)
     pictures = []
     for plan, shown in plans(rows):
         is_new = not (folder / _file_name(plan, shown)).exists()
