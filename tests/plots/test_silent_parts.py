@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 from ffmlp import FFMLPClassifier
 from ffmlp.plots import (
     DecisionRegionsDisplay,
+    DecisionSliceDisplay,
     HyperplanesDisplay,
     ResponsesDisplay,
     SamplesDisplay,
@@ -60,6 +61,21 @@ def test_silent_parts_are_where_the_output_of_the_network_is_zero(ax, seed):
     inner = slice(1, -1), slice(1, -1)
     np.testing.assert_array_equal(inside.reshape(40, 40)[inner], silent[inner])
     assert names(ax)[-1] == SILENT
+
+
+def test_silent_parts_of_a_slice(ax):
+    rng = np.random.default_rng(0)
+    wide = np.column_stack([X, rng.normal(size=(len(X), 1))])
+    clf = region_design(3, error_threshold=0.05, random_state=0).fit(wide, Y)
+    middle = wide.mean(axis=0)
+    display = DecisionSliceDisplay.from_estimator(
+        clf, wide, Y, features=[0, 1], grid_resolution=30, ax=ax
+    )
+    points = np.column_stack([display.samples.view.grid(30), np.full(900, middle[2])])
+    silent = (clf.network_.forward(points) == 0).all(axis=1).reshape(30, 30)
+    assert 0 < silent.sum() < silent.size
+    np.testing.assert_array_equal(display.silent, silent)
+    assert len(hatched(ax)) == 1
 
 
 def test_nothing_is_hatched_where_all_regions_respond(ax):

@@ -1,4 +1,5 @@
 import pickle
+from functools import cache
 from itertools import combinations
 
 import numpy as np
@@ -15,6 +16,7 @@ pytest.importorskip("quadprog")
 from matplotlib.collections import PathCollection
 
 from ffmlp import two_class_lda
+from ffmlp.plots.samples import SILENT
 from ffmlp.reproduction import figures, gallery
 from ffmlp.reproduction.gallery import FIGURES
 from ffmlp.reproduction.report import NAMES, TITLE, tables
@@ -26,9 +28,19 @@ def cheap(monkeypatch):
     monkeypatch.setattr(gallery, "DOTS_PER_INCH", 30)
 
 
+@cache
+def figure_of(plan):
+    """The figure of all rows of a plan."""
+    return plan.drawing([row for row in ROWS if row.key in plan.rows], Settings())
+
+
+def named(name):
+    return next(plan for plan in FIGURES if plan.name == name)
+
+
 @pytest.mark.parametrize("plan", FIGURES, ids=lambda plan: plan.name)
 def test_a_figure_shows_something_in_every_panel_and_no_title_hides_another(plan):
-    figure = plan.drawing([row for row in ROWS if row.key in plan.rows], Settings())
+    figure = figure_of(plan)
     figure.suptitle(plan.title, fontsize="x-large", fontweight="bold")
     figure.draw_without_rendering()
     assert figure.axes
@@ -57,7 +69,7 @@ def planes(figure):
     ids=lambda plan: plan.name,
 )
 def test_all_planes_of_a_figure_have_equal_aspect_and_equal_limits(plan):
-    figure = plan.drawing([row for row in ROWS if row.key in plan.rows], Settings())
+    figure = figure_of(plan)
     shown = planes(figure)
     assert shown
     assert {ax.get_aspect() for ax in shown} == {1.0}
@@ -83,7 +95,7 @@ def colours_of(ax, kind):
 
 
 def test_a_colour_has_one_meaning_in_the_figure_of_xor():
-    figure = figures.xor_stages([ROWS_BY_KEY["xor"]], Settings())
+    figure = figure_of(named("xor"))
     samples, hyperplanes, regions, classes, network = figure.axes
     of_class, of_line = colours_of(samples, "samples"), colours_of(hyperplanes, "lines")
     of_region = colours_of(regions, "image")
@@ -102,8 +114,16 @@ def test_a_colour_has_one_meaning_in_the_figure_of_xor():
     assert not l_1 & l_2 | l_1 & out | l_2 & out
 
 
+@pytest.mark.parametrize("name", ["thresholds", "four-new-moons", "circle-and-ring"])
+def test_parts_of_the_plane_where_no_region_responds_are_in_the_legend_once(name):
+    (legend,) = figure_of(named(name)).legends
+    entries = [text.get_text() for text in legend.get_texts()]
+    assert entries[-1] == SILENT
+    assert len(set(entries)) == len(entries)
+
+
 def test_mirror_points_confuse_one_neuron_but_not_two():
-    figure = figures.mirror_points([], Settings())
+    figure = figure_of(named("mirror-points"))
     plane, one, two = figure.axes
     X = np.vstack([dots.get_offsets() for dots in plane.collections])
     lda = two_class_lda(X, np.repeat([0, 1], 300))
@@ -182,7 +202,7 @@ def test_every_figure_stands_beside_a_table_of_the_report():
 
 
 def test_figures_depend_on_the_seed_only(tmp_path):
-    plan = next(plan for plan in FIGURES if plan.name == "two-new-moons")
+    plan = named("two-new-moons")
 
     def samples(seed):
         figure = plan.drawing([ROWS_BY_KEY["two_moons"]], Settings(seed))

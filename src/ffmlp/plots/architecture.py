@@ -28,14 +28,18 @@ from ffmlp.words import counted
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+# Colours of hyperplanes by number: those that resemble positive weights and regions come late.
+_ORDER = (2, 5, 4, 3, 6, 0, 1, 7, 8)
+
 
 def half_space_colours(neurons: ArrayLike, n_hyperplanes: int, n_classes: int) -> Floats:
     """The colours (n, 3) of neurons of l_1: one for each hyperplane, lighter on its negative side.
 
-    They follow those of the classes.
+    The first hyperplanes have colours that no class has.
     """
-    negative, hyperplane = np.divmod(np.asarray(neurons), n_hyperplanes)
-    return lighter(colours(hyperplane + n_classes), 0.6 * negative[:, None])
+    negative, hyperplane = np.divmod(np.asarray(neurons, np.intp), n_hyperplanes)
+    order = np.array(sorted(_ORDER, key=lambda number: number < n_classes))
+    return lighter(colours(order[hyperplane % len(order)]), 0.6 * negative[:, None])
 
 
 @dataclass(eq=False)
@@ -158,7 +162,7 @@ class NetworkDisplay(AxesDisplay):
             draw(stage, self.weights[stage] > 0, colors=RED, linewidths=1.2, alpha=0.9, zorder=2)
         positive, negative = self.network.stages.link_names
         normal = "normal vector, in the colour of its hyperplane"
-        links = {normal: colours(len(self.network.labels)), positive: RED, negative: "0.6"}
+        links = {normal: self._colours(1)[0], positive: RED, negative: "0.6"}
         handles = [line([], [], color=colour, label=label) for label, colour in links.items()]
         place: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0)}
         self.ax_.legend(handles=handles, ncols=3, frameon=False, **place)

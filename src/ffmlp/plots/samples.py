@@ -108,8 +108,8 @@ def undrawn_samples(
 class DecisionRegionsDisplay(AxesDisplay):
     """Decision regions of a classifier of two features, under the samples.
 
-    In the region design, a sample in a region without training samples gets the class of the region that
-    it violates least. These parts of the plane are pale and hatched: the output of the network is zero.
+    The plane is pale and hatched where the output of a network is zero: in the region design, outside of
+    all regions with training samples.
 
     Attributes
     ----------
@@ -209,7 +209,7 @@ def draw_regions(
     samples: SamplesDisplay,
     predictions: NDArray,
     segments: Floats,
-    silent: NDArray[np.bool_] | None = None,
+    silent: NDArray[np.bool_] | None,
 ) -> None:
     """Draw predicted labels on the grid in light colours, then lines and samples.
 

@@ -40,11 +40,14 @@ class DecisionSliceDisplay(AxesDisplay):
         Predicted labels at the points of ``samples.view.grid(grid_resolution)``.
     segments : ndarray of shape (n, 2, 2)
         The two hyperplanes of a projection, as lines; none for a slice.
+    silent : ndarray of shape (grid_resolution, grid_resolution)
+        Where the output of the network is zero: these parts of the plane are hatched.
     """
 
     samples: SamplesDisplay
     predictions: NDArray
     segments: Floats
+    silent: NDArray[np.bool_]
 
     @classmethod
     def from_estimator(
@@ -98,11 +101,13 @@ class DecisionSliceDisplay(AxesDisplay):
         predicted = estimator.classes_[mapped.classes(plane.points)]
         title = default if title is None else title
         drawn = undrawn_samples(plane.view, y, title, estimator.classes_)
-        return cls(drawn, predicted.reshape(grid_resolution, grid_resolution), plane.segments).plot(ax)
+        shape = grid_resolution, grid_resolution
+        silent = ~mapped.forward(plane.points).any(axis=1).reshape(shape)
+        return cls(drawn, predicted.reshape(shape), plane.segments, silent).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> DecisionSliceDisplay:
         """Draw into ``ax``, or into a new figure."""
-        draw_regions(self._open(ax), self.samples, self.predictions, self.segments)
+        draw_regions(self._open(ax), self.samples, self.predictions, self.segments, self.silent)
         return self
 
 

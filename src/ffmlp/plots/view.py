@@ -94,7 +94,7 @@ def lighter(colours: Floats, amount: float | Floats) -> Floats:
 
 
 def greys(n: int) -> Floats:
-    """The n greys (n, 3) of regions, from light to dark: no class and no hyperplane has a grey."""
+    """The greys (n, 3) of n regions, from light to dark: classes and hyperplanes have hues."""
     return np.repeat(np.linspace(0.93, 0.62, n)[:, None], 3, axis=1)
 
 

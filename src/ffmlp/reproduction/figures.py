@@ -45,6 +45,8 @@ if TYPE_CHECKING:
 _MAX_LINES = 16
 # Cells of a decision map in each direction: their edges are not seen.
 _RESOLUTION = 400
+# A point and its mirror.
+_PAIR = (r"$x$", r"$\tilde{x}$")
 # Labels on top of samples.
 _BOX = {"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "boxstyle": "round,pad=0.2"}
 
@@ -141,48 +143,54 @@ def two_blobs(rows: list[Row], settings: Settings) -> Figure:
 def mirror_points(rows: list[Row], settings: Settings) -> Figure:
     """A point and its mirror, and weight × response in the next layer without and with ReLU."""
     X, y = _two_blobs(settings)
-    plane, limits = two_class_lda(X, y), _square(X)
+    plane = two_class_lda(X, y)
     figure = _figure(13.0, 5.0)
     left, middle, right = figure.subplots(1, 3, width_ratios=[1.2, 1, 1])
-    samples = SamplesDisplay.from_data(X, y, limits=limits, title="A point and its mirror", ax=left)
-    segments = samples.view.segments(plane)
-    draw_lines(left, segments)
+    title = "A point and its mirror"
+    samples = SamplesDisplay.from_data(X, y, limits=_square(X), title=title, ax=left)
     left.legend(title="class", loc="lower left")
     _equal_aspect([left])
+    segments = samples.view.segments(plane)
+    draw_lines(left, segments)
     unit = plane.weights[0] / np.linalg.norm(plane.weights[0])
     pair = segments[0].mean(axis=0) + np.outer([2.2, -2.2], unit)
-    left.plot(*pair.T, "--", color=INK, linewidth=1.2, zorder=4)
     response = plane.log_odds(pair)[:, 0]
-    names = r"$x$", r"$\tilde{x}$"
-    offsets, fills = ((0, 14), (0, -22)), (INK, "white")
-    for name, point, h, fill, offset in zip(names, pair, response, fills, offsets, strict=True):
-        left.plot(*point, "o", markersize=11, color=fill, markeredgecolor=INK, zorder=5)
-        place: Any = {"textcoords": "offset points", "xytext": offset, "ha": "center", "zorder": 6}
-        left.annotate(
-            f"{name}: $h$ = {h:+.1f}".replace("-", "−"), point, bbox=_BOX | {"alpha": 1.0}, **place
-        )
-    h, cases = response[0], ((0, 1), (1, -1), (0, -1), (1, 1))
-    labels = [f"{names[point]}, weight {'−+'[weight > 0]}1" for point, weight in cases]
-    linear = np.array([[weight * response[point] for point, weight in cases]])
-    rectified = np.array(
-        [[max(side * response[point], 0) * weight for point, weight in cases] for side in (1, -1)]
-    )
-    shades = half_space_colours([0, 1], 1, 2)
-    for ax, products, title in (
-        (middle, linear, "One neuron without ReLU:\ntwo pairs of cases look the same"),
-        (right, rectified, "Two neurons with ReLU:\nfour cases, four answers"),
-    ):
-        height = 0.7 / len(products)
-        for neuron, values in enumerate(products):
-            places = np.arange(4) + height * (neuron - (len(products) - 1) / 2)
-            style: Any = {"color": shades[neuron], "edgecolor": INK, "linewidth": 0.6}
-            ax.barh(places, values, 0.9 * height, label=f"neuron {neuron}", **style)
-        ax.axvline(0, color=INK, linewidth=0.8)
-        ax.set(xlim=(-1.15 * h, 1.15 * h), xlabel="weight × response", title=title)
-        ax.set_yticks(range(4), labels)
-        ax.invert_yaxis()
-        ax.legend(loc="upper left", fontsize="small")
+    _draw_pair(left, pair, response)
+    # The response to x or to its mirror, times a weight of either sign.
+    points, weights = np.array([0, 1, 0, 1]), np.array([1, -1, -1, 1])
+    signs = ("+", "−", "−", "+")
+    labels = [f"{_PAIR[x]}, weight {sign}1" for x, sign in zip(points, signs, strict=True)]
+    linear, relu = response[None], np.maximum([response, -response], 0)
+    title = "One neuron without ReLU:\ntwo pairs of cases look the same"
+    _draw_products(middle, weights * linear[:, points], labels, title)
+    title = "Two neurons with ReLU:\nfour cases, four answers"
+    _draw_products(right, weights * relu[:, points], labels, title)
     return figure
+
+
+def _draw_pair(ax: Axes, pair: Floats, response: Floats) -> None:
+    """A point and its mirror, with their responses."""
+    ax.plot(*pair.T, "--", color=INK, linewidth=1.2, zorder=4)
+    style: Any = {"textcoords": "offset points", "ha": "center", "bbox": _BOX | {"alpha": 1.0}}
+    for name, point, h, fill, up in zip(_PAIR, pair, response, (INK, "white"), (14, -22), strict=True):
+        ax.plot(*point, "o", markersize=11, color=fill, markeredgecolor=INK, zorder=5)
+        text = f"{name}: $h$ = {h:+.1f}".replace("-", "−")
+        ax.annotate(text, point, (0, up), zorder=6, **style)
+
+
+def _draw_products(ax: Axes, products: Floats, labels: list[str], title: str) -> None:
+    """Bars of weight × response, for each neuron and case."""
+    height, largest = 0.7 / len(products), np.abs(products).max()
+    shades = half_space_colours([0, 1], 1, 2)
+    for neuron, values in enumerate(products):
+        places = np.arange(len(labels)) + height * (neuron - (len(products) - 1) / 2)
+        style: Any = {"color": shades[neuron], "edgecolor": INK, "linewidth": 0.6}
+        ax.barh(places, values, 0.9 * height, label=f"neuron {neuron}", **style)
+    ax.axvline(0, color=INK, linewidth=0.8)
+    ax.set(xlim=(-1.15 * largest, 1.15 * largest), xlabel="weight × response", title=title)
+    ax.set_yticks(range(len(labels)), labels)
+    ax.invert_yaxis()
+    ax.legend(loc="upper left", fontsize="small")
 
 
 def architecture(rows: list[Row], settings: Settings) -> Figure:
