@@ -26,7 +26,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     rows = "rows to repeat, such as iris xor (all)"
     parser.add_argument("--rows", nargs="+", metavar="ROW", help=rows)
     parser.add_argument("--splits", help="random splits of each data set (20)", **number)
-    quick = "8 splits and fewer random starts, in less than three minutes on two cores"
+    quick = "6 splits and fewer random starts, in less than three minutes on two cores"
     parser.add_argument("--quick", action="store_true", help=quick)
     parser.add_argument("--jobs", help="splits that run at once (one for each core)", **number)
     parser.add_argument("--seed", default=0, help="random seed (0)", **number)

@@ -76,7 +76,7 @@ class Settings:
     @classmethod
     def quick(cls, seed: int = 0, pima_path: str | None = None) -> Settings:
         """The least that gives a verdict on every claim."""
-        return cls(seed, 8, 3, 1, 1, (2, 4), 60.0, pima_path)
+        return cls(seed, 6, 2, 1, 1, (4,), 60.0, pima_path)
 
 
 @dataclass(frozen=True)
