@@ -27,7 +27,7 @@ from ffmlp.reproduction.verdicts import ordering, values
 
 ROOT = Path(__file__).parents[1]
 PAGES = ("README.md", "docs/design.md", "docs/designs.md", "docs/reproduction.md")
-_BLOCK = re.compile(r"(<!-- reproduction: (.+?) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
+_BLOCK = re.compile(r"^( *)<!-- reproduction: (.+?) -->\n.*?<!-- end -->$", re.DOTALL | re.MULTILINE)
 _WIDTH = 120
 
 
@@ -110,10 +110,13 @@ def written(page: str, runs: list[Run]) -> str:
     """A page with the numbers of these runs."""
 
     def block(match: re.Match[str]) -> str:
-        text = QUOTES[match[2]](runs)
+        indent, name = match.groups()
+        text = QUOTES[name](runs)
         if "\n" not in text:
-            text = textwrap.fill(text, _WIDTH, break_long_words=False, break_on_hyphens=False)
-        return f"{match[1]}{text}\n{match[4]}"
+            width = _WIDTH - len(indent)
+            text = textwrap.fill(text, width, break_long_words=False, break_on_hyphens=False)
+        whole = f"<!-- reproduction: {name} -->\n{text}\n<!-- end -->"
+        return textwrap.indent(whole, indent)
 
     return _BLOCK.sub(block, page)
 

