@@ -24,6 +24,7 @@ from ffmlp.reproduction.cells import with_spread
 from ffmlp.reproduction.experiments import Run
 from ffmlp.reproduction.paper import ROWS, ROWS_BY_KEY
 from ffmlp.reproduction.verdicts import ordering, values
+from ffmlp.words import counted
 
 ROOT = Path(__file__).parents[1]
 PAGES = ("README.md", "docs/design.md", "docs/designs.md", "docs/reproduction.md")
@@ -49,15 +50,15 @@ def summary(runs: list[Run]) -> str:
         "splits, with the paper's method to the letter and with our region design. Over "
         f"{n_splits} splits, their test accuracies are {shown[0]} and {shown[1]}. Of the paper's "
         f"orderings of methods, {verdicts['confirmed']} are confirmed by paired tests, "
-        f"{verdicts['contradicted']} contradicted and {verdicts['undecided']} undecided; "
-        f"{verdicts['tie in the paper']} are ties in the paper itself."
+        f"{verdicts['contradicted']} contradicted and {verdicts['undecided']} undecided; on "
+        f"{counted(verdicts['tie in the paper'], 'row')} its own numbers are within one sample."
     )
 
 
 def shrinkage(runs: list[Run]) -> str:
     """The gain by shrunk covariances, in the page on the design."""
     texts = []
-    for key in ("wine", "pima", "iris", "breast_cancer"):
+    for key in ("wine", "breast_cancer", "pima", "iris"):
         before, after = (
             100 * values(runs, ROWS_BY_KEY[key], method, "test_accuracy").mean()
             for method in ("literal_closed_form", "ff")
@@ -71,10 +72,10 @@ def pruned_moons(runs: list[Run]) -> str:
     first = {run.method: run for run in runs if run.row == "four_moons" and run.split == 0}
     greedy, fewest = ((first[method].d_1 or 0) // 2 for method in ("ff", "ff_optimal"))
     proved = first["ff_optimal"].proved_minimum
-    return (
-        f"On 4-new-moons (the first split), greedy pruning keeps {greedy} lines, {fewest} are the "
-        f"fewest that were found, and {proved} are proved to be needed."
-    )
+    outcome = f"{fewest} are enough, and at least {proved} are needed"
+    if greedy == fewest == proved:
+        outcome = "which is proved to be the fewest"
+    return f"On 4-new-moons (the first split), greedy pruning keeps {greedy} lines, {outcome}."
 
 
 def literal_mode(runs: list[Run]) -> str:

@@ -33,7 +33,8 @@ def change(made: Comparison) -> str:
 def duel(made: Comparison) -> list[str]:
     """A difference in points with its spread, the number of wins and the p-value."""
     wins = f"{made.n_wins} of {made.n_splits}"
-    return [f"{made.mean:+z.2f} ± {made.spread:.2f}", wins, f"{made.p_value:.3f}"]
+    p_value = f"{made.p_value:.3f}" if made.p_value >= 0.001 else "< 0.001"
+    return [f"{made.mean:+z.2f} ± {made.spread:.2f}", wins, p_value]
 
 
 def milliseconds(seconds: float) -> str:

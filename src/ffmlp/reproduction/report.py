@@ -14,6 +14,7 @@ from ffmlp.reproduction.cells import milliseconds
 from ffmlp.reproduction.experiments import Run
 from ffmlp.reproduction.paper import ROWS, Row
 from ffmlp.reproduction.verdicts import ordering, values
+from ffmlp.words import counted
 
 TITLE = "FF-MLP: the paper's experiments, repeated"
 NAMES = "Methods and names"
@@ -25,13 +26,13 @@ _NAMES = {
     ),
     "our FF-MLP": (
         "The region design, with three deviations: a sample in a region without training samples "
-        "belongs to the region that it violates least (the nearest-region rule), LDA is computed "
-        "from the mixtures in closed form, and covariances of few samples are shrunk. "
+        "belongs to the region that it violates least (the nearest-region rule), LDA is computed from "
+        "the mixtures in closed form, and covariances of few samples are shrunk. "
         '`FFMLPClassifier(design="region")`.'
     ),
     "bare network": (
-        "The layers as they are: the class is the largest output, and the first class where no "
-        "neuron of l_2 responds."
+        "The layers as they are: the class is the largest output, and the first class where no neuron "
+        "of l_2 responds."
     ),
     "BP": (
         "Backpropagation: stochastic gradient descent on the cross-entropy with learning rate 0.01, "
@@ -39,8 +40,8 @@ _NAMES = {
         "brackets is that of the epochs. Epoch 0 is the bare network before training."
     ),
     "D_1, D_2": (
-        "The number of neurons in layer l_1, two for each hyperplane, and in layer l_2, one for "
-        "each region with training samples."
+        "The number of neurons in layer l_1, two for each hyperplane, and in layer l_2, one for each "
+        "region with training samples."
     ),
     "G, L, N": ("The number of Gaussian blobs, of hyperplanes and of features."),
     "splits": (
@@ -48,8 +49,8 @@ _NAMES = {
         "Numbers are mean ± standard deviation. Synthetic sets are drawn anew for each split."
     ),
     "significant": (
-        "By a paired t-test at 5 % over the splits. The splits of a real set share samples; the "
-        "test is corrected for that (Nadeau and Bengio, 2003)."
+        "By a paired t-test at 5 % over the splits. The splits of a real set share samples; the test "
+        "is corrected for that (Nadeau and Bengio, 2003)."
     ),
 }
 
@@ -85,15 +86,15 @@ def findings(runs: list[Run]) -> list[str]:
         f"%: the nearest-region rule gives {steps[0]} points, LDA in closed form {steps[1]}, shrunk "
         f"covariances {steps[2]}.",
         f"2. Of the {n_claims} orderings of methods that the paper claims, {verdicts['confirmed']} are "
-        f"confirmed, {verdicts['contradicted']} contradicted and {verdicts['undecided']} undecided; "
-        f"{verdicts['tie in the paper']} more rows are ties within one sample in the paper itself.",
+        f"confirmed, {verdicts['contradicted']} contradicted and {verdicts['undecided']} undecided; on "
+        f"{counted(verdicts['tie in the paper'], 'row')} its own numbers are within one sample.",
         f"3. Backpropagation from random weights of the same size is stuck in {stuck:.0f} % of its "
         f"runs; FF-MLP is significantly better on {n_better} of {len(rows)} rows and significantly "
         f"worse on {n_worse}.",
         _on_larger_networks(rows, runs),
         f"5. Designing a network takes {_range(rows, runs, 'ff')} ms, training it for 50 epochs "
-        f"{_range(rows, runs, 'bp_random_50')} ms: {min(ratios):.0f} to {max(ratios):.0f} times as "
-        "long.",
+        f"{_range(rows, runs, 'bp_random_50')} ms: {_ratio(min(ratios))} to {_ratio(max(ratios))} "
+        "times as long.",
     ]
 
 
@@ -116,6 +117,10 @@ def _on_larger_networks(rows: Sequence[Row], runs: list[Run]) -> str:
 def _range(rows: Sequence[Row], runs: list[Run], method: str) -> str:
     seconds = [values(runs, row, method, "seconds").mean() for row in rows]
     return " to ".join(milliseconds(second) for second in (min(seconds), max(seconds)))
+
+
+def _ratio(ratio: float) -> str:
+    return f"{ratio:.1f}" if ratio < 10 else f"{ratio:.0f}"
 
 
 def tables(runs: list[Run], missing: dict[str, str]) -> list[Table]:
