@@ -148,6 +148,7 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
         all_pairs: bool = False,
         error_threshold: float | str | None = "auto",
         max_neurons: int | None = None,
+        max_regions: int | str = "auto",
         pruning: str = "greedy",
         time_limit: float = 60.0,
         penalty: float = 1000.0,
@@ -162,6 +163,7 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
         self.all_pairs = all_pairs
         self.error_threshold = error_threshold
         self.max_neurons = max_neurons
+        self.max_regions = max_regions
         self.pruning = pruning
         self.time_limit = time_limit
         self.penalty = penalty

@@ -55,6 +55,13 @@ def check_parameters(classifier: FFMLPClassifier) -> None:
             f"max_neurons needs the readout design, got design={classifier.design!r}. Limit the size of "
             "this design by error_threshold."
         )
+    regions: Any = classifier.max_regions
+    if regions != AUTO and not (
+        isinstance(regions, Integral) and not isinstance(regions, bool) and regions >= 0
+    ):
+        raise ValueError(
+            f"max_regions must be an int of at least 0, or 'auto', got {regions!r}. 0 is for none."
+        )
     if classifier.all_pairs and classifier.design not in ("paper", "region"):
         raise ValueError(
             f'all_pairs=True needs design="region" or design="paper", got design={classifier.design!r}. '

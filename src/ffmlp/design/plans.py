@@ -44,8 +44,16 @@ def possible_plans(classifier: FFMLPClassifier, samples: Samples) -> list[Plan]:
         for gaussianise, discriminant, components, threshold in choices:
             each = None if components is None else components_of_each(components, samples.labels)
             plan = Plan(design, bool(gaussianise), discriminant, each, threshold, *given)
-            plans.append(replace(plan, shrink=not literal, all_pairs=bool(classifier.all_pairs)))
+            plan = replace(plan, shrink=not literal, all_pairs=bool(classifier.all_pairs))
+            plans.append(replace(plan, max_regions=_max_regions(classifier, design)))
     return plans
+
+
+def _max_regions(classifier: FFMLPClassifier, design: str) -> float:
+    """Regions beside the evidence of the readout design, without a limit of the size."""
+    if design != "readout" or classifier.max_neurons is not None:
+        return 0
+    return np.inf if classifier.max_regions == AUTO else classifier.max_regions
 
 
 def _alternatives(value: Any, automatic: tuple) -> tuple:

@@ -1,0 +1,324 @@
+"""Regions where the evidence errs, grown on left-out residuals.
+
+Randomised trees grow on what the readout leaves unexplained of samples that it has not seen, and on the
+classes themselves. A tree is grown best-first: the split of largest gain comes first. So the first m - 1
+splits are the best tree of m regions, and one tree gives all sizes. Each tree is grown without one fold
+of the samples. On these left-out samples, least squares weigh the evidence and the trees, and the loss
+decides how many regions a tree keeps. If no size lowers it clearly, there are no regions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar, nnls
+from sklearn.tree import ExtraTreeRegressor
+
+from ffmlp.arrays import Floats, Indices
+from ffmlp.model.readout_stages import ReadoutStages
+from ffmlp.model.region_readout_stages import RegionReadoutStages
+from ffmlp.model.region_trees import RegionTrees
+
+N_FOLDS = 10
+# Trees on residuals and on classes, each. Few samples leave more to chance, so they get twice as many.
+N_TREES = 40
+FEW_SAMPLES = 600
+# A node of fewer samples is not split.
+_FEWEST_SAMPLES = 10
+_MOST_LEAVES = 4096
+# More regions must lower the left-out loss by this share.
+_LEAST_GAIN = 0.01
+# Up to this many regions, few trees of best splits are better than many of random ones.
+_FEW_REGIONS, _FEW_TREES = 4000, 5
+# Eigenvalues of the products of the parts below this share of the largest are raised to it.
+_SMALLEST_EIGENVALUE = 1e-4
+_FLOORS = 10.0 ** np.arange(-3.5, -0.4, 0.5)
+
+
+@dataclass(frozen=True, eq=False)
+class Grown:
+    """Weight of the readout's evidence beside the regions, the regions, and the link to probabilities."""
+
+    weight: float
+    trees: RegionTrees
+    power: float
+    floor: float
+
+    def beside(self, stages: ReadoutStages, shares: Floats) -> RegionReadoutStages:
+        """The readout, weighed, with the regions beside it."""
+        return RegionReadoutStages(
+            self.weight * stages.even,
+            self.weight * stages.odd,
+            shares + self.weight * (stages.bias - shares),
+            1.0,
+            False,
+            self.trees,
+            self.power,
+            self.floor,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Tree:
+    """A best-first tree: node k's children are numbered in the order of the splits.
+
+    ``sums`` (nodes, 2C) are weighted sums of the targets of the samples in each node, ``mass`` (nodes,)
+    the sum of their weights.
+    """
+
+    feature: Indices
+    threshold: Floats
+    left: Indices
+    parent: Indices
+    sums: Floats
+    mass: Floats
+
+    def nodes(self, leaf: Indices, n_leaves: int) -> Indices:
+        """The node of each sample in the tree of the first ``n_leaves - 1`` splits, from its leaf."""
+        while (deep := leaf > 2 * n_leaves - 2).any():
+            leaf = np.where(deep, self.parent[leaf], leaf)
+        return leaf
+
+    @property
+    def means(self) -> Floats:
+        return self.sums / self.mass[:, None]
+
+
+def grow_regions(
+    h: NDArray[np.float32],
+    axes: Indices,
+    y: Indices,
+    weight: Floats,
+    shares: Floats,
+    left_out: Floats,
+    max_regions: float,
+    rng: np.random.RandomState,
+) -> Grown | None:
+    """Regions for distinct samples with responses h (n, F) of the hyperplanes ``axes``; None if useless.
+
+    ``left_out`` (n, C) is the evidence of the readout for samples that it has not seen. Takes
+    O(T·n·F·log n) time for T trees.
+    """
+    n_classes = len(shares)
+    classes = np.eye(n_classes)[y] - shares
+    smooth = left_out - shares
+    targets = np.hstack([classes, classes - smooth])
+    fold = np.arange(len(y)) % N_FOLDS  # samples are sorted by class and value
+    few = max_regions < _FEW_REGIONS
+    groups = ("residuals",) if few else ("residuals", "classes")
+    n_trees = _FEW_TREES if few else N_TREES * (2 if len(y) <= FEW_SAMPLES else 1)
+    forests = [
+        _Forest.grown(group, n_trees, h, targets, weight, fold, "best" if few else "random", rng)
+        for group in groups
+    ]
+    most = min(_MOST_LEAVES, max_regions // (n_trees * len(groups)))
+    best = _Mix.of([], 0, smooth, classes, weight)
+    for n_leaves in _sizes(most):
+        mix = _Mix.of(forests, n_leaves, smooth, classes, weight)
+        if mix.loss < (1.0 - _LEAST_GAIN) * best.loss:
+            best = mix
+    if not best.weights[1:].any():
+        return None
+    evidence = shares + best.evidence
+    power, floor = best_link(evidence, y, weight)
+    trees = _joined(forests, best, axes, n_classes)
+    return Grown(float(best.weights[0]), trees, power, floor)
+
+
+def _sizes(most: float) -> Iterator[int]:
+    size = 2
+    while size < most:
+        yield size
+        size *= 2
+    if most >= 2:
+        yield int(most)
+
+
+@dataclass(frozen=True, eq=False)
+class _Forest:
+    """Trees on one target, and the leaf of each left-out sample in each tree that it was left out of."""
+
+    trees: list[_Tree]
+    left_out: list[tuple[Indices, Indices]]  # samples and their leaves, tree by tree
+
+    @classmethod
+    def grown(
+        cls,
+        group: str,
+        n_trees: int,
+        h: NDArray[np.float32],
+        targets: Floats,
+        weight: Floats,
+        fold: Indices,
+        splitter: str,
+        rng: np.random.RandomState,
+    ) -> _Forest:
+        half = targets.shape[1] // 2
+        target = np.ascontiguousarray(targets[:, half:] if group == "residuals" else targets[:, :half])
+        n_features = h.shape[1]
+        tried = n_features if splitter == "random" else max(1, min(n_features, max(24, n_features // 3)))
+        trees, left_out = [], []
+        for number in range(n_trees):
+            out = fold == number % N_FOLDS
+            inside = ~out
+            model = ExtraTreeRegressor(
+                splitter=splitter,
+                max_features=tried,
+                min_samples_split=_FEWEST_SAMPLES,
+                max_leaf_nodes=_MOST_LEAVES,
+                random_state=rng.randint(1 << 30),
+            ).fit(h[inside], target[inside], weight[inside])
+            trees.append(_tree(model, h[inside], targets[inside], weight[inside]))
+            left_out.append((np.flatnonzero(out), model.apply(h[out])))
+        return cls(trees, left_out)
+
+    def values(self, n_samples: int, n_leaves: int) -> tuple[Floats, Floats]:
+        """Left-out means (n, 2C) of each sample's nodes over trees, and their excess variance (2C,).
+
+        Few left-out trees vary more than all trees do. The excess is the variance that they have more.
+        """
+        width = self.trees[0].sums.shape[1]
+        total, squares, count = np.zeros((2, n_samples, width)), None, np.zeros(n_samples)
+        total, squares = total
+        for tree, (samples, leaf) in zip(self.trees, self.left_out, strict=True):
+            found = tree.means[tree.nodes(leaf, n_leaves)]
+            total[samples] += found
+            squares[samples] += found**2
+            count[samples] += 1
+        seen = np.maximum(count, 1)[:, None]
+        mean = total / seen
+        variance = np.maximum(squares / seen - mean**2, 0.0) * seen / np.maximum(seen - 1, 1)
+        return mean, variance * (1.0 / seen - 1.0 / len(self.trees))
+
+
+def _tree(model: ExtraTreeRegressor, h: NDArray, targets: Floats, weight: Floats) -> _Tree:
+    tree = model.tree_
+    left, right = tree.children_left, tree.children_right
+    inner = np.flatnonzero(left >= 0)
+    parent = np.full(tree.node_count, -1)
+    parent[left[inner]] = parent[right[inner]] = inner
+    leaf = model.apply(h)
+    weighted = targets * weight[:, None]
+    sums = np.column_stack([np.bincount(leaf, part, tree.node_count) for part in weighted.T])
+    mass = np.bincount(leaf, weight, tree.node_count)
+    for node in range(tree.node_count - 1, 0, -1):  # children come after their parents
+        sums[parent[node]] += sums[node]
+        mass[parent[node]] += mass[node]
+    return _Tree(tree.feature, tree.threshold, left, parent, sums, mass)
+
+
+@dataclass(frozen=True, eq=False)
+class _Mix:
+    """Weights of the smooth evidence and of each forest's two kinds of values, and the left-out loss."""
+
+    weights: Floats
+    n_leaves: int
+    loss: float
+    evidence: Floats
+
+    @classmethod
+    def of(
+        cls, forests: list[_Forest], n_leaves: int, smooth: Floats, classes: Floats, weight: Floats
+    ) -> _Mix:
+        n_classes = smooth.shape[1]
+        parts, excess = [smooth], [0.0]
+        for forest in forests:
+            mean, over = forest.values(len(smooth), n_leaves)
+            for kind in (slice(None, n_classes), slice(n_classes, None)):
+                parts.append(mean[:, kind])
+                excess.append(float(weight @ over[:, kind].sum(axis=1)))
+        # Leaves know the classes and the residuals of their samples. Each kind is weighed alone, and the
+        # two results are averaged.
+        kinds = np.array([0] + [1, 2] * len(forests))
+        weights, loss = np.zeros(len(parts)), 0.0
+        chosen = [np.flatnonzero((kinds == 0) | (kinds == kind)) for kind in (1, 2)]
+        for some in chosen:
+            own, left = _least_squares(
+                [parts[k] for k in some], [excess[k] for k in some], classes, weight
+            )
+            weights[some] += own / len(chosen)
+            loss += left / len(chosen)
+        return cls(
+            weights, n_leaves, loss, sum(w * part for w, part in zip(weights, parts, strict=True))
+        )
+
+
+def _least_squares(
+    parts: list[Floats], excess: list[float], target: Floats, weight: Floats
+) -> tuple[Floats, float]:
+    """Nonnegative weights of the parts (n, C) and the mean squared error that they leave."""
+    root = np.sqrt(weight)[:, None]
+    columns = np.array([(root * part).ravel() for part in parts])
+    goal = (root * target).ravel()
+    products, moments = columns @ columns.T - np.diag(excess), columns @ goal
+    values, vectors = np.linalg.eigh(products)
+    values = np.maximum(values, _SMALLEST_EIGENVALUE * values[-1])
+    own, _ = nnls((vectors * np.sqrt(values)).T, (vectors / np.sqrt(values)).T @ moments)
+    loss = own @ products @ own - 2 * own @ moments + goal @ goal
+    return own, float(loss / weight.sum())
+
+
+def best_link(evidence: Floats, y: Indices, weight: Floats) -> tuple[float, float]:
+    """Power and floor of ``P_c ∝ max(evidence_c, floor) ** power`` with the least log-loss."""
+    rows, share = np.arange(len(y)), weight / weight.sum()
+
+    def loss(log_power: float, logs: Floats) -> float:
+        scaled = np.exp(log_power) * logs
+        return float(share @ (np.log(np.exp(scaled).sum(axis=1)) - scaled[rows, y]))
+
+    tried = []
+    for floor in _FLOORS:
+        logs = np.log(np.maximum(evidence, floor))
+        logs -= logs.max(axis=1, keepdims=True)
+        found = minimize_scalar(
+            loss, args=(logs,), bounds=(-2.0, 3.0), method="bounded", options={"xatol": 0.02}
+        )
+        tried.append((found.fun, float(np.exp(found.x)), float(floor)))
+    _, power, floor = min(tried)
+    return power, floor
+
+
+def _joined(forests: list[_Forest], mix: _Mix, axes: Indices, n_classes: int) -> RegionTrees:
+    """The trees of all forests with a weight, cut to their first splits, as one table of nodes."""
+    nodes, thresholds, children, roots, values = [], [], [], [], []
+    n_nodes = n_regions = 0
+    for forest, (of_classes, of_residuals) in zip(forests, mix.weights[1:].reshape(-1, 2), strict=True):
+        if not of_classes and not of_residuals:
+            continue
+        for tree in forest.trees:
+            n_splits = min(mix.n_leaves, (len(tree.mass) + 1) // 2) - 1
+            if not n_splits:
+                continue
+            # Node ids below 2·n_splits + 1 are kept; those with children among them are splits.
+            kept = np.arange(2 * n_splits + 1)
+            inner = (tree.left[kept] >= 0) & (tree.left[kept] < len(kept))
+            number = np.where(inner, n_nodes + np.cumsum(inner) - 1, 0)
+            number[~inner] = -1 - (n_regions + np.arange(len(kept) - n_splits))
+            split = kept[inner]
+            nodes.append(axes[tree.feature[split]])
+            thresholds.append(_not_above(tree.threshold[split]))
+            children.append(np.column_stack([number[tree.left[split]], number[tree.left[split] + 1]]))
+            roots.append(n_nodes)
+            own = tree.means[kept[~inner]]
+            values.append(
+                (of_classes * own[:, :n_classes] + of_residuals * own[:, n_classes:]) / len(forest.trees)
+            )
+            n_nodes += n_splits
+            n_regions += n_splits + 1
+    return RegionTrees(
+        np.concatenate(nodes).astype(np.int32),
+        np.concatenate(thresholds),
+        np.concatenate(children).astype(np.int32),
+        np.array(roots, np.int32),
+        np.concatenate(values),
+    )
+
+
+def _not_above(threshold: Floats) -> NDArray[np.float32]:
+    """The largest float32 up to each threshold: it parts the same float32 responses."""
+    rounded = threshold.astype(np.float32)
+    below = np.nextafter(rounded, np.float32(-np.inf))
+    return np.where(rounded.astype(np.float64) > threshold, below, rounded)

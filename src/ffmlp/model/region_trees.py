@@ -1,0 +1,113 @@
+"""Regions where the evidence errs: leaves of trees whose nodes are half-spaces.
+
+A node compares the response of one hyperplane with a threshold: it is a half-space parallel to that
+hyperplane. A leaf is the region in which all half-spaces on the way to it meet. It adds its values to
+the evidence of the classes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ffmlp.arrays import Floats, Indices, row_blocks
+
+# Entries of the (sample, tree) table of one block of rows.
+_ENTRIES_AT_ONCE = 1 << 20
+
+
+@dataclass(frozen=True, eq=False)
+class RegionTrees:
+    """T trees of M nodes, with R regions as leaves.
+
+    Attributes
+    ----------
+    hyperplanes : ndarray of int, shape (M,)
+        The hyperplane whose response a node compares.
+    thresholds : ndarray of float32, shape (M,)
+        A sample goes to the second child if its response, in single precision, exceeds this.
+    children : ndarray of int, shape (M, 2)
+        The nodes below each node; -1 - r stands for region r.
+    roots : ndarray of int, shape (T,)
+        The first node of each tree.
+    values : ndarray of shape (R, C)
+        What each region adds to the evidence of each class.
+    """
+
+    hyperplanes: Indices
+    thresholds: NDArray[np.float32]
+    children: NDArray[np.int32]
+    roots: NDArray[np.int32]
+    values: Floats
+
+    def __repr__(self) -> str:
+        return f"RegionTrees({len(self)} regions in {len(self.roots)} trees)"
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def regions(self, h: Floats) -> NDArray[np.int32]:
+        """The region (n, T) of each sample in each tree, from the responses h (n, L)."""
+        found = np.empty((len(h), len(self.roots)), np.int32)
+        for rows in row_blocks(len(h), len(self.roots), _ENTRIES_AT_ONCE):
+            found[rows] = self._regions(h[rows].astype(np.float32))
+        return found
+
+    def _regions(self, h: NDArray[np.float32]) -> NDArray[np.int32]:
+        # One entry for each sample and tree that has not reached its leaf.
+        node = np.tile(self.roots, len(h))
+        place = np.arange(len(node))
+        row = np.repeat(np.arange(len(h)), len(self.roots))
+        while len(place):
+            at = node[place]
+            second = h[row, self.hyperplanes[at]] > self.thresholds[at]
+            below = self.children[at, second.view(np.int8)]
+            node[place] = below
+            inner = below >= 0
+            place, row = place[inner], row[inner]
+        return (-1 - node).reshape(len(h), -1)
+
+    def evidence(self, h: Floats) -> Floats:
+        """The sum (n, C) of the values of each sample's regions, tree by tree."""
+        total = np.zeros((len(h), self.values.shape[1]))
+        for of_tree in self.regions(h).T:
+            total += self.values[of_tree]
+        return total
+
+    @cached_property
+    def boxes(self) -> tuple[Floats, Floats]:
+        """Lower and upper limits (R, F) of the responses of each region; F as in `axes`."""
+        axis_of = np.full(int(self.hyperplanes.max()) + 1, -1)
+        axis_of[self.axes] = np.arange(len(self.axes))
+        low = np.full((len(self), len(self.axes)), -np.inf)
+        high = np.full((len(self), len(self.axes)), np.inf)
+        limits = {int(root): (low[0] * 1.0, high[0] * 1.0) for root in self.roots}
+        # Children come after their parents.
+        for node in range(len(self.hyperplanes)):
+            below, above = limits.pop(node)
+            axis, threshold = axis_of[self.hyperplanes[node]], float(self.thresholds[node])
+            for side, child in enumerate(self.children[node].tolist()):
+                own = below.copy(), above.copy()
+                own[1 - side][axis] = threshold
+                if child >= 0:
+                    limits[child] = own
+                else:
+                    low[-1 - child], high[-1 - child] = own
+        return low, high
+
+    @property
+    def axes(self) -> Indices:
+        """The hyperplanes that nodes compare, each once, in ascending order."""
+        return np.unique(self.hyperplanes)
+
+    @property
+    def trees(self) -> Indices:
+        """The tree (R,) of each region."""
+        tree_of_node = np.searchsorted(self.roots, np.arange(len(self.hyperplanes)), side="right") - 1
+        tree = np.empty(len(self), np.intp)
+        leaf = self.children < 0
+        tree[-1 - self.children[leaf]] = np.repeat(tree_of_node, leaf.sum(axis=1))
+        return tree
