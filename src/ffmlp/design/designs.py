@@ -107,7 +107,8 @@ def _with_regions(
     samples: Samples, plan: Plan, upper: UpperLayers, rng: np.random.RandomState, progress: Progress
 ) -> UpperLayers:
     """A readout, and regions where it errs on samples that it has not seen."""
-    assert upper.left_out is not None and isinstance(upper.stages, ReadoutStages)
+    assert upper.left_out is not None
+    assert isinstance(upper.stages, ReadoutStages)
     left_out = _cross_fitted(samples, plan, upper.left_out, rng)
     axes = _axes(upper.hyperplanes)
     h = upper.hyperplanes.select(axes).signed_responses(samples.X).astype(np.float32)

@@ -27,10 +27,10 @@ N_FOLDS = 10
 N_TREES = 40
 FEW_SAMPLES = 600
 # A node of fewer samples is not split.
-_FEWEST_SAMPLES = 10
+_FEWEST_SAMPLES = 5
 _MOST_LEAVES = 4096
 # More regions must lower the left-out loss by this share.
-_LEAST_GAIN = 0.01
+_LEAST_GAIN = 0.002
 # Up to this many regions, few trees of best splits are better than many of random ones.
 _FEW_REGIONS, _FEW_TREES = 4000, 5
 # Eigenvalues of the products of the parts below this share of the largest are raised to it.
@@ -40,7 +40,7 @@ _FLOORS = 10.0 ** np.arange(-3.5, -0.4, 0.5)
 
 @dataclass(frozen=True, eq=False)
 class Grown:
-    """Weight of the readout's evidence beside the regions, the regions, and the link to probabilities."""
+    """The weight of the readout beside the regions, the regions, and the link to probabilities."""
 
     weight: float
     trees: RegionTrees
@@ -54,10 +54,9 @@ class Grown:
             self.weight * stages.odd,
             shares + self.weight * (stages.bias - shares),
             1.0,
-            False,
-            self.trees,
-            self.power,
-            self.floor,
+            trees=self.trees,
+            power=self.power,
+            floor=self.floor,
         )
 
 
@@ -106,10 +105,10 @@ def grow_regions(
     classes = np.eye(n_classes)[y] - shares
     smooth = left_out - shares
     targets = np.hstack([classes, classes - smooth])
-    fold = np.arange(len(y)) % N_FOLDS  # samples are sorted by class and value
     few = max_regions < _FEW_REGIONS
     groups = ("residuals",) if few else ("residuals", "classes")
     n_trees = _FEW_TREES if few else N_TREES * (2 if len(y) <= FEW_SAMPLES else 1)
+    fold = np.arange(len(y)) % min(n_trees, N_FOLDS)  # samples are sorted by class and value
     forests = [
         _Forest.grown(group, n_trees, h, targets, weight, fold, "best" if few else "random", rng)
         for group in groups
@@ -162,7 +161,7 @@ class _Forest:
         tried = n_features if splitter == "random" else max(1, min(n_features, max(24, n_features // 3)))
         trees, left_out = [], []
         for number in range(n_trees):
-            out = fold == number % N_FOLDS
+            out = fold == number % (fold.max() + 1)
             inside = ~out
             model = ExtraTreeRegressor(
                 splitter=splitter,
@@ -181,8 +180,8 @@ class _Forest:
         Few left-out trees vary more than all trees do. The excess is the variance that they have more.
         """
         width = self.trees[0].sums.shape[1]
-        total, squares, count = np.zeros((2, n_samples, width)), None, np.zeros(n_samples)
-        total, squares = total
+        total, squares = np.zeros((2, n_samples, width))
+        count = np.zeros(n_samples)
         for tree, (samples, leaf) in zip(self.trees, self.left_out, strict=True):
             found = tree.means[tree.nodes(leaf, n_leaves)]
             total[samples] += found

@@ -6,19 +6,19 @@ close to its probability, so probabilities are a power of the evidence, divided 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ffmlp.arrays import AnyFloats, Floats, Indices, row_blocks
+from ffmlp.arrays import AnyFloats, Floats, Indices
 from ffmlp.model.activations import softmax
 from ffmlp.model.hyperplanes import Hyperplanes
 from ffmlp.model.readout_stages import ReadoutStages
 from ffmlp.model.region_trees import RegionTrees
 
 if TYPE_CHECKING:
-    from ffmlp.model.network import Network
+    pass
 
 # The slope of the logarithm below the floor, so that the order of the evidence is kept.
 _SLOPE = 1e-9
@@ -36,9 +36,17 @@ class RegionReadoutStages(ReadoutStages):
         The probability of a class is proportional to ``max(evidence, floor) ** power``.
     """
 
-    trees: RegionTrees = None  # type: ignore[assignment]
-    power: float = 1.0
-    floor: float = 0.01
+    trees: RegionTrees = field(kw_only=True)
+    power: float = field(kw_only=True)
+    floor: float = field(kw_only=True)
+
+    neurons = "evidence and regions"
+    each_neuron = "the evidence of each class, and for each region where it errs"
+
+    @property
+    def neuron_classes(self) -> Indices:
+        """The classes, and the class that each region supports most."""
+        return np.concatenate([np.arange(len(self.bias)), self.trees.values.argmax(axis=1)])
 
     def whole_evidence(self, planes: Hyperplanes, X: AnyFloats) -> Floats:
         """The evidence (n, C) of readout and regions."""
