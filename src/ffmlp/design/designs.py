@@ -143,8 +143,9 @@ def _cross_fitted(samples: Samples, plan: Plan, left_out: Floats, rng: np.random
         network = design_network(
             samples.select(inside), replace(plan, max_regions=0), rng, Progress()
         ).network
-        found = network.stages.evidence(network.hyperplanes, samples.X[out])
-        evidence[out] = found / network.stages.temperature
+        stages = network.stages
+        assert isinstance(stages, ReadoutStages)
+        evidence[out] = stages.evidence(network.hyperplanes, samples.X[out]) / stages.temperature
     return evidence
 
 

@@ -53,7 +53,7 @@ def _max_regions(classifier: FFMLPClassifier, design: str) -> float:
     """Regions beside the evidence of the readout design, without a limit of the size."""
     if design != "readout" or classifier.max_neurons is not None:
         return 0
-    return np.inf if classifier.max_regions == AUTO else classifier.max_regions
+    return np.inf if classifier.max_regions == AUTO else float(classifier.max_regions)
 
 
 def _alternatives(value: Any, automatic: tuple) -> tuple:

@@ -18,6 +18,7 @@ from scipy.optimize import minimize_scalar, nnls
 from sklearn.tree import ExtraTreeRegressor
 
 from ffmlp.arrays import Floats, Indices
+from ffmlp.design.subsets import evenly
 from ffmlp.model.readout_stages import ReadoutStages
 from ffmlp.model.region_readout_stages import RegionReadoutStages
 from ffmlp.model.region_trees import RegionTrees
@@ -26,13 +27,16 @@ N_FOLDS = 10
 # Trees on residuals and on classes, each. Few samples leave more to chance, so they get twice as many.
 N_TREES = 40
 FEW_SAMPLES = 600
+# Samples that one tree sees, and on which sizes and weights are judged; more are drawn from.
+ROWS_PER_TREE = 20_000
 # A node of fewer samples is not split.
 _FEWEST_SAMPLES = 5
 _MOST_LEAVES = 4096
 # More regions must lower the left-out loss by this share.
 _LEAST_GAIN = 0.002
-# Up to this many regions, few trees of best splits are better than many of random ones.
-_FEW_REGIONS, _FEW_TREES = 4000, 5
+# Up to this many regions, few trees of best splits are better than many of random ones. Best splits are
+# sought among a third of the features, but at least so many.
+_FEW_REGIONS, _FEW_TREES, _FEWEST_FEATURES = 4000, 5, 24
 # Eigenvalues of the products of the parts below this share of the largest are raised to it.
 _SMALLEST_EIGENVALUE = 1e-4
 _FLOORS = 10.0 ** np.arange(-3.5, -0.4, 0.5)
@@ -98,32 +102,32 @@ def grow_regions(
 ) -> Grown | None:
     """Regions for distinct samples with responses h (n, F) of the hyperplanes ``axes``; None if useless.
 
-    ``left_out`` (n, C) is the evidence of the readout for samples that it has not seen. Takes
-    O(T·n·F·log n) time for T trees.
+    ``left_out`` (n, C) is the evidence of the readout for samples that it has not seen. Samples are
+    sorted by class and value. Takes O(T·n·F·log n) time for T trees, with n limited to `ROWS_PER_TREE`.
     """
-    n_classes = len(shares)
-    classes = np.eye(n_classes)[y] - shares
+    classes = np.eye(len(shares))[y] - shares
     smooth = left_out - shares
     targets = np.hstack([classes, classes - smooth])
     few = max_regions < _FEW_REGIONS
-    groups = ("residuals",) if few else ("residuals", "classes")
     n_trees = _FEW_TREES if few else N_TREES * (2 if len(y) <= FEW_SAMPLES else 1)
-    fold = np.arange(len(y)) % min(n_trees, N_FOLDS)  # samples are sorted by class and value
+    judged = evenly(len(y), ROWS_PER_TREE)
+    fold = np.full(len(y), -1)
+    fold[judged] = np.arange(len(judged)) % min(n_trees, N_FOLDS)
+    wanted = ("residuals",) if few else ("residuals", "classes")
     forests = [
-        _Forest.grown(group, n_trees, h, targets, weight, fold, "best" if few else "random", rng)
-        for group in groups
+        _Forest.grown(kind, n_trees, h, targets, weight, fold, "best" if few else "random", rng)
+        for kind in wanted
     ]
-    most = min(_MOST_LEAVES, max_regions // (n_trees * len(groups)))
-    best = _Mix.of([], 0, smooth, classes, weight)
-    for n_leaves in _sizes(most):
-        mix = _Mix.of(forests, n_leaves, smooth, classes, weight)
+    known = smooth[judged], classes[judged], weight[judged]
+    best = _Mix.of([], 0, *known)
+    for n_leaves in _sizes(min(_MOST_LEAVES, max_regions // (n_trees * len(forests)))):
+        mix = _Mix.of(forests, n_leaves, *known)
         if mix.loss < (1.0 - _LEAST_GAIN) * best.loss:
             best = mix
     if not best.weights[1:].any():
         return None
-    evidence = shares + best.evidence
-    power, floor = best_link(evidence, y, weight)
-    trees = _joined(forests, best, axes, n_classes)
+    power, floor = best_link(shares + best.evidence, y[judged], weight[judged])
+    trees = _joined(forests, best, axes, len(shares))
     return Grown(float(best.weights[0]), trees, power, floor)
 
 
@@ -141,12 +145,13 @@ class _Forest:
     """Trees on one target, and the leaf of each left-out sample in each tree that it was left out of."""
 
     trees: list[_Tree]
-    left_out: list[tuple[Indices, Indices]]  # samples and their leaves, tree by tree
+    left_out: list[tuple[Indices, Indices]]  # judged samples and their leaves, tree by tree
+    n_judged: int
 
     @classmethod
     def grown(
         cls,
-        group: str,
+        kind: str,
         n_trees: int,
         h: NDArray[np.float32],
         targets: Floats,
@@ -155,33 +160,36 @@ class _Forest:
         splitter: str,
         rng: np.random.RandomState,
     ) -> _Forest:
-        half = targets.shape[1] // 2
-        target = np.ascontiguousarray(targets[:, half:] if group == "residuals" else targets[:, :half])
-        n_features = h.shape[1]
-        tried = n_features if splitter == "random" else max(1, min(n_features, max(24, n_features // 3)))
+        """Tree t is grown without the samples of fold t; a fold of -1 is in no fold."""
+        half, n_features = targets.shape[1] // 2, h.shape[1]
+        target = np.ascontiguousarray(targets[:, half:] if kind == "residuals" else targets[:, :half])
+        judged = np.flatnonzero(fold >= 0)
+        n_folds = fold.max() + 1
+        some_features = min(n_features, max(_FEWEST_FEATURES, n_features // 3))
         trees, left_out = [], []
         for number in range(n_trees):
-            out = fold == number % (fold.max() + 1)
-            inside = ~out
+            inside = np.flatnonzero(fold != number % n_folds)
+            if len(inside) > ROWS_PER_TREE:
+                inside = np.sort(rng.choice(inside, ROWS_PER_TREE, replace=False))
             model = ExtraTreeRegressor(
                 splitter=splitter,
-                max_features=tried,
+                max_features=n_features if splitter == "random" else some_features,
                 min_samples_split=_FEWEST_SAMPLES,
                 max_leaf_nodes=_MOST_LEAVES,
                 random_state=rng.randint(1 << 30),
             ).fit(h[inside], target[inside], weight[inside])
             trees.append(_tree(model, h[inside], targets[inside], weight[inside]))
-            left_out.append((np.flatnonzero(out), model.apply(h[out])))
-        return cls(trees, left_out)
+            out = np.flatnonzero(fold[judged] == number % n_folds)
+            left_out.append((out, model.apply(h[judged[out]])))
+        return cls(trees, left_out, len(judged))
 
-    def values(self, n_samples: int, n_leaves: int) -> tuple[Floats, Floats]:
-        """Left-out means (n, 2C) of each sample's nodes over trees, and their excess variance (2C,).
+    def values(self, n_leaves: int) -> tuple[Floats, Floats]:
+        """Left-out means (n, 2C) of each judged sample's nodes over trees, and their excess variance.
 
         Few left-out trees vary more than all trees do. The excess is the variance that they have more.
         """
-        width = self.trees[0].sums.shape[1]
-        total, squares = np.zeros((2, n_samples, width))
-        count = np.zeros(n_samples)
+        total, squares = np.zeros((2, self.n_judged, self.trees[0].sums.shape[1]))
+        count = np.zeros(self.n_judged)
         for tree, (samples, leaf) in zip(self.trees, self.left_out, strict=True):
             found = tree.means[tree.nodes(leaf, n_leaves)]
             total[samples] += found
@@ -200,13 +208,12 @@ def _tree(model: ExtraTreeRegressor, h: NDArray, targets: Floats, weight: Floats
     parent = np.full(tree.node_count, -1)
     parent[left[inner]] = parent[right[inner]] = inner
     leaf = model.apply(h)
-    weighted = targets * weight[:, None]
-    sums = np.column_stack([np.bincount(leaf, part, tree.node_count) for part in weighted.T])
-    mass = np.bincount(leaf, weight, tree.node_count)
+    # The last column counts the samples.
+    table = np.zeros((tree.node_count, targets.shape[1] + 1))
+    np.add.at(table, leaf, weight[:, None] * np.column_stack([targets, np.ones(len(targets))]))
     for node in range(tree.node_count - 1, 0, -1):  # children come after their parents
-        sums[parent[node]] += sums[node]
-        mass[parent[node]] += mass[node]
-    return _Tree(tree.feature, tree.threshold, left, parent, sums, mass)
+        table[parent[node]] += table[node]
+    return _Tree(tree.feature, tree.threshold, left, parent, table[:, :-1], table[:, -1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,7 +232,7 @@ class _Mix:
         n_classes = smooth.shape[1]
         parts, excess = [smooth], [0.0]
         for forest in forests:
-            mean, over = forest.values(len(smooth), n_leaves)
+            mean, over = forest.values(n_leaves)
             for kind in (slice(None, n_classes), slice(n_classes, None)):
                 parts.append(mean[:, kind])
                 excess.append(float(weight @ over[:, kind].sum(axis=1)))
