@@ -25,7 +25,7 @@ from ffmlp.model.region_trees import RegionTrees
 
 N_FOLDS = 10
 # Trees on residuals and on classes, each. Few samples leave more to chance, so they get twice as many.
-N_TREES = 40
+N_TREES = 60
 FEW_SAMPLES = 600
 # Samples that one tree sees, and on which sizes and weights are judged; more are drawn from.
 ROWS_PER_TREE = 20_000
@@ -66,28 +66,31 @@ class Grown:
 
 @dataclass(frozen=True, eq=False)
 class _Tree:
-    """A best-first tree: node k's children are numbered in the order of the splits.
+    """A best-first tree: nodes are numbered in the order of the splits, children after their parents.
 
-    ``sums`` (nodes, 2C) are weighted sums of the targets of the samples in each node, ``mass`` (nodes,)
-    the sum of their weights.
+    ``means`` (nodes, C) are the weighted means of the target of the samples in each node.
     """
 
     feature: Indices
     threshold: Floats
     left: Indices
     parent: Indices
-    sums: Floats
-    mass: Floats
+    means: Floats
+
+    @classmethod
+    def of(cls, model: ExtraTreeRegressor) -> _Tree:
+        """The tree of a fitted model."""
+        tree = model.tree_
+        inner = np.flatnonzero(tree.children_left >= 0)
+        parent = np.full(tree.node_count, -1)
+        parent[tree.children_left[inner]] = parent[tree.children_right[inner]] = inner
+        return cls(tree.feature, tree.threshold, tree.children_left, parent, tree.value[:, :, 0])
 
     def nodes(self, leaf: Indices, n_leaves: int) -> Indices:
         """The node of each sample in the tree of the first ``n_leaves - 1`` splits, from its leaf."""
         while (deep := leaf > 2 * n_leaves - 2).any():
             leaf = np.where(deep, self.parent[leaf], leaf)
         return leaf
-
-    @property
-    def means(self) -> Floats:
-        return self.sums / self.mass[:, None]
 
 
 def grow_regions(
@@ -107,16 +110,15 @@ def grow_regions(
     """
     classes = np.eye(len(shares))[y] - shares
     smooth = left_out - shares
-    targets = np.hstack([classes, classes - smooth])
+    targets = {"residuals": classes - smooth, "classes": classes}
     few = max_regions < _FEW_REGIONS
     n_trees = _FEW_TREES if few else N_TREES * (2 if len(y) <= FEW_SAMPLES else 1)
     judged = evenly(len(y), ROWS_PER_TREE)
     fold = np.full(len(y), -1)
     fold[judged] = np.arange(len(judged)) % min(n_trees, N_FOLDS)
-    wanted = ("residuals",) if few else ("residuals", "classes")
     forests = [
-        _Forest.grown(kind, n_trees, h, targets, weight, fold, "best" if few else "random", rng)
-        for kind in wanted
+        _Forest.grown(n_trees, h, targets[name], weight, fold, "best" if few else "random", rng)
+        for name in (("residuals",) if few else ("residuals", "classes"))
     ]
     known = smooth[judged], classes[judged], weight[judged]
     best = _Mix.of([], 0, *known)
@@ -127,7 +129,7 @@ def grow_regions(
     if not best.weights[1:].any():
         return None
     power, floor = best_link(shares + best.evidence, y[judged], weight[judged])
-    trees = _joined(forests, best, axes, len(shares))
+    trees = _joined(forests, best, axes)
     return Grown(float(best.weights[0]), trees, power, floor)
 
 
@@ -151,18 +153,16 @@ class _Forest:
     @classmethod
     def grown(
         cls,
-        kind: str,
         n_trees: int,
         h: NDArray[np.float32],
-        targets: Floats,
+        target: Floats,
         weight: Floats,
         fold: Indices,
         splitter: str,
         rng: np.random.RandomState,
     ) -> _Forest:
         """Tree t is grown without the samples of fold t; a fold of -1 is in no fold."""
-        half, n_features = targets.shape[1] // 2, h.shape[1]
-        target = np.ascontiguousarray(targets[:, half:] if kind == "residuals" else targets[:, :half])
+        n_features = h.shape[1]
         judged = np.flatnonzero(fold >= 0)
         n_folds = fold.max() + 1
         some_features = min(n_features, max(_FEWEST_FEATURES, n_features // 3))
@@ -178,17 +178,17 @@ class _Forest:
                 max_leaf_nodes=_MOST_LEAVES,
                 random_state=rng.randint(1 << 30),
             ).fit(h[inside], target[inside], weight[inside])
-            trees.append(_tree(model, h[inside], targets[inside], weight[inside]))
+            trees.append(_Tree.of(model))
             out = np.flatnonzero(fold[judged] == number % n_folds)
             left_out.append((out, model.apply(h[judged[out]])))
         return cls(trees, left_out, len(judged))
 
     def values(self, n_leaves: int) -> tuple[Floats, Floats]:
-        """Left-out means (n, 2C) of each judged sample's nodes over trees, and their excess variance.
+        """Left-out means (n, C) of each judged sample's nodes over trees, and their excess variance.
 
         Few left-out trees vary more than all trees do. The excess is the variance that they have more.
         """
-        total, squares = np.zeros((2, self.n_judged, self.trees[0].sums.shape[1]))
+        total, squares = np.zeros((2, self.n_judged, self.trees[0].means.shape[1]))
         count = np.zeros(self.n_judged)
         for tree, (samples, leaf) in zip(self.trees, self.left_out, strict=True):
             found = tree.means[tree.nodes(leaf, n_leaves)]
@@ -201,24 +201,9 @@ class _Forest:
         return mean, variance * (1.0 / seen - 1.0 / len(self.trees))
 
 
-def _tree(model: ExtraTreeRegressor, h: NDArray, targets: Floats, weight: Floats) -> _Tree:
-    tree = model.tree_
-    left, right = tree.children_left, tree.children_right
-    inner = np.flatnonzero(left >= 0)
-    parent = np.full(tree.node_count, -1)
-    parent[left[inner]] = parent[right[inner]] = inner
-    leaf = model.apply(h)
-    # The last column counts the samples.
-    table = np.zeros((tree.node_count, targets.shape[1] + 1))
-    np.add.at(table, leaf, weight[:, None] * np.column_stack([targets, np.ones(len(targets))]))
-    for node in range(tree.node_count - 1, 0, -1):  # children come after their parents
-        table[parent[node]] += table[node]
-    return _Tree(tree.feature, tree.threshold, left, parent, table[:, :-1], table[:, -1])
-
-
 @dataclass(frozen=True, eq=False)
 class _Mix:
-    """Weights of the smooth evidence and of each forest's two kinds of values, and the left-out loss."""
+    """The weights of the smooth evidence and of each forest, and what they leave on left-out samples."""
 
     weights: Floats
     n_leaves: int
@@ -229,27 +214,13 @@ class _Mix:
     def of(
         cls, forests: list[_Forest], n_leaves: int, smooth: Floats, classes: Floats, weight: Floats
     ) -> _Mix:
-        n_classes = smooth.shape[1]
         parts, excess = [smooth], [0.0]
         for forest in forests:
             mean, over = forest.values(n_leaves)
-            for kind in (slice(None, n_classes), slice(n_classes, None)):
-                parts.append(mean[:, kind])
-                excess.append(float(weight @ over[:, kind].sum(axis=1)))
-        # Leaves know the classes and the residuals of their samples. Each kind is weighed alone, and the
-        # two results are averaged.
-        kinds = np.array([0] + [1, 2] * len(forests))
-        weights, loss = np.zeros(len(parts)), 0.0
-        chosen = [np.flatnonzero((kinds == 0) | (kinds == kind)) for kind in (1, 2)]
-        for some in chosen:
-            own, left = _least_squares(
-                [parts[k] for k in some], [excess[k] for k in some], classes, weight
-            )
-            weights[some] += own / len(chosen)
-            loss += left / len(chosen)
-        return cls(
-            weights, n_leaves, loss, sum(w * part for w, part in zip(weights, parts, strict=True))
-        )
+            parts.append(mean)
+            excess.append(float(weight @ over.sum(axis=1)))
+        weights, loss = _least_squares(parts, excess, classes, weight)
+        return cls(weights, n_leaves, loss, np.tensordot(weights, np.array(parts), axes=1))
 
 
 def _least_squares(
@@ -287,15 +258,15 @@ def best_link(evidence: Floats, y: Indices, weight: Floats) -> tuple[float, floa
     return power, floor
 
 
-def _joined(forests: list[_Forest], mix: _Mix, axes: Indices, n_classes: int) -> RegionTrees:
+def _joined(forests: list[_Forest], mix: _Mix, axes: Indices) -> RegionTrees:
     """The trees of all forests with a weight, cut to their first splits, as one table of nodes."""
     nodes, thresholds, children, roots, values = [], [], [], [], []
     n_nodes = n_regions = 0
-    for forest, (of_classes, of_residuals) in zip(forests, mix.weights[1:].reshape(-1, 2), strict=True):
-        if not of_classes and not of_residuals:
+    for forest, weight in zip(forests, mix.weights[1:], strict=True):
+        if not weight:
             continue
         for tree in forest.trees:
-            n_splits = min(mix.n_leaves, (len(tree.mass) + 1) // 2) - 1
+            n_splits = min(mix.n_leaves, (len(tree.left) + 1) // 2) - 1
             if not n_splits:
                 continue
             # Node ids below 2·n_splits + 1 are kept; those with children among them are splits.
@@ -308,10 +279,7 @@ def _joined(forests: list[_Forest], mix: _Mix, axes: Indices, n_classes: int) ->
             thresholds.append(_not_above(tree.threshold[split]))
             children.append(np.column_stack([number[tree.left[split]], number[tree.left[split] + 1]]))
             roots.append(n_nodes)
-            own = tree.means[kept[~inner]]
-            values.append(
-                (of_classes * own[:, :n_classes] + of_residuals * own[:, n_classes:]) / len(forest.trees)
-            )
+            values.append(weight / len(forest.trees) * tree.means[kept[~inner]])
             n_nodes += n_splits
             n_regions += n_splits + 1
     return RegionTrees(
