@@ -38,7 +38,7 @@ def all_runs(row="iris", n_splits=3):
                 changes = {"train_accuracy": accuracy, "test_accuracy": accuracy}
                 runs.append(replace(trained, method=method, start=start, **changes))
         for radius in ("0", "0.1"):
-            for method in ("ff", "ff_attacked", "bp_ff", "bp_random"):
+            for method in ("ff", "ff_attacked", "ff_bare", "bp_ff", "bp_random"):
                 setting = f"radius={radius}"
                 runs.append(Run(row, f"robust_{method}", split, setting=setting, test_accuracy=0.9))
         large = {**designed, "setting": "k=4, threshold=None", "d_1": 40}

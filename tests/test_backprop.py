@@ -167,7 +167,12 @@ def test_nine_blobs_suffer_from_backpropagation_as_in_the_paper():
         ({"hidden_layer_sizes": (3, 0)}, r"got \(3, 0\)"),
         ({"n_epochs": -1}, "n_epochs must be an int of at least 0, got -1"),
         ({"batch_size": 0}, "batch_size must be an int of at least 1, got 0"),
-        ({"learning_rate": 0}, "learning_rate must be positive, got 0"),
+        ({"hidden_layer_sizes": 5}, "must be two positive ints, got 5"),
+        ({"n_epochs": True}, "n_epochs must be an int of at least 0, got True"),
+        ({"learning_rate": 0}, "learning_rate must be a positive number, got 0"),
+        ({"learning_rate": "a"}, "must be a positive number, got 'a'"),
+        ({"learning_rate": np.inf}, "must be a positive number, got inf"),
+        ({"initial_network": "x"}, "initial_network must be a Network or None, got 'x'"),
     ],
 )
 def test_wrong_parameters(parameters, message):
@@ -181,6 +186,19 @@ def test_a_network_of_other_data_is_refused():
     network = region_design(random_state=0).fit(np.hstack([X, X]), y).network_
     with pytest.raises(ValueError, match="has 4 features and 2 classes, but the data have 2 and 2"):
         BackpropClassifier(initial_network=network).fit(X, y)
+
+
+def test_a_network_of_other_labels_is_refused():
+    X, y, _ = xor(40)
+    network = region_design(random_state=0).fit(X, y).network_
+    with pytest.raises(ValueError, match=r"has the classes \[0, 1\], but the data have \['a', 'b'\]"):
+        BackpropClassifier(initial_network=network).fit(X, np.array(["a", "b"])[y])
+
+
+def test_test_samples_need_their_labels():
+    X, y, _ = xor(40)
+    with pytest.raises(ValueError, match="X_test and y_test must be given together"):
+        BackpropClassifier((4, 4), n_epochs=1).fit(X, y, X)
 
 
 def test_test_labels_unknown_in_training_are_errors():

@@ -11,10 +11,10 @@ calls (`benchmarks/backprop.py`); the tests compare the two.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from numbers import Integral
+from numbers import Integral, Real
 from time import perf_counter
 
 import numpy as np
@@ -133,6 +133,8 @@ class BackpropClassifier(ClassifierMixin, BaseEstimator):
                 f"{labels.tolist()}."
             )
         held_out = None
+        if (X_test is None) != (y_test is None):
+            raise ValueError("X_test and y_test must be given together, got only one of them.")
         if X_test is not None:
             test: Floats = validate_data(self, X_test, reset=False, dtype=np.float64)
             expected = column_or_1d(y_test)
@@ -141,36 +143,45 @@ class BackpropClassifier(ClassifierMixin, BaseEstimator):
             number = {label: number for number, label in enumerate(labels.tolist())}
             known = np.array([number.get(label, -1) for label in expected.tolist()])
             held_out = test.astype(np.float32), known
-        sizes = self._layer_sizes(samples.shape[1], len(labels))
+        sizes = self._layer_sizes(samples.shape[1], labels)
         self.weights_, self.biases_, self.history_ = self._train(samples, targets, held_out, sizes)
         self.classes_ = labels
         return self
 
     def _check_parameters(self) -> None:
         sizes = self.hidden_layer_sizes
-        if len(sizes) != 2 or any(not isinstance(size, Integral) or size < 1 for size in sizes):
+        is_pair = isinstance(sizes, Sequence) and len(sizes) == 2
+        if not is_pair or not all(_is_int(size) and size > 0 for size in sizes):
             raise ValueError(f"hidden_layer_sizes must be two positive ints, got {sizes!r}.")
         for name, least in (("n_epochs", 0), ("batch_size", 1)):
             value = getattr(self, name)
-            if not isinstance(value, Integral) or value < least:
+            if not _is_int(value) or value < least:
                 raise ValueError(f"{name} must be an int of at least {least}, got {value!r}.")
-        if not self.learning_rate > 0:
-            raise ValueError(f"learning_rate must be positive, got {self.learning_rate!r}.")
+        rate = self.learning_rate
+        if not isinstance(rate, Real) or not 0 < rate < np.inf:
+            raise ValueError(f"learning_rate must be a positive number, got {rate!r}.")
+        if not isinstance(self.initial_network, Network | None):
+            raise ValueError(f"initial_network must be a Network or None, got {self.initial_network!r}.")
 
-    def _layer_sizes(self, n_features: int, n_classes: int) -> tuple[int, ...]:
-        network = self.initial_network
+    def _layer_sizes(self, n_features: int, labels: NDArray) -> tuple[int, ...]:
+        network, n_classes = self.initial_network, len(labels)
         if network is None:
             return n_features, *self.hidden_layer_sizes, n_classes
         if network.activations != ("relu", "relu", "identity") or network.hyperplanes.gaussianisation:
             raise ValueError(
-                "initial_network must be a region design without gaussianised features: training needs "
-                f"ReLU layers. This network has the activations {network.activations}."
+                "initial_network must be a region or paper design without gaussianised features: "
+                f"training needs ReLU layers. This network has the activations {network.activations}."
             )
         sizes = network.layer_sizes
         if (sizes[0], sizes[-1]) != (n_features, n_classes):
             raise ValueError(
                 f"initial_network has {sizes[0]} features and {sizes[-1]} classes, but the data have "
                 f"{n_features} and {n_classes}."
+            )
+        if network.labels.tolist() != labels.tolist():
+            raise ValueError(
+                f"initial_network has the classes {network.labels.tolist()[:10]}, but the data have "
+                f"{labels.tolist()[:10]}."
             )
         return sizes
 
@@ -179,15 +190,16 @@ class BackpropClassifier(ClassifierMixin, BaseEstimator):
     ) -> tuple[tuple[Floats, ...], tuple[Floats, ...], History]:
         rng = check_random_state(self.random_state)
         layers = _starting_layers(sizes, self.initial_network, rng)
-        samples = X.astype(np.float32)
+        with np.errstate(over="ignore"):  # reported as diverged
+            samples = X.astype(np.float32)
 
         def accuracies() -> tuple[float, float]:
             test = np.nan if held_out is None else _accuracy(layers, *held_out)
             return _accuracy(layers, samples, y), test
 
-        spent, (train, test) = 0.0, accuracies()
-        curve = [(train, np.nan, test, spent)]
         with np.errstate(over="ignore", invalid="ignore"):  # reported below
+            spent, (train, test) = 0.0, accuracies()
+            curve = [(train, np.nan, test, spent)]
             for epoch in range(self.n_epochs):
                 start = perf_counter()
                 order = rng.permutation(len(X))
@@ -244,6 +256,10 @@ class BackpropClassifier(ClassifierMixin, BaseEstimator):
         """
         probability = self.predict_proba(X)
         return self.classes_[np.argmax(probability, axis=1)]
+
+
+def _is_int(value: object) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool)
 
 
 def _starting_layers(

@@ -114,8 +114,8 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
 
     References
     ----------
-    R. Lin, Z. Zhou, S. You, R. Rao and C.-C. J. Kuo, "From Two-Class Linear Discriminant Analysis to
-    Interpretable Multilayer Perceptron Design", 2020.
+    R. Lin et al., "From Two-Class Linear Discriminant Analysis to Interpretable Multilayer Perceptron
+    Design", 2020, and "Geometrical Interpretation and Design of Multilayer Perceptrons", 2024.
 
     Examples
     --------

@@ -1,5 +1,11 @@
+import os
+import signal
+import subprocess
 import sys
+import time
+from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -91,6 +97,45 @@ def test_two_processes_give_the_same_runs_as_one(tmp_path, capsys):
     assert first == second
 
 
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="reads the processes from /proc")
+def test_sigterm_ends_the_command_and_its_processes(tmp_path):
+    command = [
+        sys.executable,
+        "-c",
+        "import sys; from ffmlp.cli import main; sys.exit(main())",
+        "reproduce",
+        "--rows",
+        "iris",
+        "--jobs",
+        "2",
+    ]
+    process = subprocess.Popen([*command, "--out", str(tmp_path / "out")], start_new_session=True)
+    try:
+        while not list(tmp_path.glob("out/runs/*.csv")):  # the other processes are at work
+            assert process.poll() is None
+            time.sleep(0.1)
+        process.terminate()
+        assert process.wait(timeout=60) == 143
+        deadline = time.monotonic() + 30
+        while processes_of(process.pid):
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+def processes_of(session):
+    """The processes of a session that are still running."""
+    states = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            fields = stat.read_text().rpartition(")")[2].split()
+            if int(fields[3]) == session and fields[0] != "Z":
+                states.append(stat)
+    return states
+
+
 def test_a_file_in_the_way_is_left_alone(tmp_path, capsys):
     file = tmp_path / "out"
     file.write_text("mine")
@@ -106,6 +151,7 @@ def test_a_file_in_the_way_is_left_alone(tmp_path, capsys):
         (["--rows", "mars"], "unknown row 'mars'. Known: xor, three_blobs,"),
         (["--splits", "0"], "--splits must be at least 1, got 0"),
         (["--jobs", "0"], "--jobs must be at least 1, got 0"),
+        (["--seed", "-1"], "--seed must be at least 0 and below 2^31, got -1"),
         (["--rows", "pima", "--pima", "nowhere.csv"], "no data set of these rows is available"),
         (["--out", "/dev/null/x"], "/dev/null"),
     ],

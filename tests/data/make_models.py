@@ -18,6 +18,7 @@ from ffmlp.storage.model_files import FORMAT_VERSION
 from ffmlp.tabular.table_model import TableModel
 
 PARAMETERS = {
+    "paper": {"n_components": 2, "gaussianise": False, "error_threshold": 0.05},
     "region": {"n_components": 2, "gaussianise": False, "error_threshold": 0.05},
     "blob": {"n_components": 2, "gaussianise": False, "error_threshold": 0.05},
     "readout": {"gaussianise": True},

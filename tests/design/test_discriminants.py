@@ -1,3 +1,5 @@
+import warnings
+
 import numpy as np
 import pytest
 from problems import IRIS, overlapping
@@ -6,7 +8,7 @@ from scipy.stats import norm
 from sklearn.datasets import load_breast_cancer
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
-from ffmlp import Blobs, two_class_lda
+from ffmlp import Blobs, FFMLPClassifier, two_class_lda
 from ffmlp.design.discriminants import (
     error_probability,
     heteroscedastic,
@@ -311,3 +313,13 @@ def test_lda_is_kept_where_covariances_are_equal():
     blobs = Blobs(np.arange(4), rng.normal(size=(4, 3)), covariances, np.full(4, 0.25))
     pairs = pairs_of_different_classes(blobs)
     np.testing.assert_array_equal(heteroscedastic(blobs, pairs).weights, lda(blobs, pairs).weights)
+
+
+def test_shares_of_almost_one_raise_no_warning():
+    X, y = overlapping(60)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        clf = FFMLPClassifier(
+            2, design="region", discriminant="heteroscedastic", class_weight={0: 1e-20}, random_state=0
+        ).fit(X, y)
+    assert np.isfinite(clf.hyperplanes_.weights).all()

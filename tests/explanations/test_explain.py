@@ -359,3 +359,20 @@ def test_a_constant_rule_has_no_drivers():
     X, y = swallowed()
     clf = FFMLPClassifier(1, design="blob", discriminant="heteroscedastic", random_state=0).fit(X, y)
     assert str(clf.explain(X[:1])[0]).splitlines()[-1].strip().endswith("log-odds +1.39")
+
+
+def test_a_silent_network_says_so():
+    """Far outside, no region of the paper's design responds, and the answer is the first class."""
+    X, y = load_iris(return_X_y=True)
+    clf = paper_design(random_state=0).fit(X, y)
+    rng = np.random.default_rng(0)
+    far = X.mean(axis=0) + 20 * rng.normal(size=(200, 4))
+    silent = ~clf.network_.responses(far)[1].any(axis=1)
+    assert silent.any()
+    for sample, is_silent in zip(far, silent, strict=True):
+        (explanation,) = clf.explain(sample[None])
+        assert explanation.place.silent == is_silent
+        assert (
+            "The network is silent there: its answer is the first class." in str(explanation)
+        ) == is_silent
+        assert "violates least" not in str(explanation)

@@ -64,7 +64,7 @@ def test_every_split_has_every_method_and_every_start(iris_runs):
         for method in ("bp_random_50", "bp_random_15", "bp_paper_sizes_50"):
             assert methods.count(method) == TINY.n_starts
     once = {run.method for run in iris_runs} - {run.method for run in iris_runs if run.split == 1}
-    robust = {"robust_ff", "robust_ff_attacked", "robust_bp_ff", "robust_bp_random"}
+    robust = {"robust_ff", "robust_ff_attacked", "robust_ff_bare", "robust_bp_ff", "robust_bp_random"}
     assert once == {"ff_optimal", "sweep_ff", "sweep_bp_ff", *robust}
 
 
@@ -97,7 +97,7 @@ def test_training_starts_at_the_bare_network_not_at_predict():
     train, test = split_of(WINE, TINY, 0)
     clf = design(WINE, train, 0, n_components=4, error_threshold=None)
     bare = np.mean(clf.network_.forward(test.X).argmax(axis=1) == test.y)
-    history = trained(clf, "ff", train, test, 0).history_
+    history = trained(clf, "design", train, test, 0).history_
     assert history.test_accuracy[0] == pytest.approx(bare)
     assert clf.score(test.X, test.y) > bare + 0.1
 

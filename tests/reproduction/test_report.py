@@ -90,6 +90,9 @@ def test_the_same_network_by_other_settings_counts_once():
     runs = all_runs()
     again = [replace(run, setting="k=4, threshold=0.01") for run in runs if "sweep" in run.method]
     assert cells(made([*runs, *again])[LARGER])["number"] == "3"
+    # Two rows of the same set differ in parameters that the sweep replaces.
+    both = [*all_runs("nine_blobs_0.1"), *all_runs("nine_blobs_0.3")]
+    assert cells(made(both)[LARGER])["number"] == "3"
 
 
 def test_claims_are_shown_for_the_rows_that_were_run():

@@ -160,7 +160,7 @@ def test_verdicts_on_the_claims_of_section_5(number, fields, verdict):
 def test_averages_over_batches_hide_the_drops_of_training_accuracy():
     """What the paper cannot explain: on 9-Gaussian-blobs (0.3) only test accuracy seems to drop."""
     train, test = split_of(NINE, Settings(), 1)
-    history = trained(design(NINE, train, 1), "ff", train, test, 1).history_
+    history = trained(design(NINE, train, 1), "design", train, test, 1).history_
     assert n_drops(history.batch_accuracy) == 0
     assert n_drops(history.train_accuracy) >= 3
     assert n_drops(history.test_accuracy) >= 3

@@ -8,15 +8,17 @@ import io
 import itertools
 import os
 import re
+import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NoReturn
 
 from ffmlp import __version__
 from ffmlp.cli import benchmark, explain, export, fit, inspect, predict, report, reproduce
 from ffmlp.cli.console import one_line
 
-DONE, WRONG_INPUT, INTERRUPTED = 0, 2, 130
+DONE, WRONG_INPUT, INTERRUPTED, TERMINATED = 0, 2, 130, 143
 
 COMMANDS = {
     "Models of tables (CSV, TSV or Parquet)": {
@@ -34,7 +36,8 @@ _EXIT_CODES = """\
 Exit codes:
   0    success
   2    invalid option or file; one line says what is wrong and where
-  130  interrupted with Ctrl-C; no partial file is left"""
+  130  interrupted with Ctrl-C; no partial file is left
+  143  ended by SIGTERM, with all its processes"""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -47,7 +50,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         first = unexpected[0]
         options.refuse(f"{'unknown option' if first[0] == '-' else 'unexpected argument'} {first!r}")
     try:
-        options.module.run(options)
+        with _ended_by_signal():
+            options.module.run(options)
         return DONE
     except BrokenPipeError:  # the reader of the output has closed it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -59,6 +63,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         what_now = getattr(options.module, "INTERRUPTED", "nothing was written")
         print(f"ffmlp: interrupted; {what_now}.", file=sys.stderr)
         return INTERRUPTED
+
+
+@contextmanager
+def _ended_by_signal() -> Iterator[None]:
+    """SIGTERM raises SystemExit, so that a command closes its files and stops its processes."""
+    try:
+        before = signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(TERMINATED))
+    except ValueError:  # only the main thread receives signals
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 # Messages of argparse, and what is printed instead.

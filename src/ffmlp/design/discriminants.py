@@ -242,6 +242,7 @@ def _anderson_bahadur(blobs: Blobs, pairs: Indices) -> Hyperplanes:
     variance = np.clip(variance, eps, 1.0 - eps)
     variances = np.stack([variance, 1.0 - variance], axis=2)
     share = (blobs.weights[i] / (blobs.weights[i] + blobs.weights[j]))[:, None]
+    share = np.clip(share, np.finfo(np.float64).tiny, 1.0 - eps)  # finite log-odds
 
     def rules(position: Floats) -> tuple[Floats, _Line]:
         """Normals (L, A, N) and the blobs along them; positions (L, A) are log-ratios of eigenvalues."""

@@ -130,7 +130,8 @@ class Explanations:
         known = np.zeros(len(labels)) if places.counts is None else places.counts[place]
         counts = tuple((labels[c], float(known[c])) for c in np.flatnonzero(known))
         label, unseen = labels[places.classes[place]], bool(places.unseen[number])
-        return Place(places.kind, place, label, unseen, float(places.shares[place]), counts)
+        silent = unseen and not places.answers_unseen
+        return Place(places.kind, place, label, unseen, float(places.shares[place]), counts, silent)
 
     def _parts(self, number: int) -> Floats:
         """The contribution (L, N) of each feature to each response of a sample."""

@@ -67,7 +67,8 @@ class Margin:
 class Place:
     """The place of a sample: its region (region design) or its nearest blob.
 
-    ``share`` is the place's share of the training samples, ``counts`` are those of a region by class.
+    ``share`` is the place's share of the training samples, ``counts`` are those of a region by class. A
+    network that is ``silent`` there answers with its first class.
     """
 
     kind: str
@@ -76,6 +77,7 @@ class Place:
     unseen: bool
     share: float
     counts: tuple[tuple[Any, float], ...] = ()
+    silent: bool = False
 
 
 @dataclass(frozen=True)
@@ -199,6 +201,11 @@ def _place(place: Place) -> str:
         if place.unseen:
             return f"Far from all training samples. The nearest ones are those of {what}."
         return f"Among the samples of {what}."
+    if place.silent:
+        return (
+            "In a region without training samples. The network is silent there: its answer is the first "
+            "class."
+        )
     counts = ", ".join(f"{count:g} of class {label}" for label, count in place.counts)
     what = f"region {place.number}, with training samples: {counts}"
     if place.unseen:

@@ -8,7 +8,7 @@ sign, the pre-activation of every region is linear in the responses.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,7 +16,7 @@ import numpy as np
 from ffmlp.arrays import AnyFloats, Floats, Indices, row_blocks
 from ffmlp.model.hyperplanes import Hyperplanes, both_sides
 from ffmlp.model.region_stages import RegionStages
-from ffmlp.model.stages import LARGEST, OnnxGraph, SafeDistance
+from ffmlp.model.stages import LARGEST, OnnxGraph, Places, SafeDistance
 
 if TYPE_CHECKING:
     from ffmlp.model.network import Network
@@ -38,6 +38,10 @@ class PaperStages(RegionStages):
         total = outputs.sum(axis=1, keepdims=True)
         equal = np.full_like(outputs, 1.0 / outputs.shape[1])
         return np.divide(outputs, total, out=equal, where=total > 0)
+
+    def places(self, planes: Hyperplanes, X: AnyFloats) -> Places:
+        """The region of each sample; in none of them the network is silent."""
+        return replace(super().places(planes, X), answers_unseen=False)
 
     def classes(self, planes: Hyperplanes, X: AnyFloats) -> Indices:
         """The class of the largest output, the first one in a tie."""

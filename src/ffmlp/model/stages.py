@@ -33,7 +33,8 @@ class Places:
 
     ``unseen`` (n,) marks the samples that are in none; their number is that of the nearest place.
     ``classes`` (R,) and ``shares`` (R,) are the class of each place and its share of the training
-    samples. ``counts`` (R, C) are these samples by class, if known.
+    samples. ``counts`` (R, C) are these samples by class, if known. ``answers_unseen`` says whether the
+    nearest place answers for samples that are in none.
     """
 
     kind: str
@@ -42,6 +43,7 @@ class Places:
     classes: Indices
     shares: Floats
     counts: NDArray | None = None
+    answers_unseen: bool = True
 
 
 @dataclass(frozen=True, eq=False)

@@ -76,7 +76,8 @@ class Settings:
     @classmethod
     def quick(cls, seed: int = 0, pima_path: str | None = None) -> Settings:
         """The least that gives a verdict on every claim."""
-        return cls(seed, 6, 2, 1, 1, (4,), 60.0, pima_path)
+        few = {"n_splits": 6, "n_starts": 2, "n_robust_splits": 1, "n_sweep_splits": 1}
+        return cls(seed, **few, sweep_components=(4,), pima_path=pima_path)
 
 
 @dataclass(frozen=True)
@@ -141,14 +142,18 @@ def trained(
     train: Dataset,
     test: Dataset,
     seed: int,
+    *,
     sizes: tuple[int, int] | None = None,
+    n_epochs: int | None = None,
 ) -> BackpropClassifier:
-    """Backpropagation from the designed network ("ff") or from random weights ("random").
+    """Backpropagation from the designed network ("design") or from random weights ("random").
 
-    A random network has the neurons of the designed one, or ``sizes``.
+    A random network has the neurons of the designed one, or ``sizes``. Without epochs, the result is the
+    bare network.
     """
-    network = clf.network_ if start == "ff" else None
-    options: Any = {"initial_network": network, "n_epochs": N_EPOCHS, "random_state": seed}
+    network = clf.network_ if start == "design" else None
+    n_epochs = N_EPOCHS if n_epochs is None else n_epochs
+    options: Any = {"initial_network": network, "n_epochs": n_epochs, "random_state": seed}
     bp = BackpropClassifier(sizes or clf.network_.layer_sizes[1:3], **options)
     return bp.fit(train.X, train.y, test.X, test.y)
 
@@ -190,7 +195,6 @@ def _designed_run(
     _, l_2, _ = clf.network_.responses(parts[1].X)
     fields |= {**clf.timings_, **sizes, "n_blobs": len(clf.blobs_)}
     fields |= {"silent": float(np.mean(~l_2.any(axis=1)))}
-    fields |= {"proved_minimum": clf.pruning_path_.proved_minimum}
     return _run(row, method, split, clf, parts, **fields)
 
 
@@ -214,7 +218,7 @@ def _trained_runs(
     train, test = parts
     target = designed["ff"].score(test.X, test.y)
     for method in ("literal", "ff"):
-        bp = trained(designed[method], "ff", train, test, settings.seed + split)
+        bp = trained(designed[method], "design", train, test, settings.seed + split)
         yield _trained_run(row, f"bp_{method}_{N_EPOCHS}", split, bp.history_, N_EPOCHS)
     for start in range(settings.n_starts):
         seed = settings.seed + split + 1000 * start
@@ -226,7 +230,7 @@ def _trained_runs(
             yield _trained_run(row, f"bp_random_{n_epochs}", split, bp.history_, n_epochs, **fields)
         if row.reported_sizes:
             if row.reported_sizes != designed["ff"].network_.layer_sizes[1:3]:  # else it is the same run
-                bp = trained(designed["ff"], "random", train, test, seed, row.reported_sizes)
+                bp = trained(designed["ff"], "random", train, test, seed, sizes=row.reported_sizes)
             method = f"bp_paper_sizes_{N_EPOCHS}"
             yield _trained_run(row, method, split, bp.history_, N_EPOCHS, start=start)
 
@@ -254,9 +258,11 @@ def _robust_runs(row: Row, split: int, clf: FFMLPClassifier, parts: Parts, seed:
     train, test = parts
     accuracies: dict[str, NDArray] = {"robust_ff": proved_accuracy(clf, test)}
     accuracies["robust_ff_attacked"] = attacked_accuracy(clf, test)
-    for start in ("ff", "random"):
+    bare = trained(clf, "design", train, test, seed, n_epochs=0)
+    accuracies["robust_ff_bare"] = attacked_accuracy(bare, test)
+    for start, name in (("design", "ff"), ("random", "random")):
         bp = trained(clf, start, train, test, seed)
-        accuracies[f"robust_bp_{start}"] = attacked_accuracy(bp, test)
+        accuracies[f"robust_bp_{name}"] = attacked_accuracy(bp, test)
     for method, at_radii in accuracies.items():
         for radius, accuracy in zip(RADII, at_radii.tolist(), strict=True):
             yield Run(row.key, method, split, setting=f"radius={radius:g}", test_accuracy=accuracy)
@@ -269,7 +275,8 @@ def _optimal_runs(row: Row, settings: Settings, parts: Parts) -> Iterator[Run]:
     start = perf_counter()
     limit = settings.optimal_seconds
     clf = design(row, parts[0], settings.seed, pruning="optimal", time_limit=limit)
-    yield _designed_run(row, "ff_optimal", 0, clf, parts, seconds=perf_counter() - start)
+    fields = {"seconds": perf_counter() - start, "proved_minimum": clf.pruning_path_.proved_minimum}
+    yield _designed_run(row, "ff_optimal", 0, clf, parts, **fields)
 
 
 def _sweep_runs(row: Row, settings: Settings, split: int, parts: Parts) -> Iterator[Run]:
@@ -281,7 +288,7 @@ def _sweep_runs(row: Row, settings: Settings, split: int, parts: Parts) -> Itera
             clf = design(row, train, seed, n_components=n_components, error_threshold=threshold)
             setting = f"k={n_components}, threshold={threshold}"
             yield _designed_run(row, "sweep_ff", split, clf, parts, setting=setting)
-            history = trained(clf, "ff", train, test, seed).history_
+            history = trained(clf, "design", train, test, seed).history_
             yield _trained_run(row, "sweep_bp_ff", split, history, N_EPOCHS, setting=setting)
 
 

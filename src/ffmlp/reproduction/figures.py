@@ -328,7 +328,7 @@ def before_and_after(rows: list[Row], settings: Settings) -> Figure:
     for column, (row, (train, test, clf)) in enumerate(zip(rows, made, strict=True)):
         above, below = figure.axes[column], figure.axes[len(rows) + column]
         _draw_result(above, clf, train, test, limits, f"{row.title}: FF-MLP")
-        bp = trained(clf, "ff", train, test, settings.seed)
+        bp = trained(clf, "design", train, test, settings.seed)
         title = f"{row.title}: BP, {bp.n_epochs} epochs from FF-MLP"
         _draw_result(below, bp, train, test, limits, title)
     _equal_aspect(figure.axes)
@@ -341,7 +341,7 @@ def accuracy_curves(rows: list[Row], settings: Settings) -> Figure:
     figure = _panels(len(rows), 3, sharey=True)
     for ax, row in zip(figure.axes, rows, strict=True):
         train, test, clf = _designed(row, settings)
-        bp = trained(clf, "ff", train, test, settings.seed)
+        bp = trained(clf, "design", train, test, settings.seed)
         AccuracyCurvesDisplay.from_estimator(bp, title=row.title, ax=ax)
     _finish_curves(figure)
     return figure
@@ -352,7 +352,7 @@ def initialisations(rows: list[Row], settings: Settings) -> Figure:
     train, test, clf = _designed(rows[0], settings)
     limits = _square(train.X)
     figure = _panels(2, 2, side=5.0)
-    for ax, start, name in zip(figure.axes, ("ff", "random"), ("FF-MLP", "random"), strict=True):
+    for ax, start, name in zip(figure.axes, ("design", "random"), ("FF-MLP", "random"), strict=True):
         bp = trained(clf, start, train, test, settings.seed)
         _draw_result(ax, bp, train, test, limits, f"{name} initialisation, {bp.n_epochs} epochs")
     _equal_aspect(figure.axes)
@@ -366,7 +366,7 @@ def robust_accuracies(rows: list[Row], settings: Settings) -> Figure:
     for ax, row in zip(figure.axes, rows, strict=True):
         train, test, clf = _designed(row, settings)
         accuracies = {"FF-MLP, exact": proved_accuracy(clf, test)}
-        for start, name in (("ff", "BP from FF-MLP, attacked"), ("random", "BP, attacked")):
+        for start, name in (("design", "BP from FF-MLP, attacked"), ("random", "BP, attacked")):
             bp = trained(clf, start, train, test, settings.seed)
             accuracies[name] = attacked_accuracy(bp, test)
         RobustAccuracyDisplay(RADII, accuracies, title=row.title).plot(ax)

@@ -66,27 +66,30 @@ def pictures(rows: Sequence[Row], runs: Sequence[Run], folder: Path) -> list[Pic
     return [first, *others]
 
 
-# The methods of the overview: ours and the paper's names.
+# The methods of the overview: our method, the field of its runs, and the paper's name.
 _METHODS = {
-    "literal FF-MLP": ("literal", "ff"), "our FF-MLP": ("ff", ""),
-    "BP from FF-MLP": ("bp_ff_50", "bp_ff_50"),
-    "BP from random weights": ("bp_random_50", "bp_random_50"),
-}  # fmt: skip
+    "literal FF-MLP": ("literal", "test_accuracy", "ff"),
+    "our FF-MLP": ("ff", "test_accuracy", ""),
+    "its bare network": ("bp_ff_50", "start_test_accuracy", ""),
+    "BP from its bare network": ("bp_ff_50", "test_accuracy", "bp_ff_50"),
+    "BP from random weights": ("bp_random_50", "test_accuracy", "bp_random_50"),
+}
 _OVERVIEW = (
-    "Each row has an axis of its own. BP from FF-MLP starts from ours; BP from random weights has the "
-    "mean of its starts on each split."
+    "Each row has an axis of its own. BP starts from the bare network of our FF-MLP, which has no "
+    "rule for regions without training samples, or from random weights (the mean of the starts on "
+    "each split)."
 )
 
 
 def _accuracies(row: Row, runs: Sequence[Run]) -> tuple[str, dict[str, Floats], dict[str, float]]:
     """The title of a row, the test accuracies in % of each method by split, and the paper's."""
     ours = {
-        name: 100 * np.array(list(by_split(runs, row, method, "test_accuracy").values()))
-        for name, (method, _) in _METHODS.items()
+        name: 100 * np.array(list(by_split(runs, row, method, field).values()))
+        for name, (method, field, _) in _METHODS.items()
     }
     paper = {
         name: row.reported[reported][1]
-        for name, (_, reported) in _METHODS.items()
+        for name, (*_, reported) in _METHODS.items()
         if reported in row.reported
     }
     return row.title, ours, paper
@@ -139,8 +142,8 @@ FIGURES = (
     ),
     Plan(
         "xor", "XOR, stage by stage",
-        "Two lines divide the plane into four regions, one for each blob, and each region votes for its "
-        "class; the network below computes this.",
+        "Two lines divide the plane into four regions, one for each blob, and each region votes for "
+        "its class; the network below computes this.",
         NAMES, ("xor",), figures.xor_stages,
     ),
     Plan(
@@ -151,8 +154,8 @@ FIGURES = (
     ),
     Plan(
         "architecture", "The architecture of a designed network",
-        "A hyperplane has two neurons in the first layer, one for each side (colour and light colour), "
-        "a region with training samples has one in the second, and a class has an output.",
+        "A hyperplane has two neurons in the first layer, one for each side (colour and light "
+        "colour), a region with training samples has one in the second, and a class has an output.",
         NAMES, ("three_blobs",), figures.architecture,
     ),
     Plan(
@@ -162,8 +165,8 @@ FIGURES = (
     ),
     Plan(
         "responses-three-blobs", "3-Gaussian-blobs: responses of the neurons",
-        "A neuron of the first layer responds in a half-plane (the opposite one is below it), a neuron "
-        "of the second layer in a wedge, and two wedges contain one blob.",
+        "A neuron of the first layer responds in a half-plane (the opposite one is below it), a "
+        "neuron of the second layer in a wedge, and two wedges contain one blob.",
         SIZES, ("three_blobs",), figures.responses,
     ),
     Plan(
@@ -174,8 +177,8 @@ FIGURES = (
     ),
     Plan(
         "lines", "Partitioning lines",
-        "The lines separate blobs of different classes; many are nearly parallel or meet in nearly one "
-        "point, so few regions are occupied.",
+        "The lines separate blobs of different classes; many are nearly parallel or meet in nearly "
+        "one point, so few regions are occupied.",
         SIZES, ("three_blobs", "nine_blobs_0.3"), figures.partitioning_lines,
     ),
     Plan(
@@ -185,14 +188,14 @@ FIGURES = (
     ),
     Plan(
         "two-new-moons", "2-new-moons: samples, mixture and result",
-        "Samples from two blobs for each moon resemble the training samples, and the decision boundary "
-        "follows the moons.",
+        "Samples from two blobs for each moon resemble the training samples, and the decision "
+        "boundary follows the moons.",
         TABLE_I, ("two_moons",), figures.mixture_and_result,
     ),
     Plan(
         "four-new-moons", "4-new-moons: result of FF-MLP",
-        "Three blobs for each moon are enough for boundaries that follow all four moons; in the hatched "
-        "parts no training sample lies, and the region that is violated least gives the class.",
+        "Three blobs for each moon are enough for boundaries that follow all four moons; in the "
+        "hatched parts no training sample lies, and the region that is violated least gives the class.",
         TABLE_I, ("four_moons",), figures.results,
     ),
     Plan(
@@ -217,14 +220,14 @@ FIGURES = (
     ),
     Plan(
         "initialisation-four-new-moons", "4-new-moons: designed and random initialisation",
-        "The boundaries follow the moons with the designed initialisation; with random weights they are "
-        "too straight.",
+        "The boundaries follow the moons with the designed initialisation; with random weights they "
+        "are too straight.",
         RANDOM_STARTS, ("four_moons",), figures.initialisations,
     ),
     Plan(
         "robustness", "Robust accuracy by radius",
-        "The curve of FF-MLP is exact and the others are upper bounds, so a network with a curve below "
-        "that of FF-MLP is less robust.",
+        "The curve of FF-MLP is exact and the others are upper bounds, so a network with a curve "
+        "below that of FF-MLP is less robust.",
         ROBUSTNESS, ("nine_blobs_0.3", "circle_and_ring_16", "two_moons", "four_moons"),
         figures.robust_accuracies,
     ),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 
@@ -13,7 +12,7 @@ from ffmlp.reproduction import accuracy_tables, backprop_tables, network_tables
 from ffmlp.reproduction.cells import milliseconds
 from ffmlp.reproduction.experiments import Run
 from ffmlp.reproduction.paper import ROWS, Row
-from ffmlp.reproduction.verdicts import ordering, values
+from ffmlp.reproduction.verdicts import values, verdict_counts
 from ffmlp.words import counted
 
 TITLE = "FF-MLP: the paper's experiments, repeated"
@@ -22,13 +21,13 @@ _NAMES = {
     "literal FF-MLP": (
         "The paper's method and nothing else: mixtures by expectation maximisation (GMM), LDA on "
         "samples drawn from them, greedy pruning, and the answer of the bare network. "
-        '`FFMLPClassifier(design="paper")`.'
+        '`FFMLPClassifier(2, design="paper", error_threshold=0.05)`.'
     ),
     "our FF-MLP": (
         "The region design, with three deviations: a sample in a region without training samples "
         "belongs to the region that it violates least (the nearest-region rule), LDA is computed from "
         "the mixtures in closed form, and covariances of few samples are shrunk. "
-        '`FFMLPClassifier(design="region")`.'
+        '`FFMLPClassifier(2, design="region", error_threshold=0.05)`.'
     ),
     "bare network": (
         "The layers as they are: the class is the largest output, and the first class where no neuron "
@@ -43,7 +42,7 @@ _NAMES = {
         "The number of neurons in layer l_1, two for each hyperplane, and in layer l_2, one for each "
         "region with training samples."
     ),
-    "G, L, N": ("The number of Gaussian blobs, of hyperplanes and of features."),
+    "G, L, N": "The number of Gaussian blobs, of hyperplanes and of features.",
     "splits": (
         "The paper has one split of each set, we have several: 60 % for training, 40 % for testing. "
         "Numbers are mean ± standard deviation. Synthetic sets are drawn anew for each split."
@@ -70,8 +69,7 @@ def findings(runs: list[Run]) -> list[str]:
     ]
     steps = [f"{after - before:+z.1f}" for before, after in pairwise(means)]
     paper = np.mean([row.reported["ff"][1] for row in rows])
-    made = [ordering(row, runs, "literal") for row in rows]
-    verdicts = Counter(each.verdict for each in made if each)
+    verdicts = verdict_counts(rows, runs, "literal")
     n_claims = sum(verdicts.values()) - verdicts["tie in the paper"]
     stuck = 100 * np.mean([backprop_tables.stuck_share(row, runs) for row in rows])
     duels = [backprop_tables.against_random(row, runs) for row in rows]
@@ -82,15 +80,16 @@ def findings(runs: list[Run]) -> list[str]:
     ]
     return [
         f"1. The paper's method to the letter has a mean test accuracy of {means[0]:.1f} % over "
-        f"{len(rows)} rows and {n_splits} splits (the paper: {paper:.1f} %); ours has {means[-1]:.1f} "
-        f"%: the nearest-region rule gives {steps[0]} points, LDA in closed form {steps[1]}, shrunk "
-        f"covariances {steps[2]}.",
-        f"2. Of the {n_claims} orderings of methods that the paper claims, {verdicts['confirmed']} are "
-        f"confirmed, {verdicts['contradicted']} contradicted and {verdicts['undecided']} undecided; on "
-        f"{counted(verdicts['tie in the paper'], 'row')} its own numbers are within one sample.",
+        f"{counted(len(rows), 'row')} and {counted(n_splits, 'split')} (the paper: {paper:.1f} %); "
+        f"ours has {means[-1]:.1f} %: the nearest-region rule gives {steps[0]} points, LDA in closed "
+        f"form {steps[1]}, shrunk covariances {steps[2]}.",
+        f"2. With the literal method, {verdicts['confirmed']} of {counted(n_claims, 'ordering')} that "
+        f"the paper claims are confirmed, {verdicts['contradicted']} contradicted and "
+        f"{verdicts['undecided']} undecided; on {counted(verdicts['tie in the paper'], 'row')} its own "
+        "numbers are within one sample.",
         f"3. Backpropagation from random weights of the same size is stuck in {stuck:.0f} % of its "
-        f"runs; FF-MLP is significantly better on {n_better} of {len(rows)} rows and significantly "
-        f"worse on {n_worse}.",
+        f"runs; our FF-MLP is significantly better on {n_better} of {counted(len(rows), 'row')} and "
+        f"significantly worse on {n_worse}.",
         _on_larger_networks(rows, runs),
         f"5. Designing a network takes {_range(rows, runs, 'ff')} ms, training it for 50 epochs "
         f"{_range(rows, runs, 'bp_random_50')} ms: {_ratio(min(ratios))} to {_ratio(max(ratios))} "
@@ -108,7 +107,7 @@ def _on_larger_networks(rows: Sequence[Row], runs: list[Run]) -> str:
     return (
         f"4. Backpropagation from designed networks with more than {backprop_tables.LARGE} neurons in "
         f"l_1 changes their test accuracy by {np.median(changes):+z.1f} points in the median of "
-        f"{len(large)} networks, against their own start ({np.sum(changes > 0)} gain, "
+        f"{counted(len(large), 'network')}, against their own start ({np.sum(changes > 0)} gain, "
         f"{np.sum(changes < 0)} lose); reading them as bare networks costs {-silent:.1f} points before "
         "any training."
     )

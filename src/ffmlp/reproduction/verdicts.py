@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -138,6 +139,12 @@ def ordering(row: Row, runs: Sequence[Run], design: str) -> Ordering | None:
     closest = min(papers_best, key=means.__getitem__), max(others, key=means.__getitem__)
     verdict = "confirmed" if min(signs) > 0 else "contradicted" if min(signs) < 0 else "undecided"
     return Ordering(papers_best, max(means, key=means.__getitem__), pairs[closest], verdict)
+
+
+def verdict_counts(rows: Sequence[Row], runs: Sequence[Run], design: str) -> Counter[str]:
+    """How many orderings have each verdict."""
+    made = (ordering(row, runs, design) for row in rows)
+    return Counter(each.verdict for each in made if each)
 
 
 @dataclass(frozen=True)
