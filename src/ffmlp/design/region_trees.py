@@ -232,7 +232,7 @@ def _least_squares(
     goal = (root * target).ravel()
     products, moments = columns @ columns.T - np.diag(excess), columns @ goal
     values, vectors = np.linalg.eigh(products)
-    values = np.maximum(values, _SMALLEST_EIGENVALUE * values[-1])
+    values = np.maximum(values, max(_SMALLEST_EIGENVALUE * values[-1], np.finfo(np.float64).tiny))
     own, _ = nnls((vectors * np.sqrt(values)).T, (vectors / np.sqrt(values)).T @ moments)
     loss = own @ products @ own - 2 * own @ moments + goal @ goal
     return own, float(loss / weight.sum())

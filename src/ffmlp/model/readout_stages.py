@@ -50,6 +50,7 @@ class ReadoutStages:
     one_sided: bool = False
 
     design = "readout"
+    n_regions = 0
     neurons = "evidence"
     each_neuron = "the evidence of each class, by least squares"
     link_names = ("positive weight", "negative weight")

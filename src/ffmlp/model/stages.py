@@ -99,6 +99,10 @@ class Stages(Protocol):
     def biases(self) -> tuple[Floats, Floats]:
         """Bias vectors (D_2,) and (D_out,)."""
 
+    @property
+    def n_regions(self) -> int:
+        """The number of neurons of l_2 that stand for regions."""
+
     def meaning(self, neuron: int, network: Network) -> str:
         """What a neuron of l_2 stands for."""
 
