@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ffmlp.arrays import AnyFloats, Floats, Indices
+from ffmlp.arrays import AnyFloats
 from ffmlp.design.blob_design import blob_design
 from ffmlp.design.blobs import fitted_blobs, labelled_blobs
 from ffmlp.design.cells import small_blobs
@@ -31,13 +31,12 @@ from ffmlp.design.progress import Progress
 from ffmlp.design.pruning import PruningPath
 from ffmlp.design.readout_design import readout_design
 from ffmlp.design.region_design import region_design
-from ffmlp.design.region_trees import FEW_SAMPLES, grow_regions
+from ffmlp.design.region_readout_design import with_regions
 from ffmlp.design.scaling import Scaling
 from ffmlp.model.blobs import Blobs
 from ffmlp.model.features import mapped_features
-from ffmlp.model.hyperplanes import NO_BLOB, Hyperplanes
+from ffmlp.model.hyperplanes import Hyperplanes
 from ffmlp.model.network import Network
-from ffmlp.model.readout_stages import ReadoutStages
 
 N_NEIGHBOURS = 5
 # Thresholds of each feature; fewer if they would outnumber the other hyperplanes.
@@ -46,8 +45,6 @@ _MAX_THRESHOLDS = 200
 # Hyperplanes whose signs are read are moved by this much. A sample on one of them then has this response
 # and lies on its positive side, so that rounding does not decide.
 _LEAST_RESPONSE = 1e-9
-# Folds of few samples, for evidence of samples that a readout has not seen.
-_FOLDS_OF_FEW = 5
 
 Stages2And3 = Callable[[Samples, Plan, Blobs, Hyperplanes, Progress], UpperLayers]
 
@@ -95,58 +92,12 @@ def design_network(
     upper = DESIGNS[plan.design](samples, plan, blobs, planes, progress)
     if plan.max_regions:
         with progress.step("regions"):
-            upper = _with_regions(samples, plan, upper, rng, progress)
+            upper = with_regions(samples, plan, upper, rng, progress, design_network)
     network = Network(
         upper.hyperplanes, upper.stages, samples.labels, blobs.classes, samples.feature_names
     )
     progress.say("network of {} → {} → {} → {} neurons".format(*network.layer_sizes))
     return Design(scaling.unscaled_blobs(blobs), upper.pruning_path, network)
-
-
-def _with_regions(
-    samples: Samples, plan: Plan, upper: UpperLayers, rng: np.random.RandomState, progress: Progress
-) -> UpperLayers:
-    """A readout, and regions where it errs on samples that it has not seen."""
-    assert upper.left_out is not None
-    assert isinstance(upper.stages, ReadoutStages)
-    left_out = _cross_fitted(samples, plan, upper.left_out, rng)
-    axes = _axes(upper.hyperplanes)
-    h = upper.hyperplanes.select(axes).signed_responses(samples.X).astype(np.float32)
-    shares = np.bincount(samples.y, samples.importance, len(samples.labels)) / samples.importance.sum()
-    data = h, axes, samples.y, samples.importance, shares, left_out
-    grown = grow_regions(*data, plan.max_regions, rng)
-    if grown is None:
-        progress.say("no regions: they would not lower the error on left-out samples")
-        return upper
-    progress.say(f"{len(grown.trees)} regions in {len(grown.trees.roots)} trees")
-    return replace(upper, stages=grown.beside(upper.stages, shares))
-
-
-def _axes(planes: Hyperplanes) -> Indices:
-    """A threshold of each feature: regions are cut by half-spaces parallel to these."""
-    thresholds = np.flatnonzero(planes.pairs[:, 0] == NO_BLOB)
-    features = np.abs(planes.weights[thresholds]).argmax(axis=1)
-    _, first = np.unique(features, return_index=True)
-    return thresholds[first]
-
-
-def _cross_fitted(samples: Samples, plan: Plan, left_out: Floats, rng: np.random.RandomState) -> Floats:
-    """With few samples, the evidence of networks designed without them: their blobs count, too."""
-    if len(samples.y) > FEW_SAMPLES:
-        return left_out
-    evidence = left_out.copy()
-    fold = np.arange(len(samples.y)) % _FOLDS_OF_FEW
-    for number in range(_FOLDS_OF_FEW):
-        inside, out = np.flatnonzero(fold != number), np.flatnonzero(fold == number)
-        if len(np.unique(samples.y[inside])) < len(samples.labels):
-            continue  # a class is missing
-        network = design_network(
-            samples.select(inside), replace(plan, max_regions=0), rng, Progress()
-        ).network
-        stages = network.stages
-        assert isinstance(stages, ReadoutStages)
-        evidence[out] = stages.evidence(network.hyperplanes, samples.X[out]) / stages.temperature
-    return evidence
 
 
 def _blobs(

@@ -19,8 +19,6 @@ from sklearn.tree import ExtraTreeRegressor
 
 from ffmlp.arrays import Floats, Indices
 from ffmlp.design.subsets import evenly
-from ffmlp.model.readout_stages import ReadoutStages
-from ffmlp.model.region_readout_stages import RegionReadoutStages
 from ffmlp.model.region_trees import RegionTrees
 
 N_FOLDS = 10
@@ -50,18 +48,6 @@ class Grown:
     trees: RegionTrees
     power: float
     floor: float
-
-    def beside(self, stages: ReadoutStages, shares: Floats) -> RegionReadoutStages:
-        """The readout, weighed, with the regions beside it."""
-        return RegionReadoutStages(
-            self.weight * stages.even,
-            self.weight * stages.odd,
-            shares + self.weight * (stages.bias - shares),
-            1.0,
-            trees=self.trees,
-            power=self.power,
-            floor=self.floor,
-        )
 
 
 @dataclass(frozen=True, eq=False)
