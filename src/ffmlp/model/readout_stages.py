@@ -188,17 +188,19 @@ class ReadoutStages:
         require_shapes(even=(self.even, shape), odd=(self.odd, shape), bias=(self.bias, (n_classes,)))
 
     def to_onnx(self, graph: OnnxGraph, planes: Hyperplanes, z: str, h: str) -> tuple[str, str]:
-        """Add the evidence; for opposite neurons from ``|h|`` and z, in half the work."""
-        (w_2, w_3), (b_2, b_3) = self.weights, self.biases
-        if self.one_sided:
-            l_2 = graph.apply("Gemm", graph.apply("Relu", h), w_2, b_2, transB=1)
-        else:
-            bias = b_2 + planes.biases @ self.odd
-            linear = graph.apply("Gemm", z, planes.weights.T @ self.odd, bias)
-            bends = graph.apply("MatMul", graph.apply("Abs", h), self.even)
-            l_2 = graph.apply("Add", bends, linear)
+        """Add evidence and softmax."""
+        l_2, w_3, b_3 = self.evidence_to_onnx(graph, planes, z, h), self.weights[1], self.biases[1]
         share = graph.apply("Softmax", graph.apply("Gemm", l_2, w_3, b_3, transB=1), axis=1)
         return graph.apply("ArgMax", share, axis=1, keepdims=0), share
+
+    def evidence_to_onnx(self, graph: OnnxGraph, planes: Hyperplanes, z: str, h: str) -> str:
+        """Add l_2; for opposite neurons from ``|h|`` and z, in half the work."""
+        if self.one_sided:
+            return graph.apply("Gemm", graph.apply("Relu", h), self.weights[0], self.bias, transB=1)
+        bias = self.bias + planes.biases @ self.odd
+        linear = graph.apply("Gemm", z, planes.weights.T @ self.odd, bias)
+        bends = graph.apply("MatMul", graph.apply("Abs", h), self.even)
+        return graph.apply("Add", bends, linear)
 
 
 def _root(lead: Floats, slope: Floats, added: Floats, held: Floats, crossed: Floats) -> Floats:

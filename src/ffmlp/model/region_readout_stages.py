@@ -7,7 +7,6 @@ close to its probability, so probabilities are a power of the evidence, divided 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,9 +15,7 @@ from ffmlp.model.activations import softmax
 from ffmlp.model.hyperplanes import Hyperplanes
 from ffmlp.model.readout_stages import ReadoutStages
 from ffmlp.model.region_trees import RegionTrees
-
-if TYPE_CHECKING:
-    pass
+from ffmlp.model.stages import OnnxGraph
 
 # The slope of the logarithm below the floor, so that the order of the evidence is kept.
 _SLOPE = 1e-9
@@ -71,3 +68,50 @@ class RegionReadoutStages(ReadoutStages):
     def classes(self, planes: Hyperplanes, X: AnyFloats) -> Indices:
         """The most probable class."""
         return self.outputs(planes, X).argmax(axis=1)
+
+    def check(self, planes: Hyperplanes, n_classes: int) -> None:
+        """Regions must fit the hyperplanes, and the link must be a positive power."""
+        super().check(planes, n_classes)
+        self.trees.check(len(planes), n_classes)
+        if not (0.0 < self.power < np.inf and 0.0 < self.floor < np.inf) or self.one_sided:
+            raise ValueError(f"power {self.power} and floor {self.floor} must be positive numbers")
+
+    def to_onnx(self, graph: OnnxGraph, planes: Hyperplanes, z: str, h: str) -> tuple[str, str]:
+        """Add the evidence of readout and regions, and the link."""
+        evidence = graph.apply(
+            "Add", self.evidence_to_onnx(graph, planes, z, h), self._regions(graph, h)
+        )
+        logs = graph.apply("Log", graph.apply("Max", evidence, np.array(self.floor)))
+        powers = graph.apply("Mul", logs, np.array(self.power))
+        powers = graph.apply("Add", powers, graph.apply("Mul", evidence, np.array(_SLOPE)))
+        share = graph.apply("Softmax", powers, axis=1)
+        return graph.apply("ArgMax", share, axis=1, keepdims=0), share
+
+    def _regions(self, graph: OnnxGraph, h: str) -> str:
+        """The evidence of regions. The trees give numbers of regions: their sums are in float32 only."""
+        trees, axes = self.trees, self.trees.axes
+        n_nodes, n_regions = len(trees.hyperplanes), len(trees)
+        compared = graph.cast(graph.apply("Gather", h, axes, axis=1), np.float32)
+        # Regions follow the nodes.
+        tree = np.concatenate([trees.node_trees, trees.trees])
+        order = np.argsort(tree, kind="stable")
+        below = np.where(trees.children < 0, n_nodes - 1 - trees.children, trees.children)
+        none = np.zeros(n_regions, int)
+        regions = graph.apply(
+            "TreeEnsembleRegressor",
+            compared,
+            n_targets=len(trees.roots),
+            nodes_treeids=tree[order].tolist(),
+            nodes_nodeids=order.tolist(),
+            nodes_featureids=np.append(np.searchsorted(axes, trees.hyperplanes), none)[order].tolist(),
+            nodes_values=np.append(trees.thresholds, none)[order].tolist(),
+            nodes_modes=np.array(["BRANCH_LEQ", "LEAF"])[(order >= n_nodes).astype(int)].tolist(),
+            nodes_truenodeids=np.append(below[:, 0], none)[order].tolist(),
+            nodes_falsenodeids=np.append(below[:, 1], none)[order].tolist(),
+            target_treeids=trees.trees.tolist(),
+            target_nodeids=list(range(n_nodes, n_nodes + n_regions)),
+            target_ids=trees.trees.tolist(),
+            target_weights=[float(region) for region in range(n_regions)],
+        )
+        values = graph.apply("Gather", trees.values, graph.cast(regions, np.int64), axis=0)
+        return graph.apply("ReduceSum", values, np.array([1]), keepdims=0)

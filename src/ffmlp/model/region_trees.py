@@ -7,13 +7,14 @@ the evidence of the classes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ffmlp.arrays import Floats, Indices, row_blocks
+from ffmlp.model.stages import require_indices, require_shapes
 
 # Entries of the (sample, tree) table of one block of rows.
 _ENTRIES_AT_ONCE = 1 << 20
@@ -98,6 +99,19 @@ class RegionTrees:
                     low[-1 - child], high[-1 - child] = own
         return low, high
 
+    def __getstate__(self) -> dict[str, NDArray]:
+        """Model files hold the fields only."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    @property
+    def depth(self) -> int:
+        """The largest number of nodes on the way to a region."""
+        level, deepest = self.roots, 0
+        while len(level):
+            below = self.children[level].ravel()
+            level, deepest = below[below >= 0], deepest + 1
+        return deepest
+
     @property
     def axes(self) -> Indices:
         """The hyperplanes that nodes compare, each once, in ascending order."""
@@ -106,8 +120,37 @@ class RegionTrees:
     @property
     def trees(self) -> Indices:
         """The tree (R,) of each region."""
-        tree_of_node = np.searchsorted(self.roots, np.arange(len(self.hyperplanes)), side="right") - 1
         tree = np.empty(len(self), np.intp)
         leaf = self.children < 0
-        tree[-1 - self.children[leaf]] = np.repeat(tree_of_node, leaf.sum(axis=1))
+        tree[-1 - self.children[leaf]] = np.repeat(self.node_trees, leaf.sum(axis=1))
         return tree
+
+    @property
+    def node_trees(self) -> Indices:
+        """The tree (M,) of each node."""
+        return np.searchsorted(self.roots, np.arange(len(self.hyperplanes)), side="right") - 1
+
+    def check(self, n_hyperplanes: int, n_classes: int) -> None:
+        """Raise a ValueError unless nodes and regions are whole trees that compare given hyperplanes."""
+        n_nodes, n_regions = len(self.hyperplanes), len(self)
+        require_shapes(
+            hyperplanes=(self.hyperplanes, (n_nodes,)), thresholds=(self.thresholds, (n_nodes,))
+        )
+        require_shapes(children=(self.children, (n_nodes, 2)), roots=(self.roots, (len(self.roots),)))
+        require_shapes(values=(self.values, (n_regions, n_classes)))
+        require_indices("hyperplanes of nodes", self.hyperplanes, n_hyperplanes)
+        require_indices("roots", self.roots, n_nodes)
+        require_indices("children", self.children + n_regions, n_nodes + n_regions)
+        for part, kind in ((self.thresholds, np.float32), (self.values, np.float64)):
+            if part.dtype != kind or not np.isfinite(part).all():
+                raise ValueError("thresholds and values of regions must be finite numbers")
+        inner = self.children >= 0
+        parent, child = np.nonzero(inner)[0], self.children[inner]
+        if not (child > parent).all():
+            raise ValueError("a child must come after its node")
+        reached = np.sort(np.concatenate([self.roots, self.children.ravel()]))
+        if not np.array_equal(reached, np.arange(-n_regions, n_nodes)):
+            raise ValueError("each node and each region must be in one place of one tree")
+        trees = self.node_trees
+        if not (np.diff(self.roots) > 0).all() or not (trees[child] == trees[parent]).all():
+            raise ValueError("the nodes of a tree must follow its root")
