@@ -18,7 +18,7 @@ from ffmlp.model.region_trees import RegionTrees
 from ffmlp.model.stages import OnnxGraph
 
 # The slope of the logarithm below the floor, so that the order of the evidence is kept.
-_SLOPE = 1e-9
+SLOPE = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +59,7 @@ class RegionReadoutStages(ReadoutStages):
     def confidences(self, planes: Hyperplanes, X: AnyFloats) -> Floats:
         """Logarithms of the probabilities, up to a constant."""
         evidence = self.whole_evidence(planes, X)
-        return self.power * np.log(np.maximum(evidence, self.floor)) + _SLOPE * evidence
+        return self.power * np.log(np.maximum(evidence, self.floor)) + SLOPE * evidence
 
     def outputs(self, planes: Hyperplanes, X: AnyFloats) -> Floats:
         """The probabilities."""
@@ -83,7 +83,7 @@ class RegionReadoutStages(ReadoutStages):
         )
         logs = graph.apply("Log", graph.apply("Max", evidence, np.array(self.floor)))
         powers = graph.apply("Mul", logs, np.array(self.power))
-        powers = graph.apply("Add", powers, graph.apply("Mul", evidence, np.array(_SLOPE)))
+        powers = graph.apply("Add", powers, graph.apply("Mul", evidence, np.array(SLOPE)))
         share = graph.apply("Softmax", powers, axis=1)
         return graph.apply("ArgMax", share, axis=1, keepdims=0), share
 
