@@ -194,7 +194,8 @@ def _print_summary(console: Console, model: TableModel, options: argparse.Namesp
 
 def region_count(classifier: FFMLPClassifier) -> int:
     """The number of regions beside a readout."""
-    return len(getattr(classifier.network_.stages, "trees", None) or ())
+    trees = classifier.network_.stages.trees
+    return 0 if trees is None else len(trees)
 
 
 def evaluation_text(evaluation: dict) -> str:

@@ -6,7 +6,7 @@ The lead of one class over another is their log-odds, a piecewise linear functio
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from ffmlp.model.stages import LARGEST, OnnxGraph, require_shapes
 
 if TYPE_CHECKING:
     from ffmlp.model.network import Network
+    from ffmlp.model.region_trees import RegionTrees
 
 # Few enough for the intermediate results of a softmax to stay in the cache.
 _ROWS_PER_SOFTMAX = 1 << 13
@@ -55,6 +56,8 @@ class ReadoutStages:
     link_names = ("positive weight", "negative weight")
     activations = ("relu", "identity", "softmax")
     linear_pieces = None
+    trees: ClassVar[RegionTrees | None] = None
+    in_units = ", in log-odds"
 
     @property
     def neuron_classes(self) -> Indices:
@@ -81,7 +84,7 @@ class ReadoutStages:
         """The strongest evidence for each class, per standard deviation of a response."""
         readout = self.weights[0]
         weights = self.temperature * readout * np.resize(spreads, readout.shape[1])
-        lines = ["Strongest evidence, in log-odds per standard deviation beyond the hyperplane:"]
+        lines = [f"Strongest evidence{self.in_units} per standard deviation beyond the hyperplane:"]
         for label, row in zip(network.labels, weights, strict=True):
             order = np.argsort(-np.abs(row), kind="stable")[: min(max_items, _MAX_LISTED)]
             strongest = ", ".join(f"{row[k]:+.2f} {network.half_space(int(k))}" for k in order)

@@ -21,6 +21,20 @@ _ENTRIES_AT_ONCE = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
+class Neighbours:
+    """Regions that samples reach if the response of one hyperplane changes, one entry for each.
+
+    Sample ``rows[k]`` moves from its region ``own[k]`` to ``regions[k]`` of the same tree if hyperplane
+    ``axes[k]`` responds within the limits of that region.
+    """
+
+    rows: Indices
+    axes: Indices
+    regions: Indices
+    own: Indices
+
+
+@dataclass(frozen=True, eq=False)
 class RegionTrees:
     """T trees of M nodes, with R regions as leaves.
 
@@ -154,3 +168,51 @@ class RegionTrees:
         trees = self.node_trees
         if not (np.diff(self.roots) > 0).all() or not (trees[child] == trees[parent]).all():
             raise ValueError("the nodes of a tree must follow its root")
+
+    @property
+    def by_tree(self) -> tuple[Indices, Indices]:
+        """The regions (R,) in the order of their trees, and the place (T,) where each tree starts."""
+        tree = self.trees
+        order = np.argsort(tree, kind="stable")
+        return order, np.searchsorted(tree[order], np.arange(len(self.roots)))
+
+    def leads(self, h: Floats, winner: Indices, rival: Indices) -> tuple[NDArray[np.int32], Floats]:
+        """The regions (n, T) of each sample, and what each adds to the winner's lead over the rival."""
+        regions = self.regions(h)
+        return regions, self.values[regions, winner[:, None]] - self.values[regions, rival[:, None]]
+
+    def distances(self, h: Floats, reach: Floats) -> Floats:
+        """Lower bounds (n, R) of each region's distance if a step of length 1 moves h by ``reach``."""
+        low, high = self.boxes
+        # Responses slightly above an upper limit are equal to it in single precision.
+        high = np.nextafter(high.astype(np.float32), np.float32(np.inf)).astype(np.float64)
+        found = np.zeros((len(h), len(self)))
+        for place, axis in enumerate(self.axes):
+            limited = np.flatnonzero(np.isfinite(low[:, place]) | np.isfinite(high[:, place]))
+            own, speed = h[:, [axis]], reach[:, [axis]]
+            outside = np.maximum(low[limited, place] - own, own - high[limited, place])
+            never = np.where(outside > 0, np.inf, 0.0)
+            away = np.divide(outside, speed, out=never, where=np.broadcast_to(speed > 0, outside.shape))
+            found[:, limited] = np.maximum(found[:, limited], away)
+        return found
+
+    def neighbours(self, h: Floats) -> Neighbours:
+        """The regions that samples with responses h (n, L) reach if one response changes."""
+        responses, own = h.astype(np.float32), self.regions(h)
+        row, tree = (part.ravel() for part in np.indices(own.shape))
+        node: Indices = self.roots[tree].astype(np.intp)
+        free = np.full(own.size, -1)  # no response has changed at the roots
+        found = []
+        while len(node):
+            axis = self.hyperplanes[node]
+            side = (responses[row, axis] > self.thresholds[node]).astype(np.intp)
+            turns = np.flatnonzero((free < 0) | (free == axis))
+            below = np.concatenate([self.children[node, side], self.children[node, 1 - side][turns]])
+            free = np.concatenate([free, axis[turns]])
+            row, tree = (np.concatenate([part, part[turns]]) for part in (row, tree))
+            arrived, inner = (below < 0) & (free >= 0), below >= 0
+            found.append(
+                (row[arrived], free[arrived], -1 - below[arrived], own[row[arrived], tree[arrived]])
+            )
+            row, tree, node, free = (part[inner] for part in (row, tree, below, free))
+        return Neighbours(*map(np.concatenate, zip(*found, strict=True)))
