@@ -126,7 +126,7 @@ class RegionTrees:
             level, deepest = below[below >= 0], deepest + 1
         return deepest
 
-    @property
+    @cached_property
     def axes(self) -> Indices:
         """The hyperplanes that nodes compare, each once, in ascending order."""
         return np.unique(self.hyperplanes)
