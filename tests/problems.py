@@ -8,6 +8,21 @@ from ffmlp.model.codes import pack
 from ffmlp.model.regions import tabulate
 
 IRIS = load_iris(return_X_y=True)
+# Parameters of designs that differ in what predicts, stores and exports them.
+DESIGNS = {
+    "region": {"design": "region"},
+    "blob": {"design": "blob"},
+    "readout": {"design": "readout", "max_regions": 0},
+    "readout with regions": {"design": "readout"},
+}
+
+
+def designed(name, X, y, n_components="auto", **parameters):
+    """A classifier of one of these designs, or of any other, fitted to data that need regions."""
+    parameters = DESIGNS.get(name, {"design": name}) | {"random_state": 0} | parameters
+    clf = FFMLPClassifier(n_components, **parameters).fit(X, y)
+    assert (clf.network_.stages.neurons == "evidence and regions") == (name == "readout with regions")
+    return clf
 
 
 def xor(n_samples=400, seed=0):

@@ -128,7 +128,9 @@ def n_parameters(model: Any) -> int | None:
         return n_parameters(model[-1])
     if isinstance(model, FFMLPClassifier):
         # The matrices of stages 2 and 3 may be large: they are not made just to be counted.
-        return sum((before + 1) * after for before, after in pairwise(model.network_.layer_sizes))
+        weights = sum((before + 1) * after for before, after in pairwise(model.network_.weighted_sizes))
+        trees = model.network_.stages.trees
+        return weights if trees is None else weights + trees.thresholds.size + trees.values.size
     if isinstance(model, LinearDiscriminantAnalysis | LogisticRegression):
         return model.coef_.size + model.intercept_.size
     if isinstance(model, QuadraticDiscriminantAnalysis):

@@ -54,6 +54,7 @@ class RegionStages:
     neurons = "regions"
     each_neuron = "each region that the hyperplanes cut out"
     activations = ("relu", "relu", "identity")
+    trees = None
 
     @property
     def link_names(self) -> tuple[str, str]:

@@ -19,6 +19,7 @@ from ffmlp.model.hyperplanes import Hyperplanes, in_whole_tiles
 
 if TYPE_CHECKING:
     from ffmlp.model.network import Network
+    from ffmlp.model.region_trees import RegionTrees
 
 # A distance (n,) from h, winner, reach and steepness: see `Stages.safe_distance`.
 SafeDistance = Callable[[Floats, Indices, Floats, Floats], Floats]
@@ -82,6 +83,10 @@ class Stages(Protocol):
     @property
     def link_names(self) -> tuple[str, str]:
         """The names of positive and of negative weights of stage 2 in a drawing."""
+
+    @property
+    def trees(self) -> RegionTrees | None:
+        """The regions beside other neurons of l_2, the last ones of the layer, if there are any."""
 
     @property
     def activations(self) -> tuple[str, str, str]:
