@@ -5,6 +5,7 @@ from sklearn.datasets import load_iris, make_moons
 
 from ffmlp import FFMLPClassifier
 from ffmlp.model.codes import pack
+from ffmlp.model.region_trees import RegionTrees
 from ffmlp.model.regions import tabulate
 
 IRIS = load_iris(return_X_y=True)
@@ -64,3 +65,27 @@ def random_pruning_problem(rng, n_samples, n_hyperplanes, n_features, n_classes)
     codes = X @ rng.normal(size=(n_features, n_hyperplanes)) + 0.5 * rng.normal(size=n_hyperplanes) > 0
     y = (codes[:, : n_classes - 1].sum(axis=1) + (rng.random(n_samples) < 0.2)) % n_classes
     return codes, y
+
+
+def random_region_trees(rng, n_hyperplanes, n_classes, tree_sizes):
+    """Trees of the given numbers of nodes. Thresholds are few, so that responses can lie on them."""
+    n_nodes, n_trees = sum(tree_sizes), len(tree_sizes)
+    children = np.empty((n_nodes, 2), np.int32)
+    roots = np.append(0, np.cumsum(tree_sizes)[:-1]).astype(np.int32)
+    n_regions = 0
+    for root, size in zip(roots, tree_sizes, strict=True):
+        open_places = []
+        for node in range(root, root + size):
+            if node > root:
+                children[open_places.pop(rng.integers(len(open_places)))] = node
+            open_places += [(node, 0), (node, 1)]
+        for place in open_places:
+            children[place] = -1 - n_regions
+            n_regions += 1
+    return RegionTrees(
+        rng.integers(n_hyperplanes, size=n_nodes).astype(np.int32),
+        rng.choice(np.linspace(-1.0, 1.0, 11), n_nodes).astype(np.float32),
+        children,
+        roots,
+        rng.normal(size=(n_nodes + n_trees, n_classes)),
+    )
