@@ -1,5 +1,7 @@
 """Small classification problems that several tests share."""
 
+from dataclasses import replace
+
 import numpy as np
 from sklearn.datasets import load_iris, make_moons
 
@@ -42,6 +44,28 @@ def swallowed(n_samples=600, seed=0):
     spread, centre = np.where(y, 0.3, 1.0), np.where(y, 0.7, 0.0)
     X = spread[:, None] * rng.normal(size=(n_samples, 2))
     return X + np.column_stack([centre, np.zeros(n_samples)]), y
+
+
+def steps(n_samples=400, seed=0):
+    """Three classes that depend on thresholds of single features: a readout errs at their corners."""
+    X = np.random.default_rng(seed).normal(size=(n_samples, 3))
+    return X, np.where(X[:, 2] > 1.0, 2, (X[:, 0] > 0.3) ^ (X[:, 1] > -0.2))
+
+
+def with_regions(n_samples=400, **parameters):
+    """A readout with regions, and its training samples: X, y, clf."""
+    X, y = steps(n_samples)
+    clf = FFMLPClassifier(design="readout", random_state=0, **{"max_regions": 300, **parameters})
+    clf.fit(X, y)
+    assert clf.network_.stages.trees is not None
+    return X, y, clf
+
+
+def regions_alone(clf):
+    """The same network if its readout had no weights: the lead is flat within regions."""
+    stages = clf.network_.stages
+    parts = {"even": 0 * stages.even, "odd": 0 * stages.odd, "bias": np.full_like(stages.bias, 0.3)}
+    clf.network_ = replace(clf.network_, stages=replace(stages, **parts))
 
 
 def region_design(n_components=2, *, error_threshold=0.05, design="region", **parameters):
