@@ -3,7 +3,16 @@ import sys
 
 import numpy as np
 import pytest
-from problems import IRIS, four_moons, overlapping, paper_design, region_design, swallowed
+from problems import (
+    IRIS,
+    four_moons,
+    overlapping,
+    paper_design,
+    region_design,
+    steps,
+    swallowed,
+    with_regions,
+)
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 
 from ffmlp import FFMLPClassifier
@@ -19,8 +28,12 @@ DESIGNS = {
     "paper": paper_design(random_state=0),
     "blob": FFMLPClassifier(2, design="blob", gaussianise=False, random_state=0),
     "blob, gaussianised": FFMLPClassifier(2, design="blob", gaussianise=True, random_state=0),
-    "readout": FFMLPClassifier(design="readout", gaussianise=False),
-    "readout, gaussianised": FFMLPClassifier(design="readout", gaussianise=True),
+    "readout": FFMLPClassifier(design="readout", gaussianise=False, max_regions=0),
+    "readout, gaussianised": FFMLPClassifier(design="readout", gaussianise=True, max_regions=0),
+    "regions": FFMLPClassifier(design="readout", gaussianise=False, max_regions=500, random_state=0),
+    "regions, gaussianised": FFMLPClassifier(
+        design="readout", gaussianise=True, max_regions=500, random_state=0
+    ),
     "small readout": FFMLPClassifier(design="readout", max_neurons=40),
 }
 SETS = {
@@ -30,6 +43,7 @@ SETS = {
     "digits": load_digits(return_X_y=True),
     "moons": four_moons(400),
     "overlapping": overlapping(300),
+    "steps": steps(),
 }
 
 
@@ -146,6 +160,33 @@ def test_page_of_the_readout_design():
     assert str(clf.explain(NAMED.data.iloc[[70]])) == PAGES["readout"]
 
 
+def test_regions_explain_their_part_of_the_lead():
+    X, _, clf = with_regions()
+    made, each = clf.explain(X), np.arange(len(X))
+    trees = clf.network_.stages.trees
+    evidence = trees.evidence(made.responses)
+    by_regions = evidence[each, made.predicted] - evidence[each, made.rivals]
+    np.testing.assert_allclose(made.regions, by_regions, atol=1e-12)
+    bias = clf.network_.stages.bias
+    np.testing.assert_allclose(
+        made.rest - made.regions, bias[made.predicted] - bias[made.rivals], atol=1e-12
+    )
+    for row in range(0, len(X), 40):
+        part = made[row].regions
+        total = sum(driver.contribution for driver in part.features)
+        assert part.reference_lead + total == pytest.approx(part.lead)
+        sizes = [abs(value) for _, value in part.strongest]
+        assert sizes == sorted(sizes, reverse=True)
+        assert part.trees == len(trees.roots)
+        assert f"regions ({part.agreeing} of {part.trees} trees agree)" in str(made[row])
+        assert sum(value for _, value in made[row].hyperplane_bars(2)) == pytest.approx(made.leads[row])
+
+
+def test_page_of_a_readout_with_regions():
+    X, _, clf = with_regions()
+    assert str(clf.explain(X[:1])) == PAGES["regions"]
+
+
 def test_page_of_a_sample_far_from_the_others():
     clf = DESIGNS["readout"].fit(NAMED.data, LABELS)
     page = str(clf.explain(NAMED.data.iloc[[0]] + 20.0))
@@ -187,12 +228,13 @@ def test_frame(design):
     frame = clf.explain(NAMED.data).to_frame()
     assert (frame["class"] == clf.predict(NAMED.data)).all()
     assert frame["probability"].tolist() == clf.predict_proba(NAMED.data).max(axis=1).tolist()
-    assert ("region" in frame) == design.startswith(("region", "paper"))
+    assert ("region" in frame) == design.startswith(("region,", "paper")) or design == "region"
+    assert ("regions" in frame) == (clf.network_.stages.trees is not None)
     assert (frame["lead"] > 0).all()
 
 
 @pytest.mark.parametrize("norm", [1, "inf"])
-@pytest.mark.parametrize("design", ["region", "paper", "readout", "blob, gaussianised"])
+@pytest.mark.parametrize("design", ["region", "paper", "readout", "regions", "blob, gaussianised"])
 def test_counterfactuals(design, norm):
     clf = DESIGNS[design].fit(NAMED.data, LABELS)
     some = NAMED.data.iloc[50::20]

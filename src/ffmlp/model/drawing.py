@@ -67,10 +67,10 @@ def _links(network: Network, centres: list[list[tuple[float, float]]]) -> list[s
 
 
 def _regions(trees: RegionTrees, centres: list[list[tuple[float, float]]]) -> list[str]:
-    """One box below the evidence for all regions, and a line to each class."""
+    """One box below the evidence for all regions, and a dotted line to each class."""
     x, y = centres[2][-1][0], centres[2][-1][1] + 2 * _ROW
     lines = [
-        f'<line x1="{x}" y1="{y:g}" x2="{to_x}" y2="{to_y:g}" stroke="{_NEGATIVE}"/>'
+        f'<line x1="{x}" y1="{y:g}" x2="{to_x}" y2="{to_y:g}" stroke="#222" stroke-dasharray="2 3"/>'
         for to_x, to_y in centres[3]
     ]
     where = f"{len(trees)} regions in {len(trees.roots)} trees: each adds to the evidence of the classes"

@@ -5,6 +5,7 @@ The lead of one class over another is their log-odds, a piecewise linear functio
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -93,18 +94,23 @@ class ReadoutStages:
         return lines
 
     def outputs(self, planes: Hyperplanes, X: AnyFloats) -> Floats:
-        """The softmax of the evidence."""
-        out = self.evidence(planes, X)
+        """The softmax of the confidences."""
+        out = self.confidences(planes, X)
         for rows in row_blocks(len(out), 1, _ROWS_PER_SOFTMAX):
             out[rows] = softmax(out[rows])
         return out
 
     def evidence(
-        self, planes: Hyperplanes, X: AnyFloats, dtype: type[np.floating] = np.float64
+        self,
+        planes: Hyperplanes,
+        X: AnyFloats,
+        dtype: type[np.floating] = np.float64,
+        beside: Callable[[NDArray], NDArray] | None = None,
     ) -> NDArray:
         """The pre-activations (n, C) of l_out, computed in the given type.
 
-        L bends ``|h|`` replace 2L opposite neurons, which halves the work.
+        L bends ``|h|`` replace 2L opposite neurons, which halves the work. ``beside`` computes from h
+        (n, L) what is added to the evidence.
         """
         if self.one_sided:
             linear, even = np.zeros(0, np.intp), 2.0 * self.temperature * self.even
@@ -117,6 +123,8 @@ class ReadoutStages:
         bounded = planes.reach(X).max(initial=0.0) <= LARGEST
         out = np.empty((len(X), len(self.bias)), dtype)
         for rows, h in planes.tiles(X, dtype):
+            n = rows.stop - rows.start
+            added = None if beside is None else beside(h[:n, : len(planes)])
             lines = h[:, linear]
             bends = np.maximum(h, 0.0, out=h) if self.one_sided else np.abs(h, out=h)
             if not bounded:
@@ -126,7 +134,9 @@ class ReadoutStages:
                 evidence = lines @ odd
                 evidence += bends @ even
                 evidence += bias
-            out[rows] = evidence[: rows.stop - rows.start, : len(self.bias)]
+            out[rows] = evidence[:n, : len(self.bias)]
+            if added is not None:
+                out[rows] += added
         return out
 
     def probabilities(self, planes: Hyperplanes, X: AnyFloats) -> Floats:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ffmlp.arrays import AnyFloats, Flags, Floats, Indices, row_blocks
-from ffmlp.model.activations import softmax
 from ffmlp.model.hyperplanes import Hyperplanes
 from ffmlp.model.readout_stages import ReadoutStages
 from ffmlp.model.region_trees import RegionTrees
@@ -62,10 +61,7 @@ class RegionReadoutStages(ReadoutStages):
 
     def whole_evidence(self, planes: Hyperplanes, X: AnyFloats) -> Floats:
         """The evidence (n, C) of readout and regions."""
-        out = np.empty((len(X), len(self.bias)))
-        for rows, h in planes.blocks(X):
-            out[rows] = self.scores(h)
-        return out
+        return self.evidence(planes, X, beside=self.trees.evidence)
 
     def scores(self, h: Floats) -> Floats:
         """The evidence at responses h."""
@@ -73,23 +69,21 @@ class RegionReadoutStages(ReadoutStages):
 
     def confidences(self, planes: Hyperplanes, X: AnyFloats) -> Floats:
         """Logarithms of the probabilities, up to a constant."""
-        evidence = self.whole_evidence(planes, X)
-        return self.power * np.log(np.maximum(evidence, self.floor)) + SLOPE * evidence
+        return self._logarithms(self.whole_evidence(planes, X))
 
-    def outputs(self, planes: Hyperplanes, X: AnyFloats) -> Floats:
-        """The probabilities."""
-        return softmax(self.confidences(planes, X))
+    def _logarithms(self, evidence: Floats) -> Floats:
+        return self.power * np.log(np.maximum(evidence, self.floor)) + SLOPE * evidence
 
     def classes(self, planes: Hyperplanes, X: AnyFloats) -> Indices:
         """The most probable class."""
         return self.outputs(planes, X).argmax(axis=1)
 
     def check(self, planes: Hyperplanes, n_classes: int) -> None:
-        """Regions must fit the hyperplanes, and the link must be a positive power."""
+        """The regions must be trees of these hyperplanes, and the link to probabilities must ascend."""
         super().check(planes, n_classes)
         self.trees.check(len(planes), n_classes)
-        if not (0.0 < self.power < np.inf and 0.0 < self.floor < np.inf) or self.one_sided:
-            raise ValueError(f"power {self.power} and floor {self.floor} must be positive numbers")
+        if not (self.temperature == 1.0 and 0.0 < self.power < np.inf and 0.0 < self.floor < np.inf):
+            raise ValueError("power and floor must be positive, and the temperature 1")
 
     def to_onnx(self, graph: OnnxGraph, planes: Hyperplanes, z: str, h: str) -> tuple[str, str]:
         """Add the evidence of readout and regions, and the link."""

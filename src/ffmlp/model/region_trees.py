@@ -9,15 +9,28 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ffmlp.arrays import Floats, Indices, row_blocks
+from ffmlp.arrays import AnyFloats, Floats, Indices, row_blocks
 from ffmlp.model.stages import require_indices, require_shapes
 
-# Entries of the (sample, tree) table of one block of rows.
-_ENTRIES_AT_ONCE = 1 << 20
+try:
+    from ffmlp.model import _region_trees as compiled
+except ImportError:  # installed without a C compiler
+    compiled = None  # type: ignore[assignment]
+
+# Entries of the (sample, tree) table that NumPy computes at once: they stay in the cache.
+_ENTRIES_AT_ONCE = 1 << 17
+_TYPES = {
+    "hyperplanes": np.int32,
+    "thresholds": np.float32,
+    "children": np.int32,
+    "roots": np.int32,
+    "values": np.float64,
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,19 +53,19 @@ class RegionTrees:
 
     Attributes
     ----------
-    hyperplanes : ndarray of int, shape (M,)
+    hyperplanes : ndarray of int32, shape (M,)
         The hyperplane whose response a node compares.
     thresholds : ndarray of float32, shape (M,)
         A sample goes to the second child if its response, in single precision, exceeds this.
-    children : ndarray of int, shape (M, 2)
-        The nodes below each node; -1 - r stands for region r.
-    roots : ndarray of int, shape (T,)
-        The first node of each tree.
+    children : ndarray of int32, shape (M, 2)
+        The nodes below each node, which come after it; -1 - r stands for region r.
+    roots : ndarray of int32, shape (T,)
+        The first node of each tree, ascending: a tree is all nodes up to the next root.
     values : ndarray of shape (R, C)
         What each region adds to the evidence of each class.
     """
 
-    hyperplanes: Indices
+    hyperplanes: NDArray[np.int32]
     thresholds: NDArray[np.float32]
     children: NDArray[np.int32]
     roots: NDArray[np.int32]
@@ -64,58 +77,95 @@ class RegionTrees:
     def __len__(self) -> int:
         return len(self.values)
 
-    def regions(self, h: Floats) -> NDArray[np.int32]:
+    def __getstate__(self) -> dict[str, Any]:
+        # Cached properties are computed again.
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    def check(self, n_hyperplanes: int, n_classes: int) -> None:
+        """Raise a ValueError unless the tables are trees whose leaves are the regions, each once."""
+        for name, kind in _TYPES.items():
+            part = getattr(self, name)
+            if part.dtype != kind or not np.isfinite(part).all():
+                raise ValueError(f"{name} of regions must be finite numbers of type {np.dtype(kind)}")
+        n_nodes, n_trees = self.hyperplanes.size, self.roots.size
+        require_shapes(
+            hyperplanes=(self.hyperplanes, (n_nodes,)),
+            thresholds=(self.thresholds, (n_nodes,)),
+            children=(self.children, (n_nodes, 2)),
+            roots=(self.roots, (n_trees,)),
+            values=(self.values, (n_nodes + n_trees, n_classes)),
+        )
+        require_indices("hyperplanes", self.hyperplanes, n_hyperplanes)
+        self._check_structure()
+
+    def _check_structure(self) -> None:
+        """Each tree is a run of nodes, children after their parents, and everything is reached once."""
+        n_nodes = len(self.children)
+        starts = np.append(self.roots, n_nodes)
+        if not n_nodes or starts[0] != 0 or not (np.diff(starts) > 0).all():
+            raise ValueError("roots must ascend from 0 and be nodes")
+        end = np.repeat(starts[1:], np.diff(starts))[:, None]
+        after = (self.children > np.arange(n_nodes)[:, None]) & (self.children < end)
+        reached = np.sort(np.concatenate([self.roots, self.children.ravel()]))
+        if not (after | (self.children < 0)).all() or not np.array_equal(
+            reached, np.arange(-len(self.values), n_nodes)
+        ):
+            raise ValueError("children must be later nodes of the same tree or regions, each once")
+
+    def regions(self, h: AnyFloats) -> NDArray[np.int32]:
         """The region (n, T) of each sample in each tree, from the responses h (n, L)."""
+        responses, nodes = self._compared(h), self._nodes
         found = np.empty((len(h), len(self.roots)), np.int32)
-        for rows in row_blocks(len(h), len(self.roots), _ENTRIES_AT_ONCE):
-            found[rows] = self._regions(h[rows].astype(np.float32))
+        if compiled is None:
+            for rows in row_blocks(len(h), len(self.roots), _ENTRIES_AT_ONCE):
+                found[rows] = _regions(responses[rows], nodes, self.roots)
+        else:
+            compiled.regions(responses, nodes, self.roots, found)
         return found
 
-    def _regions(self, h: NDArray[np.float32]) -> NDArray[np.int32]:
-        # One entry for each sample and tree that has not reached its leaf.
-        node = np.tile(self.roots, len(h))
-        place = np.arange(len(node))
-        row = np.repeat(np.arange(len(h)), len(self.roots))
-        while len(place):
-            at = node[place]
-            second = h[row, self.hyperplanes[at]] > self.thresholds[at]
-            below = self.children[at, second.view(np.int8)]
-            node[place] = below
-            inner = below >= 0
-            place, row = place[inner], row[inner]
-        return (-1 - node).reshape(len(h), -1)
-
-    def evidence(self, h: Floats) -> Floats:
+    def evidence(self, h: AnyFloats) -> Floats:
         """The sum (n, C) of the values of each sample's regions, tree by tree."""
         total = np.zeros((len(h), self.values.shape[1]))
-        for of_tree in self.regions(h).T:
-            total += self.values[of_tree]
+        if compiled is None:
+            for of_tree in self.regions(h).T:
+                total += self.values[of_tree]
+        else:
+            values = np.ascontiguousarray(self.values)
+            compiled.add_values(self._compared(h), self._nodes, self.roots, values, total)
         return total
+
+    def _compared(self, h: AnyFloats) -> NDArray[np.float32]:
+        """The responses (n, F) of `axes`, in single precision."""
+        with np.errstate(over="ignore"):
+            return h[:, self.axes].astype(np.float32, order="C")
+
+    @cached_property
+    def _nodes(self) -> NDArray[np.int32]:
+        """All that a step needs, side by side (M, 4): axis, bits of the threshold, children."""
+        self._check_structure()  # Compiled code relies on it.
+        axis = np.searchsorted(self.axes, self.hyperplanes).astype(np.int32)
+        nodes = np.column_stack([axis, self.thresholds.view(np.int32), self.children])
+        return np.ascontiguousarray(nodes)
 
     @cached_property
     def boxes(self) -> tuple[Floats, Floats]:
         """Lower and upper limits (R, F) of the responses of each region; F as in `axes`."""
-        axis_of = np.full(int(self.hyperplanes.max()) + 1, -1)
-        axis_of[self.axes] = np.arange(len(self.axes))
         low = np.full((len(self), len(self.axes)), -np.inf)
         high = np.full((len(self), len(self.axes)), np.inf)
         limits = {int(root): (low[0] * 1.0, high[0] * 1.0) for root in self.roots}
         # Children come after their parents.
         for node in range(len(self.hyperplanes)):
             below, above = limits.pop(node)
-            axis, threshold = axis_of[self.hyperplanes[node]], float(self.thresholds[node])
+            axis, threshold = self._nodes[node, 0], float(self.thresholds[node])
             for side, child in enumerate(self.children[node].tolist()):
                 own = below.copy(), above.copy()
-                own[1 - side][axis] = threshold
+                tighter = max if side else min
+                own[1 - side][axis] = tighter(own[1 - side][axis], threshold)
                 if child >= 0:
                     limits[child] = own
                 else:
                     low[-1 - child], high[-1 - child] = own
         return low, high
-
-    def __getstate__(self) -> dict[str, NDArray]:
-        """Model files hold the fields only."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @property
     def depth(self) -> int:
@@ -143,31 +193,6 @@ class RegionTrees:
     def node_trees(self) -> Indices:
         """The tree (M,) of each node."""
         return np.searchsorted(self.roots, np.arange(len(self.hyperplanes)), side="right") - 1
-
-    def check(self, n_hyperplanes: int, n_classes: int) -> None:
-        """Raise a ValueError unless nodes and regions are whole trees that compare given hyperplanes."""
-        n_nodes, n_regions = len(self.hyperplanes), len(self)
-        require_shapes(
-            hyperplanes=(self.hyperplanes, (n_nodes,)), thresholds=(self.thresholds, (n_nodes,))
-        )
-        require_shapes(children=(self.children, (n_nodes, 2)), roots=(self.roots, (len(self.roots),)))
-        require_shapes(values=(self.values, (n_regions, n_classes)))
-        require_indices("hyperplanes of nodes", self.hyperplanes, n_hyperplanes)
-        require_indices("roots", self.roots, n_nodes)
-        require_indices("children", self.children + n_regions, n_nodes + n_regions)
-        for part, kind in ((self.thresholds, np.float32), (self.values, np.float64)):
-            if part.dtype != kind or not np.isfinite(part).all():
-                raise ValueError("thresholds and values of regions must be finite numbers")
-        inner = self.children >= 0
-        parent, child = np.nonzero(inner)[0], self.children[inner]
-        if not (child > parent).all():
-            raise ValueError("a child must come after its node")
-        reached = np.sort(np.concatenate([self.roots, self.children.ravel()]))
-        if not np.array_equal(reached, np.arange(-n_regions, n_nodes)):
-            raise ValueError("each node and each region must be in one place of one tree")
-        trees = self.node_trees
-        if not (np.diff(self.roots) > 0).all() or not (trees[child] == trees[parent]).all():
-            raise ValueError("the nodes of a tree must follow its root")
 
     @property
     def by_tree(self) -> tuple[Indices, Indices]:
@@ -216,3 +241,22 @@ class RegionTrees:
             )
             row, tree, node, free = (part[inner] for part in (row, tree, below, free))
         return Neighbours(*map(np.concatenate, zip(*found, strict=True)))
+
+
+def _regions(
+    responses: NDArray[np.float32], nodes: NDArray[np.int32], roots: NDArray[np.int32]
+) -> NDArray[np.int32]:
+    """The region (n, T) of each sample in each tree, by NumPy."""
+    axes, thresholds = nodes[:, 0].copy(), nodes[:, 1].copy().view(np.float32)
+    children = nodes[:, 2:].ravel()
+    found = np.empty(len(responses) * len(roots), np.int32)
+    # One entry for each sample and tree that has not reached its leaf.
+    at, place = np.tile(roots, len(responses)), np.arange(len(found))
+    start = np.repeat(np.arange(len(responses)) * responses.shape[1], len(roots))
+    while len(place):
+        second = responses.take(start + axes.take(at)) > thresholds.take(at)
+        at = children.take(2 * at + second)
+        inner = at >= 0
+        found[place[~inner]] = -1 - at[~inner]
+        at, place, start = at[inner], place[inner], start[inner]
+    return found.reshape(len(responses), len(roots))

@@ -189,9 +189,12 @@ class NetworkDisplay(AxesDisplay):
         ax.text(layer, -0.06, counted(size, "neuron"), ha="center", va="center")
 
     def _draw_regions(self, trees: RegionTrees, height: float) -> None:
-        """One box for all regions, and a line to each class."""
-        for place in self._heights(3)[: len(self.neurons[3])]:
-            self.ax_.plot([2, 3], [height, place], color="0.6", linewidth=0.8, zorder=1)
+        """One box for all regions, linked to the hyperplanes that they compare and to classes."""
+        compared = np.isin(self.neurons[1] % len(self.network.hyperplanes), trees.axes)
+        before, after = (self._heights(layer)[: len(self.neurons[layer])] for layer in (1, 3))
+        for layer, places in ((1, before[compared]), (3, after)):
+            for place in places:
+                self.ax_.plot([layer, 2], [place, height], ":", color=INK, linewidth=0.8, zorder=1)
         box = {"boxstyle": "round,pad=0.35", "facecolor": "white", "edgecolor": INK, "linewidth": 0.8}
         style: dict[str, Any] = {"ha": "center", "va": "center", "zorder": 4, "bbox": box}
         self.ax_.text(2, height, f"{len(trees)} regions", **style)
