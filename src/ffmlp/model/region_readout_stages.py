@@ -10,13 +10,15 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ffmlp.arrays import AnyFloats, Floats, Indices
+from ffmlp.arrays import AnyFloats, Floats, Indices, row_blocks
 from ffmlp.model.hyperplanes import Hyperplanes
 from ffmlp.model.readout_stages import ReadoutStages
 from ffmlp.model.region_trees import RegionTrees
 
 # The slope of the logarithm below the floor, so that the order of the evidence is kept.
 _SLOPE = 1e-9
+# Trees that are read for many rows, one after the other, stay in the cache.
+_ROWS_AT_ONCE = 1 << 12
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +47,19 @@ class RegionReadoutStages(ReadoutStages):
 
     def whole_evidence(self, planes: Hyperplanes, X: AnyFloats) -> Floats:
         """The evidence (n, C) of readout and regions."""
-        return self.evidence(planes, X, beside=self.trees.evidence)
+        out = np.empty((len(X), len(self.bias)))
+        for rows in row_blocks(len(X), 1, _ROWS_AT_ONCE):
+            out[rows] = self._whole_evidence(planes, X[rows])
+        return out
+
+    def _whole_evidence(self, planes: Hyperplanes, X: AnyFloats) -> Floats:
+        compared = np.empty((len(X), len(self.trees.axes)), np.float32)
+
+        def see(rows: slice, h: Floats) -> None:
+            compared[rows] = self.trees.compared(h)
+
+        smooth = self.evidence(planes, X, see=see)
+        return smooth + self.trees.sums(compared)
 
     def scores(self, h: Floats) -> Floats:
         """The evidence at responses h."""
