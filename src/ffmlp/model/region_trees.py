@@ -113,6 +113,7 @@ class RegionTrees:
 
     def sums(self, compared: NDArray[np.float32]) -> Floats:
         """The `evidence` of samples whose responses have been `compared`."""
+        require_shapes(compared=(compared, (len(compared), len(self.axes))))
         total = np.zeros((len(compared), self.values.shape[1]))
         if compiled is None:
             for of_tree in self._regions(compared).T:
