@@ -122,6 +122,8 @@ def test_trees_without_order_are_refused_before_a_descent():
         replace(trees, children=children).evidence(np.zeros((1, 2)))
     with pytest.raises(IndexError):
         trees.evidence(np.zeros((1, 0)))
+    with pytest.raises(ValueError, match="compared must have shape"):
+        trees.sums(np.zeros((1, 0), np.float32))
 
 
 def forged_trees():

@@ -112,7 +112,8 @@ def grow_regions(
         mix = _Mix.of(forests, n_leaves, *known)
         if mix.loss < (1.0 - _LEAST_GAIN) * best.loss:
             best = mix
-    if not best.weights[1:].any():
+    has_splits = any(len(tree.left) > 1 for forest in forests for tree in forest.trees)
+    if not best.weights[1:].any() or not has_splits:
         return None
     power, floor = best_link(shares + best.evidence, y[judged], weight[judged])
     trees = _joined(forests, best, axes)

@@ -105,12 +105,12 @@ class ReadoutStages:
         planes: Hyperplanes,
         X: AnyFloats,
         dtype: type[np.floating] = np.float64,
-        beside: Callable[[NDArray], NDArray] | None = None,
+        see: Callable[[slice, NDArray], None] | None = None,
     ) -> NDArray:
         """The pre-activations (n, C) of l_out, computed in the given type.
 
-        L bends ``|h|`` replace 2L opposite neurons, which halves the work. ``beside`` computes from h
-        (n, L) what is added to the evidence.
+        L bends ``|h|`` replace 2L opposite neurons, which halves the work. ``see`` is called with each
+        block of rows and their responses.
         """
         if self.one_sided:
             linear, even = np.zeros(0, np.intp), 2.0 * self.temperature * self.even
@@ -124,7 +124,8 @@ class ReadoutStages:
         out = np.empty((len(X), len(self.bias)), dtype)
         for rows, h in planes.tiles(X, dtype):
             n = rows.stop - rows.start
-            added = None if beside is None else beside(h[:n, : len(planes)])
+            if see is not None:
+                see(rows, h[:n, : len(planes)])
             lines = h[:, linear]
             bends = np.maximum(h, 0.0, out=h) if self.one_sided else np.abs(h, out=h)
             if not bounded:
@@ -135,8 +136,6 @@ class ReadoutStages:
                 evidence += bends @ even
                 evidence += bias
             out[rows] = evidence[:n, : len(self.bias)]
-            if added is not None:
-                out[rows] += added
         return out
 
     def probabilities(self, planes: Hyperplanes, X: AnyFloats) -> Floats:

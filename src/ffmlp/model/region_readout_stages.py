@@ -27,6 +27,8 @@ SLOPE = 1e-9
 _LEAST_LEAD = 1e-4
 # Halvings of the interval that contains a safe distance.
 _BISECTIONS = 30
+# Trees that are read for many rows, one after the other, stay in the cache.
+_ROWS_AT_ONCE = 1 << 12
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +63,19 @@ class RegionReadoutStages(ReadoutStages):
 
     def whole_evidence(self, planes: Hyperplanes, X: AnyFloats) -> Floats:
         """The evidence (n, C) of readout and regions."""
-        return self.evidence(planes, X, beside=self.trees.evidence)
+        out = np.empty((len(X), len(self.bias)))
+        for rows in row_blocks(len(X), 1, _ROWS_AT_ONCE):
+            out[rows] = self._whole_evidence(planes, X[rows])
+        return out
+
+    def _whole_evidence(self, planes: Hyperplanes, X: AnyFloats) -> Floats:
+        compared = np.empty((len(X), len(self.trees.axes)), np.float32)
+
+        def see(rows: slice, h: Floats) -> None:
+            compared[rows] = self.trees.compared(h)
+
+        smooth = self.evidence(planes, X, see=see)
+        return smooth + self.trees.sums(compared)
 
     def scores(self, h: Floats) -> Floats:
         """The evidence at responses h."""

@@ -114,30 +114,37 @@ class RegionTrees:
 
     def regions(self, h: AnyFloats) -> NDArray[np.int32]:
         """The region (n, T) of each sample in each tree, from the responses h (n, L)."""
-        responses, nodes = self._compared(h), self._nodes
-        found = np.empty((len(h), len(self.roots)), np.int32)
-        if compiled is None:
-            for rows in row_blocks(len(h), len(self.roots), _ENTRIES_AT_ONCE):
-                found[rows] = _regions(responses[rows], nodes, self.roots)
-        else:
-            compiled.regions(responses, nodes, self.roots, found)
-        return found
+        return self._regions(self.compared(h))
 
     def evidence(self, h: AnyFloats) -> Floats:
         """The sum (n, C) of the values of each sample's regions, tree by tree."""
-        total = np.zeros((len(h), self.values.shape[1]))
+        return self.sums(self.compared(h))
+
+    def compared(self, h: AnyFloats) -> NDArray[np.float32]:
+        """The responses (n, F) of `axes`, in single precision: all that the trees read."""
+        with np.errstate(over="ignore"):
+            return h[:, self.axes].astype(np.float32, order="C")
+
+    def sums(self, compared: NDArray[np.float32]) -> Floats:
+        """The `evidence` of samples whose responses have been `compared`."""
+        require_shapes(compared=(compared, (len(compared), len(self.axes))))
+        total = np.zeros((len(compared), self.values.shape[1]))
         if compiled is None:
-            for of_tree in self.regions(h).T:
+            for of_tree in self._regions(compared).T:
                 total += self.values[of_tree]
         else:
             values = np.ascontiguousarray(self.values)
-            compiled.add_values(self._compared(h), self._nodes, self.roots, values, total)
+            compiled.add_values(compared, self._nodes, self.roots, values, total)
         return total
 
-    def _compared(self, h: AnyFloats) -> NDArray[np.float32]:
-        """The responses (n, F) of `axes`, in single precision."""
-        with np.errstate(over="ignore"):
-            return h[:, self.axes].astype(np.float32, order="C")
+    def _regions(self, compared: NDArray[np.float32]) -> NDArray[np.int32]:
+        nodes, found = self._nodes, np.empty((len(compared), len(self.roots)), np.int32)
+        if compiled is None:
+            for rows in row_blocks(len(compared), len(self.roots), _ENTRIES_AT_ONCE):
+                found[rows] = _regions(compared[rows], nodes, self.roots)
+        else:
+            compiled.regions(compared, nodes, self.roots, found)
+        return found
 
     @cached_property
     def _nodes(self) -> NDArray[np.int32]:
@@ -244,19 +251,19 @@ class RegionTrees:
 
 
 def _regions(
-    responses: NDArray[np.float32], nodes: NDArray[np.int32], roots: NDArray[np.int32]
+    compared: NDArray[np.float32], nodes: NDArray[np.int32], roots: NDArray[np.int32]
 ) -> NDArray[np.int32]:
     """The region (n, T) of each sample in each tree, by NumPy."""
     axes, thresholds = nodes[:, 0].copy(), nodes[:, 1].copy().view(np.float32)
     children = nodes[:, 2:].ravel()
-    found = np.empty(len(responses) * len(roots), np.int32)
+    found = np.empty(len(compared) * len(roots), np.int32)
     # One entry for each sample and tree that has not reached its leaf.
-    at, place = np.tile(roots, len(responses)), np.arange(len(found))
-    start = np.repeat(np.arange(len(responses)) * responses.shape[1], len(roots))
+    at, place = np.tile(roots, len(compared)), np.arange(len(found))
+    start = np.repeat(np.arange(len(compared)) * compared.shape[1], len(roots))
     while len(place):
-        second = responses.take(start + axes.take(at)) > thresholds.take(at)
+        second = compared.take(start + axes.take(at)) > thresholds.take(at)
         at = children.take(2 * at + second)
         inner = at >= 0
         found[place[~inner]] = -1 - at[~inner]
         at, place, start = at[inner], place[inner], start[inner]
-    return found.reshape(len(responses), len(roots))
+    return found.reshape(len(compared), len(roots))
