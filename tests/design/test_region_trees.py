@@ -31,10 +31,11 @@ def test_the_first_splits_of_a_tree_are_the_best_smaller_tree(splitter, n_leaves
     large, small = (
         ExtraTreeRegressor(max_leaf_nodes=size, **options).fit(h, target) for size in (200, n_leaves)
     )
-    tree = _Tree.of(large)
+    tree = _Tree.of(large, h, np.hstack([target, -target]), np.ones(len(h)))
     node = tree.nodes(large.apply(h), n_leaves)
     np.testing.assert_array_equal(node, small.apply(h))
-    np.testing.assert_allclose(tree.means[node], small.predict(h))
+    np.testing.assert_allclose(tree.means[node, :2], small.predict(h))
+    np.testing.assert_allclose(tree.means[node, 2:], -small.predict(h))
     right = large.tree_.children_right
     inner = tree.left >= 0
     np.testing.assert_array_equal(right[inner], tree.left[inner] + 1)

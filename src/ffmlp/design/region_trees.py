@@ -23,7 +23,7 @@ from ffmlp.model.region_trees import RegionTrees
 
 N_FOLDS = 10
 # Trees on residuals and on classes, each. Few samples leave more to chance, so they get twice as many.
-N_TREES = 60
+N_TREES = 40
 FEW_SAMPLES = 600
 # Samples that one tree sees, and on which sizes and weights are judged; more are drawn from.
 ROWS_PER_TREE = 20_000
@@ -54,7 +54,7 @@ class Grown:
 class _Tree:
     """A best-first tree: nodes are numbered in the order of the splits, children after their parents.
 
-    ``means`` (nodes, C) are the weighted means of the target of the samples in each node.
+    ``means`` (nodes, 2C) are the weighted means of classes and residuals of the samples in each node.
     """
 
     feature: Indices
@@ -64,13 +64,23 @@ class _Tree:
     means: Floats
 
     @classmethod
-    def of(cls, model: ExtraTreeRegressor) -> _Tree:
-        """The tree of a fitted model."""
+    def of(cls, model: ExtraTreeRegressor, h: NDArray, targets: Floats, weight: Floats) -> _Tree:
+        """The tree of a model that was fitted to these samples."""
         tree = model.tree_
-        inner = np.flatnonzero(tree.children_left >= 0)
+        left, leaf = tree.children_left, model.apply(h)
+        inner = np.flatnonzero(left >= 0)
         parent = np.full(tree.node_count, -1)
-        parent[tree.children_left[inner]] = parent[tree.children_right[inner]] = inner
-        return cls(tree.feature, tree.threshold, tree.children_left, parent, tree.value[:, :, 0])
+        parent[left[inner]] = parent[tree.children_right[inner]] = inner
+        columns = [weight, *(weight * part for part in targets.T)]
+        sums = np.column_stack([np.bincount(leaf, column, tree.node_count) for column in columns])
+        level = np.zeros(1, np.intp)
+        splits = []
+        while len(level := level[left[level] >= 0]):
+            splits.append(level)
+            level = np.concatenate([left[level], left[level] + 1])
+        for above in reversed(splits):
+            sums[above] = sums[left[above]] + sums[left[above] + 1]
+        return cls(tree.feature, tree.threshold, left, parent, sums[:, 1:] / sums[:, :1])
 
     def nodes(self, leaf: Indices, n_leaves: int) -> Indices:
         """The node of each sample in the tree of the first ``n_leaves - 1`` splits, from its leaf."""
@@ -96,15 +106,15 @@ def grow_regions(
     """
     classes = np.eye(len(shares))[y] - shares
     smooth = left_out - shares
-    targets = {"residuals": classes - smooth, "classes": classes}
+    targets = np.hstack([classes, classes - smooth])
     few = max_regions < _FEW_REGIONS
     n_trees = _FEW_TREES if few else N_TREES * (2 if len(y) <= FEW_SAMPLES else 1)
     judged = evenly(len(y), ROWS_PER_TREE)
     fold = np.full(len(y), -1)
     fold[judged] = np.arange(len(judged)) % min(n_trees, N_FOLDS)
     forests = [
-        _Forest.grown(n_trees, h, targets[name], weight, fold, "best" if few else "random", rng)
-        for name in (("residuals",) if few else ("residuals", "classes"))
+        _Forest.grown(kind, n_trees, h, targets, weight, fold, "best" if few else "random", rng)
+        for kind in (("residuals",) if few else ("residuals", "classes"))
     ]
     known = smooth[judged], classes[judged], weight[judged]
     best = _Mix.of([], 0, *known)
@@ -140,16 +150,18 @@ class _Forest:
     @classmethod
     def grown(
         cls,
+        kind: str,
         n_trees: int,
         h: NDArray[np.float32],
-        target: Floats,
+        targets: Floats,
         weight: Floats,
         fold: Indices,
         splitter: str,
         rng: np.random.RandomState,
     ) -> _Forest:
         """Tree t is grown without the samples of fold t; a fold of -1 is in no fold."""
-        n_features = h.shape[1]
+        half, n_features = targets.shape[1] // 2, h.shape[1]
+        target = np.ascontiguousarray(targets[:, half:] if kind == "residuals" else targets[:, :half])
         judged = np.flatnonzero(fold >= 0)
         n_folds = fold.max() + 1
         some_features = min(n_features, max(_FEWEST_FEATURES, n_features // 3))
@@ -165,13 +177,13 @@ class _Forest:
                 max_leaf_nodes=_MOST_LEAVES,
                 random_state=rng.randint(1 << 30),
             ).fit(h[inside], target[inside], weight[inside])
-            trees.append(_Tree.of(model))
+            trees.append(_Tree.of(model, h[inside], targets[inside], weight[inside]))
             out = np.flatnonzero(fold[judged] == number % n_folds)
             left_out.append((out, model.apply(h[judged[out]])))
         return cls(trees, left_out, len(judged))
 
     def values(self, n_leaves: int) -> tuple[Floats, Floats]:
-        """Left-out means (n, C) of each judged sample's nodes over trees, and their excess variance.
+        """Left-out means (n, 2C) of each judged sample's nodes over trees, and their excess variance.
 
         Few left-out trees vary more than all trees do. The excess is the variance that they have more.
         """
@@ -190,7 +202,7 @@ class _Forest:
 
 @dataclass(frozen=True, eq=False)
 class _Mix:
-    """The weights of the smooth evidence and of each forest, and what they leave on left-out samples."""
+    """The weights of the evidence and of each forest's means, and their loss on left-out samples."""
 
     weights: Floats
     n_leaves: int
@@ -204,9 +216,19 @@ class _Mix:
         parts, excess = [smooth], [0.0]
         for forest in forests:
             mean, over = forest.values(n_leaves)
-            parts.append(mean)
-            excess.append(float(weight @ over.sum(axis=1)))
-        weights, loss = _least_squares(parts, excess, classes, weight)
+            for kind in np.hsplit(np.arange(mean.shape[1]), 2):
+                parts.append(mean[:, kind])
+                excess.append(float(weight @ over[:, kind].sum(axis=1)))
+        # Regions know the classes and the residuals of their samples. Each of the two is weighed beside
+        # the evidence alone, and the weights are averaged, which is steadier than weighing both.
+        weights, loss = np.zeros(len(parts)), 0.0
+        for first in (1, 2):
+            some = [0, *range(first, len(parts), 2)]
+            own, left = _least_squares(
+                [parts[k] for k in some], [excess[k] for k in some], classes, weight
+            )
+            weights[some] += own / 2
+            loss += left / 2
         return cls(weights, n_leaves, loss, np.tensordot(weights, np.array(parts), axes=1))
 
 
@@ -249,8 +271,8 @@ def _joined(forests: list[_Forest], mix: _Mix, axes: Indices) -> RegionTrees:
     """The trees of all forests with a weight, cut to their first splits, as one table of nodes."""
     nodes, thresholds, children, roots, values = [], [], [], [], []
     n_nodes = n_regions = 0
-    for forest, weight in zip(forests, mix.weights[1:], strict=True):
-        if not weight:
+    for forest, weights in zip(forests, mix.weights[1:].reshape(-1, 2), strict=True):
+        if not weights.any():
             continue
         for tree in forest.trees:
             n_splits = min(mix.n_leaves, (len(tree.left) + 1) // 2) - 1
@@ -266,7 +288,8 @@ def _joined(forests: list[_Forest], mix: _Mix, axes: Indices) -> RegionTrees:
             thresholds.append(_not_above(tree.threshold[split]))
             children.append(np.column_stack([number[tree.left[split]], number[tree.left[split] + 1]]))
             roots.append(n_nodes)
-            values.append(weight / len(forest.trees) * tree.means[kept[~inner]])
+            parts = np.hsplit(tree.means[kept[~inner]], 2)
+            values.append((weights[0] * parts[0] + weights[1] * parts[1]) / len(forest.trees))
             n_nodes += n_splits
             n_regions += n_splits + 1
     return RegionTrees(
