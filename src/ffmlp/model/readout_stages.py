@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 from ffmlp.arrays import AnyFloats, Floats, Indices, row_blocks
 from ffmlp.model.activations import softmax
 from ffmlp.model.hyperplanes import Hyperplanes, in_whole_tiles
+from ffmlp.model.region_trees import RegionTrees  # at run time, for those who check types
 from ffmlp.model.single_precision import readout_classes
 from ffmlp.model.stages import LARGEST, OnnxGraph, require_shapes
 
 if TYPE_CHECKING:
     from ffmlp.model.network import Network
-    from ffmlp.model.region_trees import RegionTrees
 
 # Few enough for the intermediate results of a softmax to stay in the cache.
 _ROWS_PER_SOFTMAX = 1 << 13
