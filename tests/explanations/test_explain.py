@@ -1,5 +1,6 @@
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from problems import (
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 
 from ffmlp import FFMLPClassifier
+from ffmlp.explanations.explanation import Driver, RegionPart
 from ffmlp.explanations.margins import crossings, response_spreads
 
 pytest.importorskip("pandas")
@@ -183,8 +185,24 @@ def test_regions_explain_their_part_of_the_lead():
 
 
 def test_page_of_a_readout_with_regions():
-    X, _, clf = with_regions()
-    assert str(clf.explain(X[:1])) == PAGES["regions"]
+    region = RegionPart(
+        lead=0.3,
+        agreeing=2,
+        trees=3,
+        strongest=(
+            (
+                "region of class virginica: petal width (cm) > 1.7 and 4.8 < petal length (cm) <= 5.1",
+                0.25,
+            ),
+            ("region of class versicolor: petal width (cm) <= 1.8", -0.05),
+        ),
+        reference="the centre of blob 3 of class versicolor",
+        reference_lead=-0.2,
+        features=(Driver("petal width (cm)", 1.75, 0.45), Driver("petal length (cm)", 5.0, 0.05)),
+    )
+    (one,) = DESIGNS["region"].fit(NAMED.data, LABELS).explain(NAMED.data.iloc[[100]])
+    page = str(replace(one, lead=20.8, rest=0.5, regions=region))
+    assert page[page.index("Its lead") :] == PAGES["regions"]
 
 
 def test_page_of_a_sample_far_from_the_others():
@@ -325,6 +343,20 @@ def test_objects_print_in_a_line_and_draw_in_notebooks():
 
 
 PAGES = {
+    "regions": """\
+Its lead over versicolor, in evidence: +20.80, the sum of
+   +20.30  blob 4 (virginica) over blob 2 (versicolor)
+           5.20 standard deviations from the hyperplane, log-odds +20.30
+           by petal width (cm) = 2.5 (+14.22), petal length (cm) = 6 (+11.03),
+           sepal width (cm) = 3.3 (-4.69), 1 other feature (-0.26)
+    +0.00  1 other hyperplane
+    +0.30  regions (2 of 3 trees agree)
+           +0.250 region of class virginica: petal width (cm) > 1.7 and
+             4.8 < petal length (cm) <= 5.1
+           -0.050 region of class versicolor: petal width (cm) <= 1.8
+           against the centre of blob 3 of class versicolor (-0.20):
+           petal width (cm) = 1.75 (+0.45), petal length (cm) = 5 (+0.05)
+    +0.20  not due to any one hyperplane""",
     "region": """\
 Class virginica, probability 0.943; next is versicolor, 0.057.
 

@@ -273,8 +273,10 @@ def _lead(explanation: Explanation) -> list[str]:
 
 
 def _regions(part: RegionPart) -> list[str]:
-    lines = [f"{value:+z.3f} {name}" for name, value in part.strongest[:_MAX_REGIONS]]
-    lines = [piece for line in lines for piece in wrap(line, _WIDTH, subsequent_indent="  ")]
+    lines = []
+    for name, value in part.strongest[:_MAX_REGIONS]:
+        *first, last = f"{value:+z.3f} {name}".split(" and ")
+        lines += _wrapped([*(f"{limits} and" for limits in first), last], "  ")
     against = f"against {part.reference} ({part.reference_lead:+z.2f}): "
     return [f"{'':11}{line}" for line in (*lines, *_drivers(against, part.features))]
 
@@ -304,9 +306,15 @@ def _drivers(start: str, drivers: Sequence[Driver]) -> list[str]:
     parts = [f"{name} ({value:+z.2f})" for name, value in _feature_bars(drivers, _MAX_DRIVERS)]
     if not parts:
         return []
-    whole = start + ", ".join(part.replace(" ", _NO_BREAK) for part in parts)
-    lines = wrap(whole, _WIDTH, break_long_words=False, break_on_hyphens=False)
-    return [line.replace(_NO_BREAK, " ") for line in lines]
+    *first, last = parts
+    return _wrapped([*start.split(), *(f"{part}," for part in first), last])
+
+
+def _wrapped(parts: Sequence[str], indent: str = "") -> list[str]:
+    """Parts of a sentence in lines that break between them only; ``indent`` starts all but the first."""
+    whole = " ".join(part.replace(" ", _NO_BREAK) for part in parts)
+    options: Any = {"break_long_words": False, "break_on_hyphens": False, "subsequent_indent": indent}
+    return [line.replace(_NO_BREAK, " ") for line in wrap(whole, _WIDTH, **options)]
 
 
 def _counterfactual(change: Counterfactual) -> list[str]:
