@@ -80,7 +80,7 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
     class_weight : mapping of class label to float, "balanced" or None, default=None
         The weight of a sample of each class; ``"balanced"`` gives all classes the same total weight.
     random_state : int, RandomState instance or None, default=None
-        Seeds the mixtures, what is drawn from them, and the regions of a readout.
+        Seeds the mixtures and what is drawn from them. The readout design is deterministic.
     verbose : int, default=0
         If positive, print the progress by stage and the number of hyperplanes left.
 

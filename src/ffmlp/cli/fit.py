@@ -181,7 +181,7 @@ def _print_summary(console: Console, model: TableModel, options: argparse.Namesp
     layers = " → ".join(map(str, clf.network_.layer_sizes))
     design = clf.selection_.plan.design
     console.say(f"network:  {layers} neurons ({design} design), fitted in {facts['fit_seconds']:.2f} s")
-    n_regions = region_count(clf)
+    n_regions = clf.n_regions_
     if n_regions:
         console.say(f"regions:  {n_regions}, which add to the evidence where it errs")
     console.say(f"saved:    {options.output} ({size / 1000:.0f} kB)")
@@ -190,12 +190,6 @@ def _print_summary(console: Console, model: TableModel, options: argparse.Namesp
          "regions": n_regions, "design": design, "numbers": list(model.numbers),
          "categories": list(model.categories), "target": model.target, **facts}
     )  # fmt: skip
-
-
-def region_count(classifier: FFMLPClassifier) -> int:
-    """The number of regions beside a readout."""
-    trees = classifier.network_.stages.trees
-    return 0 if trees is None else len(trees)
 
 
 def evaluation_text(evaluation: dict) -> str:

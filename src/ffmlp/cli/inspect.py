@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ffmlp.cli.console import Console, add_shared, require_packages
-from ffmlp.cli.fit import evaluation_text, region_count
+from ffmlp.cli.fit import evaluation_text
 from ffmlp.words import counted, listed
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def _values(model: TableModel) -> dict[str, Any]:
         "categories": list(model.categories),
         "layers": list(clf.network_.layer_sizes),
         "kinds": list(clf.network_.kinds),
-        "regions": region_count(clf),
+        "regions": clf.n_regions_,
         "plans": plans,
         "chosen": selection.best,
         "timings": clf.timings_,

@@ -42,7 +42,7 @@ def with_regions(
     h = upper.hyperplanes.select(axes).signed_responses(samples.X).astype(np.float32)
     importance = samples.importance
     shares = np.bincount(samples.y, importance, len(samples.labels)) / importance.sum()
-    grown = grow_regions(h, axes, samples.y, importance, shares, left_out, plan.max_regions, rng)
+    grown = grow_regions(h, axes, samples.y, importance, shares, left_out, plan.max_regions)
     if grown is None:
         progress.say("no regions: they would not lower the error on left-out samples")
         return upper

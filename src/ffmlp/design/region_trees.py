@@ -97,13 +97,14 @@ def grow_regions(
     shares: Floats,
     left_out: Floats,
     max_regions: float,
-    rng: np.random.RandomState,
 ) -> Grown | None:
     """Regions for distinct samples with responses h (n, F) of the hyperplanes ``axes``; None if useless.
 
     ``left_out`` (n, C) is the evidence of the readout for samples that it has not seen. Samples are
-    sorted by class and value. Takes O(T·n·F·log n) time for T trees, with n limited to `ROWS_PER_TREE`.
+    sorted by class and value. Trees have a seed of their own, so that the same samples give the same
+    regions. Takes O(T·n·F·log n) time for T trees, with n limited to `ROWS_PER_TREE`.
     """
+    rng = np.random.RandomState(0)
     classes = np.eye(len(shares))[y] - shares
     smooth = left_out - shares
     targets = np.hstack([classes, classes - smooth])
