@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-    from ffmlp.classifier import FFMLPClassifier
     from ffmlp.tabular.table_model import TableModel
 
 HELP = "design a network from a table and save it as a model"
