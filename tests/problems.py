@@ -15,8 +15,8 @@ IRIS = load_iris(return_X_y=True)
 DESIGNS = {
     "region": {"design": "region"},
     "blob": {"design": "blob"},
-    "readout": {"design": "readout", "max_regions": 0},
-    "readout with regions": {"design": "readout"},
+    "readout": {"design": "readout"},
+    "readout with regions": {"design": "readout", "max_regions": "auto"},
 }
 
 

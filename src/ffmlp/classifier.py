@@ -67,9 +67,9 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
         The largest number of neurons in l_1, l_2 and l_out together. Half-spaces are chosen and moved
         so that they approximate the readout of all hyperplanes. The blob design is tried too, if it is
         small enough. 50 neurons cost less than a point of accuracy on average.
-    max_regions : int or "auto", default="auto"
-        The largest number of regions beside the readout. Regions correct its evidence where it errs on
-        left-out samples, as far as these prove them worth it. 0 is for none; so is ``max_neurons``.
+    max_regions : int or "auto", default=0
+        The largest number of regions beside the readout of all hyperplanes. They correct its evidence
+        where it errs on left-out samples. ``"auto"`` has as many as these samples prove worth it.
     pruning : {"greedy", "optimal"}, default="greedy"
         ``"greedy"`` is the paper's method. ``"optimal"`` keeps the fewest hyperplanes that the threshold
         allows, with a proof (``pruning_path_.proved_minimum``), by integer programming.
@@ -152,7 +152,7 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
         all_pairs: bool = False,
         error_threshold: float | str | None = "auto",
         max_neurons: int | None = None,
-        max_regions: int | str = "auto",
+        max_regions: int | str = 0,
         pruning: str = "greedy",
         time_limit: float = 60.0,
         penalty: float = 1000.0,

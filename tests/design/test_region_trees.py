@@ -79,7 +79,9 @@ def test_permuted_labels_give_the_rate_of_the_largest_class():
     accuracies = []
     for seed in range(3):
         labels = rng.permutation(np.repeat(y, 4))
-        clf = FFMLPClassifier(design="readout", random_state=seed).fit(X[::2], labels[::2])
+        clf = FFMLPClassifier(design="readout", max_regions="auto", random_state=seed).fit(
+            X[::2], labels[::2]
+        )
         accuracies.append(clf.score(X[1::2], labels[1::2]))
     assert np.mean(accuracies) == pytest.approx(np.bincount(y).max() / len(y), abs=0.05)
 
@@ -95,7 +97,7 @@ def equal_networks(first, second):
 def test_weights_are_frequencies_and_the_order_of_samples_does_not_matter():
     X, y = checkerboard(700)
     weight = np.random.default_rng(0).integers(1, 4, len(y))
-    clf = FFMLPClassifier(design="readout", gaussianise=False, random_state=0)
+    clf = FFMLPClassifier(design="readout", gaussianise=False, max_regions="auto", random_state=0)
     weighted = FFMLPClassifier(**clf.get_params()).fit(X, y, sample_weight=weight)
     assert weighted.n_regions_ > 0
     rows = np.random.default_rng(1).permutation(np.repeat(np.arange(len(y)), weight))
@@ -105,20 +107,25 @@ def test_weights_are_frequencies_and_the_order_of_samples_does_not_matter():
 def test_the_same_samples_give_the_same_regions_with_any_seed():
     X, y = checkerboard()
     equal_networks(
-        *(FFMLPClassifier(design="readout", random_state=seed).fit(X, y) for seed in (0, None))
+        *(
+            FFMLPClassifier(design="readout", max_regions="auto", random_state=seed).fit(X, y)
+            for seed in (0, None)
+        )
     )
 
 
 def test_class_weights_move_the_evidence_of_regions():
     X, y = checkerboard()
-    even = FFMLPClassifier(design="readout", random_state=0).fit(X, y)
-    heavy = FFMLPClassifier(design="readout", random_state=0, class_weight={1: 20.0}).fit(X, y)
+    even = FFMLPClassifier(design="readout", max_regions="auto", random_state=0).fit(X, y)
+    heavy = FFMLPClassifier(
+        design="readout", max_regions="auto", random_state=0, class_weight={1: 20.0}
+    ).fit(X, y)
     assert heavy.predict(X).mean() > even.predict(X).mean()
 
 
 def test_max_neurons_allows_no_regions():
     X, y = checkerboard()
-    clf = FFMLPClassifier(max_neurons=30, random_state=0).fit(X, y)
+    clf = FFMLPClassifier(max_neurons=30, max_regions="auto", random_state=0).fit(X, y)
     assert clf.n_regions_ == 0
     assert sum(clf.network_.layer_sizes[1:]) <= 30
 
@@ -161,7 +168,7 @@ def test_the_link_has_the_least_log_loss():
 
 def test_digits_of_many_features_and_classes():
     X, y = load_digits(return_X_y=True)
-    clf = FFMLPClassifier(random_state=0).fit(X[::2], y[::2])
+    clf = FFMLPClassifier(max_regions="auto", random_state=0).fit(X[::2], y[::2])
     assert clf.score(X[1::2], y[1::2]) > 0.97
     np.testing.assert_allclose(clf.predict_proba(X).sum(axis=1), 1)
 

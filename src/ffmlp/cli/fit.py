@@ -50,8 +50,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     what = "blobs per class (auto)"
     design.add_argument("--n-components", type=_number, default="auto", metavar="N", help=what)
     design.add_argument("--max-neurons", type=int, metavar="N", help="neurons at most (no limit)")
-    what = "regions beside a readout, at most; 0 for none (auto)"
-    design.add_argument("--max-regions", type=_number, default="auto", metavar="N", help=what)
+    what = "regions beside a readout, at most, or auto (0)"
+    design.add_argument("--max-regions", type=_number, default=0, metavar="N", help=what)
     design.add_argument("--seed", type=int, default=0, metavar="N", help="random seed (0)")
     add_shared(parser, "DATA", output=("MODEL", "model file to write"))
 
@@ -181,7 +181,7 @@ def _print_summary(console: Console, model: TableModel, options: argparse.Namesp
     design = clf.selection_.plan.design
     console.say(f"network:  {layers} neurons ({design} design), fitted in {facts['fit_seconds']:.2f} s")
     n_regions = clf.n_regions_
-    if n_regions:
+    if design == "readout" and n_regions:
         console.say(f"regions:  {n_regions}, which add to the evidence where it errs")
     console.say(f"saved:    {options.output} ({size / 1000:.0f} kB)")
     console.result(
