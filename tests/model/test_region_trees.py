@@ -231,7 +231,7 @@ def test_rows_do_not_depend_on_each_other_and_classes_are_those_of_probabilities
 def test_a_fitted_classifier_has_trees_that_pass_the_check_and_caches_are_not_stored():
     X, y = overlapping(700, n_features=2)
     X[:, 0] = np.where(y == 0, np.sign(X[:, 0]) * (np.abs(X[:, 0]) % 1 > 0.5), X[:, 0])
-    clf = FFMLPClassifier(random_state=0).fit(X, y)
+    clf = FFMLPClassifier(max_regions="auto", random_state=0).fit(X, y)
     stages = clf.network_.stages
     assert isinstance(stages, RegionReadoutStages)
     stages.check(clf.network_.hyperplanes, 3)
