@@ -7,6 +7,7 @@ from setuptools import Extension, setup
 
 COMPILED = {
     "ffmlp.model._interpolation": [],
+    "ffmlp.model._region_trees": [],
     "ffmlp.tables._plain_lines": ["src/ffmlp/tables/_plain_numbers.h"],
 }
 # One build for Python 3.11 and later; Python without a global lock has no such interface.

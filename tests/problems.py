@@ -1,13 +1,31 @@
 """Small classification problems that several tests share."""
 
+from dataclasses import replace
+
 import numpy as np
 from sklearn.datasets import load_iris, make_moons
 
 from ffmlp import FFMLPClassifier
 from ffmlp.model.codes import pack
+from ffmlp.model.region_trees import RegionTrees
 from ffmlp.model.regions import tabulate
 
 IRIS = load_iris(return_X_y=True)
+# Parameters of designs that differ in what predicts, stores and exports them.
+DESIGNS = {
+    "region": {"design": "region"},
+    "blob": {"design": "blob"},
+    "readout": {"design": "readout"},
+    "readout with regions": {"design": "readout", "max_regions": "auto"},
+}
+
+
+def designed(name, X, y, n_components="auto", **parameters):
+    """A classifier of one of these designs, or of any other, fitted to data that need regions."""
+    parameters = DESIGNS.get(name, {"design": name}) | {"random_state": 0} | parameters
+    clf = FFMLPClassifier(n_components, **parameters).fit(X, y)
+    assert (clf.network_.stages.neurons == "evidence and regions") == (name == "readout with regions")
+    return clf
 
 
 def xor(n_samples=400, seed=0):
@@ -43,6 +61,28 @@ def swallowed(n_samples=600, seed=0):
     return X + np.column_stack([centre, np.zeros(n_samples)]), y
 
 
+def steps(n_samples=400, seed=0):
+    """Three classes that depend on thresholds of single features: a readout errs at their corners."""
+    X = np.random.default_rng(seed).normal(size=(n_samples, 3))
+    return X, np.where(X[:, 2] > 1.0, 2, (X[:, 0] > 0.3) ^ (X[:, 1] > -0.2))
+
+
+def with_regions(n_samples=400, **parameters):
+    """A readout with regions, and its training samples: X, y, clf."""
+    X, y = steps(n_samples)
+    clf = FFMLPClassifier(design="readout", random_state=0, **{"max_regions": 300, **parameters})
+    clf.fit(X, y)
+    assert clf.network_.stages.trees is not None
+    return X, y, clf
+
+
+def regions_alone(clf):
+    """The same network if its readout had no weights: the lead is flat within regions."""
+    stages = clf.network_.stages
+    parts = {"even": 0 * stages.even, "odd": 0 * stages.odd, "bias": np.full_like(stages.bias, 0.3)}
+    clf.network_ = replace(clf.network_, stages=replace(stages, **parts))
+
+
 def region_design(n_components=2, *, error_threshold=0.05, design="region", **parameters):
     """The paper's design, with the paper's parameters unless told otherwise."""
     return FFMLPClassifier(n_components, design=design, error_threshold=error_threshold, **parameters)
@@ -64,3 +104,27 @@ def random_pruning_problem(rng, n_samples, n_hyperplanes, n_features, n_classes)
     codes = X @ rng.normal(size=(n_features, n_hyperplanes)) + 0.5 * rng.normal(size=n_hyperplanes) > 0
     y = (codes[:, : n_classes - 1].sum(axis=1) + (rng.random(n_samples) < 0.2)) % n_classes
     return codes, y
+
+
+def random_region_trees(rng, n_hyperplanes, n_classes, tree_sizes):
+    """Trees of the given numbers of nodes. Thresholds are few, so that responses can lie on them."""
+    n_nodes, n_trees = sum(tree_sizes), len(tree_sizes)
+    children = np.empty((n_nodes, 2), np.int32)
+    roots = np.append(0, np.cumsum(tree_sizes)[:-1]).astype(np.int32)
+    n_regions = 0
+    for root, size in zip(roots, tree_sizes, strict=True):
+        open_places = []
+        for node in range(root, root + size):
+            if node > root:
+                children[open_places.pop(rng.integers(len(open_places)))] = node
+            open_places += [(node, 0), (node, 1)]
+        for place in open_places:
+            children[place] = -1 - n_regions
+            n_regions += 1
+    return RegionTrees(
+        rng.integers(n_hyperplanes, size=n_nodes).astype(np.int32),
+        rng.choice(np.linspace(-1.0, 1.0, 11), n_nodes).astype(np.float32),
+        children,
+        roots,
+        rng.normal(size=(n_nodes + n_trees, n_classes)),
+    )

@@ -43,10 +43,11 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
         Gaussian blobs per class. With ``"auto"``, the readout design has many small blobs, each
         separated from its nearest ones of other classes; the other designs try 1, 2 and 4.
     design : {"auto", "paper", "region", "blob", "readout"}, default="auto"
-        How layers l_2 and l_out are made. ``"region"`` is the paper's design, with one l_2 neuron per
-        occupied region; ``"paper"`` is the paper to the letter. ``"blob"`` has one per blob.
-        ``"readout"`` has one per class, fitted by least squares; thresholds of single features are more
-        hyperplanes. ``"auto"`` tries the readout design and, up to 600 samples, the blob design.
+        How layers l_2 and l_out are made. ``"paper"`` is the paper to the letter, with one l_2 neuron
+        per occupied region. ``"region"`` has the same neurons and an answer for every sample.
+        ``"blob"`` has one per blob. ``"readout"`` has one per class, fitted by least squares;
+        thresholds of single features are more hyperplanes. ``"auto"`` tries the readout design and, up
+        to 600 samples, the blob design.
     gaussianise : bool or "auto", default="auto"
         Whether each feature is first mapped towards a Gaussian distribution. ``"auto"`` tries both,
         but does not map features for the region and paper designs.
@@ -66,6 +67,9 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
         The largest number of neurons in l_1, l_2 and l_out together. Half-spaces are chosen and moved
         so that they approximate the readout of all hyperplanes. The blob design is tried too, if it is
         small enough. 50 neurons cost less than a point of accuracy on average.
+    max_regions : int or "auto", default=0
+        The largest number of regions beside the readout of all hyperplanes. They correct its evidence
+        where it errs on left-out samples. ``"auto"`` has as many as these samples prove worth it.
     pruning : {"greedy", "optimal"}, default="greedy"
         ``"greedy"`` is the paper's method. ``"optimal"`` keeps the fewest hyperplanes that the threshold
         allows, with a proof (``pruning_path_.proved_minimum``), by integer programming.
@@ -76,7 +80,7 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
     class_weight : mapping of class label to float, "balanced" or None, default=None
         The weight of a sample of each class; ``"balanced"`` gives all classes the same total weight.
     random_state : int, RandomState instance or None, default=None
-        Seeds the mixtures and what is drawn from them. Many small blobs are deterministic.
+        Seeds the mixtures and what is drawn from them. The readout design is deterministic.
     verbose : int, default=0
         If positive, print the progress by stage and the number of hyperplanes left.
 
@@ -85,7 +89,7 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
     classes_ : ndarray of shape (C,)
         Class labels.
     n_features_in_ : int
-        Number of features; ``feature_names_in_`` are their names, if X had string column names.
+        Number of features; ``feature_names_in_`` are their names, if X had any.
     blobs_ : Blobs
         The G blobs: ``classes``, ``means``, ``covariances``, ``weights``.
     hyperplanes_ : Hyperplanes
@@ -93,7 +97,9 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
     pruning_path_ : PruningPath
         The deletions in order (``deleted``) and the training error rate after each (``error_rates``).
     regions_ : Regions or None
-        The occupied regions, if the design has any: ``codes``, ``counts``, majority ``classes``.
+        The occupied regions of the region and paper designs: ``codes``, ``counts``, ``classes``.
+    n_regions_ : int
+        The number of regions: occupied ones, or those beside a readout.
     selection_ : Selection
         The plans that were compared and the chosen one; prints as a table.
     network_ : Network
@@ -104,7 +110,7 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
     Notes
     -----
     Blobs and regions refer to a class by its index in ``classes_``. If features are gaussianised, blobs
-    and hyperplanes are in the space of their scores (``hyperplanes_.gaussianisation``).
+    and hyperplanes are in the space of their scores.
 
     ``FFMLPClassifier(2, design="paper", error_threshold=0.05)`` is the paper to the letter. The region
     design also shrinks covariances of few samples, draws no samples and predicts in unseen regions.
@@ -122,11 +128,9 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
     >>> from sklearn.datasets import load_iris
     >>> from ffmlp import FFMLPClassifier
     >>> X, y = load_iris(return_X_y=True)
-    >>> paper = FFMLPClassifier(2, design="region", error_threshold=0.05, random_state=0).fit(X, y)
-    >>> paper.network_.layer_sizes
-    (4, 4, 3, 3)
-    >>> round(paper.score(X, y), 3)
-    0.98
+    >>> small = FFMLPClassifier(2, design="region", error_threshold=0.05, random_state=0).fit(X, y)
+    >>> small.network_.layer_sizes, round(small.score(X, y), 3)
+    ((4, 4, 3, 3), 0.98)
     >>> clf = FFMLPClassifier(random_state=0).fit(X, y)
     >>> print(clf.selection_)
        design   gaussianise  discriminant  components  threshold  log-loss  accuracy
@@ -148,6 +152,7 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
         all_pairs: bool = False,
         error_threshold: float | str | None = "auto",
         max_neurons: int | None = None,
+        max_regions: int | str = 0,
         pruning: str = "greedy",
         time_limit: float = 60.0,
         penalty: float = 1000.0,
@@ -162,6 +167,7 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
         self.all_pairs = all_pairs
         self.error_threshold = error_threshold
         self.max_neurons = max_neurons
+        self.max_regions = max_regions
         self.pruning = pruning
         self.time_limit = time_limit
         self.penalty = penalty
@@ -205,22 +211,25 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
             with threads_for(samples, plans):
                 self.selection_ = select(samples, plans, rng, progress)
                 design = design_network(samples, self.selection_.plan, rng, progress)
-            self.classes_ = samples.labels
-            self.blobs_ = design.blobs
-            self.pruning_path_ = design.pruning_path
-            self.network_ = design.network
+            self.classes_, self.network_ = samples.labels, design.network
+            self.blobs_, self.pruning_path_ = design.blobs, design.pruning_path
             self.timings_ = progress.seconds
         return self
 
     @property
     def hyperplanes_(self) -> Hyperplanes:
-        """The hyperplanes that pruning kept."""
+        """The hyperplanes."""
         return self.network_.hyperplanes
 
     @property
     def regions_(self) -> Regions | None:
         """The occupied regions, if the design has any."""
         return getattr(self.network_.stages, "regions", None)
+
+    @property
+    def n_regions_(self) -> int:
+        """The number of regions."""
+        return self.network_.stages.n_regions
 
     def predict(self, X: ArrayLike) -> NDArray:
         """The most probable class of each sample.
@@ -344,15 +353,6 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
         Returns
         -------
         Robustness
-
-        Examples
-        --------
-        >>> from sklearn.datasets import load_iris
-        >>> from ffmlp import FFMLPClassifier
-        >>> X, y = load_iris(return_X_y=True)
-        >>> clf = FFMLPClassifier(2, design="region", error_threshold=0.05, random_state=0).fit(X, y)
-        >>> clf.robustness(X[:2], norm="inf")
-        Robustness(2 samples, distance 1.036 to 1.125, median 1.081; all exact)
         """
         samples = np.asarray(checked_samples(self, X), np.float64)
         limits = checked_limits(self.network_.feature_names, samples, norm, scale, frozen, bounds)

@@ -44,17 +44,22 @@ def check_parameters(classifier: FFMLPClassifier) -> None:
     threshold: Any = classifier.error_threshold
     if threshold not in (AUTO, None) and not (_is_real(threshold) and 0 <= threshold <= 1):
         raise ValueError(
-            "error_threshold must be a number in [0, 1] (a training error rate), None for no "
-            f"pruning, or 'auto', got {threshold!r}."
+            "error_threshold must be a number in [0, 1] (a training error rate), None for no pruning, "
+            f"or 'auto', got {threshold!r}."
         )
     size = classifier.max_neurons
     if size is not None and (not isinstance(size, Integral) or isinstance(size, bool) or size < 1):
         raise ValueError(f"max_neurons must be an int of at least 1, or None, got {size!r}.")
     if size is not None and classifier.design not in (AUTO, "readout"):
         raise ValueError(
-            f"max_neurons needs the readout design, got design={classifier.design!r}. Limit the size of "
-            "this design by error_threshold."
+            f"max_neurons needs the readout design, got design={classifier.design!r}. Limit the size "
+            "of this design by error_threshold."
         )
+    regions: Any = classifier.max_regions
+    if regions != AUTO and (
+        not isinstance(regions, Integral) or isinstance(regions, bool) or regions < 0
+    ):
+        raise ValueError(f"max_regions must be an int of at least 0, or 'auto', got {regions!r}.")
     if classifier.all_pairs and classifier.design not in ("paper", "region"):
         raise ValueError(
             f'all_pairs=True needs design="region" or design="paper", got design={classifier.design!r}. '
@@ -117,16 +122,16 @@ def class_weights(
         unknown = [label for label in class_weight if label not in labels.tolist()]
         if unknown:
             raise ValueError(
-                f"class_weight names class {unknown[0]!r}, which is not in y. "
-                f"Classes: {labels.tolist()[:10]}."
+                f"class_weight names class {unknown[0]!r}, which is not in y. Classes: "
+                f"{labels.tolist()[:10]}."
             )
         for label, value in class_weight.items():
             if not (_is_real(value) and 0 < value < np.inf):
                 raise ValueError(f"class_weight[{label!r}] must be a positive number, got {value!r}.")
     elif class_weight is not None:
         raise ValueError(
-            "class_weight must be 'balanced', a mapping of class label to weight, or None, "
-            f"got {class_weight!r}."
+            "class_weight must be 'balanced', a mapping of class label to weight, or None, got "
+            f"{class_weight!r}."
         )
     given: Mapping[Any, float] = class_weight or {}
     return np.array([given.get(label, 1.0) for label in labels.tolist()], np.float64)

@@ -43,7 +43,7 @@ def test_benchmark_writes_a_report_and_resumes(folder, tmp_path, capsys):
     [
         (
             ["--models", "mars"],
-            "Unknown model 'mars'. Available: ffmlp, ffmlp-region, ffmlp-paper, ffmlp-blob, ",
+            "Unknown model 'mars'. Available: ffmlp, ffmlp-regions, ffmlp-region, ffmlp-paper, ",
         ),
         (
             ["--models", "lda", "gone"],

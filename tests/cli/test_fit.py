@@ -62,7 +62,7 @@ def test_fit_prints_accuracy_size_and_time_and_saves(here, capsys, load):
     assert fit("data.csv", "--target", "species", "-o", "data.model") == 0
     captured = capsys.readouterr()
     assert captured.err == ""
-    first, accuracy, network, saved = captured.out.splitlines()
+    first, accuracy, network, *_, saved = captured.out.splitlines()
     assert first == (
         f"data.csv: {len(frame)} rows, {frame.shape[1] - 1} features ({frame.shape[1] - 1} numeric, "
         "0 categorical) → species (3 classes)"
@@ -74,6 +74,22 @@ def test_fit_prints_accuracy_size_and_time_and_saves(here, capsys, load):
     model = ffmlp.load("data.model")
     assert (model.predict(frame.drop(columns="species")) == frame["species"]).mean() > 0.95
     assert [path.name for path in sorted(here.iterdir())] == ["data.csv", "data.model"]
+
+
+@pytest.mark.parametrize(("limit", "least", "most"), [("0", 0, 0), ("40", 2, 40), ("auto", 41, 10**6)])
+def test_regions_are_limited_and_counted(here, capsys, limit, least, most):
+    named(load_iris).to_csv("data.csv", index=False)
+    given = ["data.csv", "--target", "species", "--design", "readout", "--max-regions", limit]
+    assert fit(*given, "-o", "data.model") == 0
+    lines = capsys.readouterr().out.splitlines()
+    network = ffmlp.load("data.model")[-1].network_
+    n_regions = network.layer_sizes[2] - len(network.labels)
+    assert least <= n_regions <= most
+    said = [line for line in lines if line.startswith("regions:")]
+    text = f"regions:  {n_regions}, which add to the evidence where it errs"
+    assert said == ([text] if n_regions else [])
+    assert main(["inspect", "data.model", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["regions"] == n_regions
 
 
 def test_a_messy_file_does_what_a_person_expects(here, capsys):
@@ -171,6 +187,7 @@ TABLE = "x,y,id,label\n" + "".join(f"{row},{row % 7},{row},{'ab'[row > 30]}\n" f
         (TABLE, ["--target", "label", "--encoding", "rot13"], "unknown --encoding 'rot13'. Ex"),
         (TABLE, ["--target", "label", "--n-components", "0", "--design", "blob"], "n_components"),
         (TABLE, ["--target", "label", "--max-neurons", "3"], "max_neurons must be at least 5 for 2 cl"),
+        (TABLE, ["--target", "label", "--max-regions", "-1"], "max_regions must be an int of at least"),
         (TABLE, ["--target", "label", "-o", "no/where.model"], "the folder no does not exist."),
         (
             TABLE,

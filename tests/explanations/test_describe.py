@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from problems import IRIS, region_design, swallowed
+from problems import IRIS, region_design, regions_alone, swallowed, with_regions
 from scipy.stats import spearmanr
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine, make_classification
 from sklearn.inspection import permutation_importance
@@ -12,7 +12,7 @@ LABELS = load_iris().target_names[IRIS[1]]
 DESIGNS = {
     "region": region_design(random_state=0),
     "blob": FFMLPClassifier(2, design="blob", gaussianise=True, random_state=0),
-    "readout": FFMLPClassifier(design="readout", gaussianise=False),
+    "readout": FFMLPClassifier(design="readout", gaussianise=False, max_regions=0),
 }
 CLEAR = make_classification(
     600, 6, n_informative=3, n_redundant=0, n_clusters_per_class=1, class_sep=1.5, shuffle=False,
@@ -72,7 +72,7 @@ def test_wrong_numbers_are_refused():
         export_text(clf, max_items=0)
 
 
-@pytest.mark.parametrize("design", DESIGNS)
+@pytest.mark.parametrize("design", [*DESIGNS, "regions"])
 @pytest.mark.parametrize(
     "data",
     [IRIS, load_wine(return_X_y=True), load_breast_cancer(return_X_y=True), CLEAR],
@@ -80,7 +80,8 @@ def test_wrong_numbers_are_refused():
 )
 def test_importance_ranks_features_as_permutation_does(design, data):
     X, y = data
-    clf = DESIGNS[design].fit(X, y)
+    regions = FFMLPClassifier(design="readout", random_state=0)
+    clf = {**DESIGNS, "regions": regions}[design].fit(X, y)
     permuted = permutation_importance(clf, X, clf.predict(X), n_repeats=10, random_state=0)
     ours = feature_importance(clf, X).values
     assert spearmanr(ours, permuted.importances_mean)[0] > 0.75
@@ -111,6 +112,31 @@ def test_importance_of_a_single_line_is_that_of_shuffling_all_ways():
         changed = clf.predict(mixed.reshape(-1, X.shape[1])).reshape(len(some), -1)
         expected.append((changed != clf.predict(some)[:, None]).mean())
     np.testing.assert_allclose(feature_importance(clf, some).values, expected, atol=1e-12)
+
+
+def test_importance_of_regions_alone_is_exact():
+    X, _, clf = with_regions(120)
+    regions_alone(clf)
+    expected = []
+    for feature in range(X.shape[1]):
+        order = ((np.arange(32) + 0.5) * len(X) / 32).astype(int)
+        mixed = np.repeat(X[:, None], 32, axis=1)
+        mixed[:, :, feature] = np.sort(X[:, feature])[order]
+        changed = clf.predict(mixed.reshape(-1, X.shape[1])).reshape(len(X), -1)
+        expected.append((changed != clf.predict(X)[:, None]).mean())
+    np.testing.assert_allclose(feature_importance(clf, X).values, expected, atol=1e-12)
+    assert min(expected) > 0.01
+
+
+def test_text_lists_the_regions_that_add_most():
+    *_, clf = with_regions()
+    trees = clf.network_.stages.trees
+    head, first, second, more = export_text(clf, max_items=2).splitlines()[-4:]
+    assert head.startswith(f"{len(trees)} regions in {len(trees.roots)} trees add to the evidence.")
+    largest = np.sort(np.abs(trees.values).max(axis=1))[::-1]
+    for line, size in zip((first, second), largest, strict=False):
+        assert abs(float(line.split()[0])) == pytest.approx(size, abs=5e-4)
+    assert more == f"  … and {len(trees) - 2} more"
 
 
 TEXTS = {

@@ -1,12 +1,23 @@
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
-from problems import IRIS, four_moons, overlapping, paper_design, region_design, swallowed
+from problems import (
+    IRIS,
+    four_moons,
+    overlapping,
+    paper_design,
+    region_design,
+    steps,
+    swallowed,
+    with_regions,
+)
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 
 from ffmlp import FFMLPClassifier
+from ffmlp.explanations.explanation import Driver, RegionPart
 from ffmlp.explanations.margins import crossings, response_spreads
 
 pytest.importorskip("pandas")
@@ -19,8 +30,12 @@ DESIGNS = {
     "paper": paper_design(random_state=0),
     "blob": FFMLPClassifier(2, design="blob", gaussianise=False, random_state=0),
     "blob, gaussianised": FFMLPClassifier(2, design="blob", gaussianise=True, random_state=0),
-    "readout": FFMLPClassifier(design="readout", gaussianise=False),
-    "readout, gaussianised": FFMLPClassifier(design="readout", gaussianise=True),
+    "readout": FFMLPClassifier(design="readout", gaussianise=False, max_regions=0),
+    "readout, gaussianised": FFMLPClassifier(design="readout", gaussianise=True, max_regions=0),
+    "regions": FFMLPClassifier(design="readout", gaussianise=False, max_regions=500, random_state=0),
+    "regions, gaussianised": FFMLPClassifier(
+        design="readout", gaussianise=True, max_regions=500, random_state=0
+    ),
     "small readout": FFMLPClassifier(design="readout", max_neurons=40),
 }
 SETS = {
@@ -30,6 +45,7 @@ SETS = {
     "digits": load_digits(return_X_y=True),
     "moons": four_moons(400),
     "overlapping": overlapping(300),
+    "steps": steps(),
 }
 
 
@@ -146,6 +162,49 @@ def test_page_of_the_readout_design():
     assert str(clf.explain(NAMED.data.iloc[[70]])) == PAGES["readout"]
 
 
+def test_regions_explain_their_part_of_the_lead():
+    X, _, clf = with_regions()
+    made, each = clf.explain(X), np.arange(len(X))
+    trees = clf.network_.stages.trees
+    evidence = trees.evidence(made.responses)
+    by_regions = evidence[each, made.predicted] - evidence[each, made.rivals]
+    np.testing.assert_allclose(made.regions, by_regions, atol=1e-12)
+    bias = clf.network_.stages.bias
+    np.testing.assert_allclose(
+        made.rest - made.regions, bias[made.predicted] - bias[made.rivals], atol=1e-12
+    )
+    for row in range(0, len(X), 40):
+        part = made[row].regions
+        total = sum(driver.contribution for driver in part.features)
+        assert part.reference_lead + total == pytest.approx(part.lead)
+        sizes = [abs(value) for _, value in part.strongest]
+        assert sizes == sorted(sizes, reverse=True)
+        assert part.trees == len(trees.roots)
+        assert f"regions ({part.agreeing} of {part.trees} trees agree)" in str(made[row])
+        assert sum(value for _, value in made[row].hyperplane_bars(2)) == pytest.approx(made.leads[row])
+
+
+def test_page_of_a_readout_with_regions():
+    region = RegionPart(
+        lead=0.3,
+        agreeing=2,
+        trees=3,
+        strongest=(
+            (
+                "region of class virginica: petal width (cm) > 1.7 and 4.8 < petal length (cm) <= 5.1",
+                0.25,
+            ),
+            ("region of class versicolor: petal width (cm) <= 1.8", -0.05),
+        ),
+        reference="the centre of blob 3 of class versicolor",
+        reference_lead=-0.2,
+        features=(Driver("petal width (cm)", 1.75, 0.45), Driver("petal length (cm)", 5.0, 0.05)),
+    )
+    (one,) = DESIGNS["region"].fit(NAMED.data, LABELS).explain(NAMED.data.iloc[[100]])
+    page = str(replace(one, lead=20.8, rest=0.5, regions=region))
+    assert page[page.index("Its lead") :] == PAGES["regions"]
+
+
 def test_page_of_a_sample_far_from_the_others():
     clf = DESIGNS["readout"].fit(NAMED.data, LABELS)
     page = str(clf.explain(NAMED.data.iloc[[0]] + 20.0))
@@ -187,12 +246,13 @@ def test_frame(design):
     frame = clf.explain(NAMED.data).to_frame()
     assert (frame["class"] == clf.predict(NAMED.data)).all()
     assert frame["probability"].tolist() == clf.predict_proba(NAMED.data).max(axis=1).tolist()
-    assert ("region" in frame) == design.startswith(("region", "paper"))
+    assert ("region" in frame) == design.startswith(("region,", "paper")) or design == "region"
+    assert ("regions" in frame) == (clf.network_.stages.trees is not None)
     assert (frame["lead"] > 0).all()
 
 
 @pytest.mark.parametrize("norm", [1, "inf"])
-@pytest.mark.parametrize("design", ["region", "paper", "readout", "blob, gaussianised"])
+@pytest.mark.parametrize("design", ["region", "paper", "readout", "regions", "blob, gaussianised"])
 def test_counterfactuals(design, norm):
     clf = DESIGNS[design].fit(NAMED.data, LABELS)
     some = NAMED.data.iloc[50::20]
@@ -283,6 +343,20 @@ def test_objects_print_in_a_line_and_draw_in_notebooks():
 
 
 PAGES = {
+    "regions": """\
+Its lead over versicolor, in evidence: +20.80, the sum of
+   +20.30  blob 4 (virginica) over blob 2 (versicolor)
+           5.20 standard deviations from the hyperplane, log-odds +20.30
+           by petal width (cm) = 2.5 (+14.22), petal length (cm) = 6 (+11.03),
+           sepal width (cm) = 3.3 (-4.69), 1 other feature (-0.26)
+    +0.00  1 other hyperplane
+    +0.30  regions (2 of 3 trees agree)
+           +0.250 region of class virginica: petal width (cm) > 1.7 and
+             4.8 < petal length (cm) <= 5.1
+           -0.050 region of class versicolor: petal width (cm) <= 1.8
+           against the centre of blob 3 of class versicolor (-0.20):
+           petal width (cm) = 1.75 (+0.45), petal length (cm) = 5 (+0.05)
+    +0.20  not due to any one hyperplane""",
     "region": """\
 Class virginica, probability 0.943; next is versicolor, 0.057.
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from problems import IRIS, overlapping, xor
+from problems import DESIGNS, IRIS, designed, overlapping, xor
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
@@ -24,7 +24,6 @@ onnx = pytest.importorskip("onnx")
 onnxruntime = pytest.importorskip("onnxruntime")
 Grid = pytest.importorskip("ffmlp.export.onnx_graph").Grid
 
-DESIGNS = ("region", "blob", "readout")
 X, Y = IRIS
 NAMES = np.array(["setosa", "versicolor", "virginica"])
 
@@ -51,9 +50,9 @@ def test_rows_in_blocks(n_rows):
 
 
 @pytest.mark.parametrize("gaussianise", [False, True])
-@pytest.mark.parametrize("design", ["blob", "readout"])
+@pytest.mark.parametrize("design", ["blob", "readout", "readout with regions"])
 def test_a_row_with_a_missing_number_has_no_probabilities_and_spoils_no_other(design, gaussianise):
-    clf = FFMLPClassifier(design=design, gaussianise=gaussianise, random_state=0).fit(X, Y)
+    clf = designed(design, X, Y, gaussianise=gaussianise)
     samples = X.copy()
     samples[7, 2] = np.nan
     _, probabilities = answers(clf.to_onnx("float64"), {"X": samples})
@@ -65,8 +64,8 @@ def test_a_row_with_a_missing_number_has_no_probabilities_and_spoils_no_other(de
 @pytest.mark.parametrize("input_type", ["float32", "float64"])
 @pytest.mark.parametrize(("design", "gaussianise"), [*product(DESIGNS, (False, True)), ("paper", False)])
 def test_onnx_answers_as_the_classifier_does(design, gaussianise, input_type):
-    clf = FFMLPClassifier(design=design, gaussianise=gaussianise, random_state=0).fit(X, NAMES[Y])
-    samples = np.vstack([X, everywhere(4)]).astype(input_type)
+    clf = designed(design, X, NAMES[Y], gaussianise=gaussianise)
+    samples = np.vstack([X, everywhere(4, 10_000)]).astype(input_type)
     model = clf.to_onnx(input_type)
     assert model.ir_version == 8
     assert {opset.domain: opset.version for opset in model.opset_import} == {"": 17, "ai.onnx.ml": 3}
@@ -128,7 +127,7 @@ def test_any_features_give_the_same_labels(samples):
 def _sessions():
     sessions = []
     for design in (*DESIGNS, "paper"):
-        clf = FFMLPClassifier(design=design, gaussianise=design != "paper", random_state=0).fit(X, Y)
+        clf = designed(design, X, Y, gaussianise=design != "paper")
         model = clf.to_onnx("float64").SerializeToString()
         sessions.append((onnxruntime.InferenceSession(model), clf))
     return sessions
@@ -176,9 +175,8 @@ def test_without_onnx_it_says_what_to_install(monkeypatch):
 def test_skl2onnx_converts_a_pipeline(design):
     skl2onnx = pytest.importorskip("skl2onnx")
     register_skl2onnx_converter()
-    pipeline = make_pipeline(
-        StandardScaler(), FFMLPClassifier(design=design, gaussianise=True, random_state=0)
-    ).fit(X, NAMES[Y])
+    clf = FFMLPClassifier(**DESIGNS[design], gaussianise=True, random_state=0)
+    pipeline = make_pipeline(StandardScaler(), clf).fit(X, NAMES[Y])
     samples = np.vstack([X, everywhere(4)[:200]])
     model = skl2onnx.to_onnx(pipeline, samples[:1], options={"zipmap": False})
     labels, probabilities = answers(model, {"X": samples})

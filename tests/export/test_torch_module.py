@@ -4,20 +4,18 @@ from itertools import product
 
 import numpy as np
 import pytest
-from problems import IRIS, overlapping
+from problems import DESIGNS, IRIS, designed, overlapping
 
 import ffmlp
-from ffmlp import FFMLPClassifier
 
 torch = pytest.importorskip("torch")
 
-DESIGNS = ("region", "blob", "readout")
 X, Y = IRIS
 EVERYWHERE = np.vstack([X, 5 * X - 20, np.zeros((1, 4)), np.full((1, 4), 1e3), np.full((1, 4), -1e3)])
 
 
 def fitted(design, gaussianise=False, X=X, y=Y):
-    return FFMLPClassifier(design=design, gaussianise=gaussianise, random_state=0).fit(X, y)
+    return designed(design, X, y, gaussianise=gaussianise)
 
 
 def outputs(module, samples, dtype):
@@ -64,6 +62,8 @@ def test_layers_have_names():
         *("gaussianise", "half_spaces", "half_spaces_activation"),
         *("evidence", "evidence_activation", "classes", "classes_activation"),
     ]
+    regions = [name for name, _ in fitted("readout with regions").to_torch().named_children()]
+    assert regions == ["half_spaces", "half_spaces_activation", "evidence_and_regions", "classes"]
     region = fitted("region").to_torch()
     assert [name for name, _ in region.named_parameters()] == [
         *("half_spaces.weight", "half_spaces.bias"),
@@ -91,7 +91,7 @@ def test_the_module_can_be_scripted_and_exported(design):
 @pytest.mark.parametrize("design", DESIGNS)
 def test_training_goes_on_from_the_design_and_comes_back_as_a_network(design):
     samples, y = overlapping(400)
-    clf = FFMLPClassifier(2, design=design, gaussianise=True, random_state=0).fit(samples, y)
+    clf = designed(design, samples, y, n_components=2, gaussianise=True)
     module = clf.to_torch(torch.float64)
     untrained = ffmlp.from_torch(module)
     expected = clf.network_.forward(samples)
@@ -123,7 +123,14 @@ def test_training_goes_on_from_the_design_and_comes_back_as_a_network(design):
     assert trained.layer_sizes == clf.network_.layer_sizes
     assert trained.activations == clf.network_.activations
     assert trained.meaning(1, 0).startswith("half-space ")
-    assert trained.meaning(2, 0).startswith(f"trained neuron 0 of {clf.network_.kinds[2]}, largest")
+    if design == "readout with regions":
+        axes = trained.stages.trees.axes
+        before, after = clf.network_.hyperplanes.select(axes), trained.hyperplanes.select(axes)
+        np.testing.assert_array_equal(after.weights, before.weights)
+        np.testing.assert_array_equal(after.biases, before.biases)
+        assert trained.stages.trees is clf.network_.stages.trees
+    else:
+        assert trained.meaning(2, 0).startswith(f"trained neuron 0 of {clf.network_.kinds[2]}, largest")
     state = module.state_dict()
     fresh = clf.to_torch(torch.float64)
     fresh.load_state_dict(state)

@@ -40,9 +40,13 @@ def closed():
     pyplot.close("all")
 
 
-@pytest.fixture(scope="module")
-def readout():
-    return FFMLPClassifier(design="readout", gaussianise=True).fit(NAMED.data, LABELS)
+@pytest.fixture(scope="module", params=[0, 100], ids=["readout", "regions"])
+def readout(request):
+    clf = FFMLPClassifier(
+        design="readout", gaussianise=True, max_regions=request.param, random_state=0
+    ).fit(NAMED.data, LABELS)
+    assert (clf.network_.stages.trees is None) == (not request.param)
+    return clf
 
 
 def test_bars_show_the_whole_lead(readout):
@@ -51,7 +55,8 @@ def test_bars_show_the_whole_lead(readout):
     assert display.explanation == explanation
     hyperplanes, margins, features = display.axes_
     widths = [bar.get_width() for bar in hyperplanes.patches]
-    assert len(widths) == 5  # three, the others, and the bias
+    # Three, the others, the regions if there are any, and the bias.
+    assert len(widths) == 5 + (explanation.regions is not None)
     assert sum(widths) == pytest.approx(explanation.lead)
     assert [bar.get_width() for bar in margins.patches] == [
         margin.deviations for margin in explanation.margins[:3]

@@ -3,7 +3,7 @@ import sys
 
 import numpy as np
 import pytest
-from problems import IRIS, four_moons, region_design, xor
+from problems import IRIS, four_moons, region_design, steps, with_regions, xor
 from sklearn.datasets import make_moons
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
@@ -492,3 +492,25 @@ def test_drawing_without_matplotlib_says_what_to_install(monkeypatch, clf):
 def test_plots_can_be_imported_without_matplotlib():
     code = "import sys; sys.modules['matplotlib'] = None; import ffmlp.plots"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_regions_beside_a_readout_are_one_box(ax):
+    *_, clf = with_regions()
+    display = NetworkDisplay.from_estimator(clf, ax=ax)
+    n_regions = len(clf.network_.stages.trees)
+    assert [len(layer) for layer in display.neurons] == [3, 24, 3, 3]
+    texts = [text.get_text() for text in ax.texts]
+    assert texts.count(f"{n_regions} regions") == 1
+    assert f"{3 + n_regions} neurons" in texts
+
+
+def test_responses_of_a_readout_are_drawn_without_its_regions():
+    X, y = steps()
+    X, y = X[:, :2], (X[:, 0] > 0.3) ^ (X[:, 1] > -0.2)
+    clf = FFMLPClassifier(design="readout", max_regions=200, random_state=0).fit(X, y)
+    n_regions = len(clf.network_.stages.trees)
+    options = {"layer": 2, "grid_resolution": 9, "figure": Figure(layout="constrained")}
+    assert ResponsesDisplay.from_estimator(clf, X, **options).neurons.tolist() == [0, 1]
+    options["neurons"] = [1 + n_regions]
+    (region,) = ResponsesDisplay.from_estimator(clf, X, **options).responses
+    assert set(np.unique(region)) <= {0.0, 1.0}

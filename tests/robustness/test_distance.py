@@ -3,7 +3,17 @@ import sys
 
 import numpy as np
 import pytest
-from problems import IRIS, four_moons, overlapping, paper_design, region_design, swallowed, xor
+from problems import (
+    IRIS,
+    four_moons,
+    overlapping,
+    paper_design,
+    region_design,
+    regions_alone,
+    swallowed,
+    with_regions,
+    xor,
+)
 from scipy.optimize import linprog, nnls
 from sklearn.datasets import load_breast_cancer, load_wine
 
@@ -230,8 +240,12 @@ def test_where_no_other_class_can_be_reached_the_distance_is_infinite():
 
 
 DESIGNS = {
-    "readout": FFMLPClassifier(design="readout", gaussianise=False),
-    "readout, gaussianised": FFMLPClassifier(design="readout", gaussianise=True),
+    "readout": FFMLPClassifier(design="readout", gaussianise=False, max_regions=0),
+    "readout, gaussianised": FFMLPClassifier(design="readout", gaussianise=True, max_regions=0),
+    "regions": FFMLPClassifier(design="readout", gaussianise=False, max_regions=500, random_state=0),
+    "regions, gaussianised": FFMLPClassifier(
+        design="readout", gaussianise=True, max_regions=500, random_state=0
+    ),
     "small readout": FFMLPClassifier(design="readout", max_neurons=40),
     "blob": FFMLPClassifier(2, design="blob", gaussianise=False, random_state=0),
     "blob, gaussianised": FFMLPClassifier(2, design="blob", gaussianise=True, random_state=0),
@@ -265,7 +279,24 @@ def test_bounds_hold_where_exactness_cannot_be_had(design, norm, data):
     assert np.median(found.lower / found.distance) > 0.1
 
 
-@pytest.mark.parametrize("design", ["readout", "blob", "region, gaussianised", "paper"])
+@pytest.mark.parametrize("norm", [2, 1, "inf"])
+@pytest.mark.parametrize("alone", [False, True])
+def test_bounds_hold_with_regions(norm, alone):
+    X, _, clf = with_regions()
+    if alone:
+        regions_alone(clf)
+    some, rng = X[::10], np.random.default_rng(0)
+    found = clf.robustness(some, norm)
+    own = clf.predict(some)
+    assert np.isfinite(found.distance).all()
+    assert (clf.predict(found.points) != own).all()
+    for x, radius, label in zip(some, found.lower, own, strict=True):
+        steps = np.vstack([in_ball(rng, 300, 3, float(norm)), np.eye(3), -np.eye(3)])
+        assert (clf.predict(x + radius * steps) == label).all()
+    assert np.median(found.lower / found.distance) > 0.2
+
+
+@pytest.mark.parametrize("design", ["readout", "regions", "blob", "region, gaussianised", "paper"])
 def test_frozen_features_and_bounds_in_every_design(design):
     X, y = IRIS
     clf = DESIGNS[design].fit(X, y)

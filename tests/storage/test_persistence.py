@@ -2,7 +2,8 @@ import io
 import json
 import sys
 import zipfile
-from dataclasses import fields
+from copy import copy
+from dataclasses import fields, replace
 from itertools import product
 from pathlib import Path
 
@@ -16,7 +17,8 @@ from forgeries import (
     with_schema,
     wrapped,
 )
-from problems import IRIS
+from problems import DESIGNS, IRIS, designed
+from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.exceptions import NotFittedError
 from sklearn.impute import SimpleImputer
@@ -32,20 +34,19 @@ from ffmlp.storage.persistence import load_with_metadata
 pd = pytest.importorskip("pandas")
 
 DATA = Path(__file__).parents[1] / "data"
-DESIGNS = ("region", "blob", "readout")
 X, Y = IRIS
 NAMES = np.array(["setosa", "versicolor", "virginica"])
 
 
 def fitted(design, **parameters):
-    return FFMLPClassifier(design=design, random_state=0, **parameters).fit(X, Y)
+    return designed(design, X, Y, **parameters)
 
 
 @pytest.mark.parametrize(("design", "gaussianise"), [*product(DESIGNS, (False, True)), ("paper", False)])
 def test_a_model_comes_back_as_it_was(design, gaussianise, tmp_path):
-    clf = FFMLPClassifier(
-        design=design, gaussianise=gaussianise, random_state=np.random.RandomState(3)
-    ).fit(pd.DataFrame(X, columns=list("abcd")), NAMES[Y])
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    chance = np.random.RandomState(3)
+    clf = designed(design, frame, NAMES[Y], gaussianise=gaussianise, random_state=chance)
     ffmlp.save(clf, tmp_path / "m")
     again = ffmlp.load(tmp_path / "m")
     frame = pd.DataFrame(np.vstack([X, 10 * X - 30]), columns=list("abcd"))
@@ -105,7 +106,8 @@ def test_a_pipeline_is_saved_with_its_preprocessing_and_metadata(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("design", "version"), [*product(DESIGNS, range(1, FORMAT_VERSION + 1)), ("paper", 2)]
+    ("design", "version"),
+    [*product(("region", "blob", "readout"), range(1, FORMAT_VERSION + 1)), ("paper", 2)],
 )
 def test_models_of_every_format_are_still_read(design, version):
     """The files were written when the format was made; predictions are kept beside them."""
@@ -115,6 +117,49 @@ def test_models_of_every_format_are_still_read(design, version):
     assert clf.predict(samples).tolist() == expected["labels"]
     np.testing.assert_allclose(clf.predict_proba(samples), expected["probabilities"], atol=1e-12)
     assert clf.network_.meaning(1, 0) == expected["first_neuron"]
+    assert clone(clf).get_params() == clf.get_params()
+    assert (clf.max_regions, clf.all_pairs) == (0, False)  # newer than the files
+    assert design in repr(clf)
+
+
+@pytest.fixture(scope="module")
+def with_regions():
+    return fitted("readout with regions")
+
+
+@pytest.mark.parametrize(
+    ("part", "change"),
+    [
+        ("hyperplanes", lambda part: part + 10_000),
+        ("hyperplanes", lambda part: part.astype(float)),
+        ("children", lambda part: part - 10_000),
+        ("children", lambda part: np.where(part > 0, 0, part)),  # a circle
+        ("children", lambda part: np.where(part < 0, -1, part)),  # one region in many places
+        ("roots", lambda part: part[::-1]),
+        ("roots", lambda part: part[1:]),
+        ("thresholds", lambda part: part[1:]),
+        ("thresholds", lambda part: np.where(part > 0, np.nan, part)),
+        ("values", lambda part: part[:, 1:]),
+        ("values", lambda part: np.vstack([part, part])),
+        ("values", lambda part: part * np.inf),
+    ],
+)
+def test_regions_that_are_not_leaves_of_trees_are_refused(with_regions, part, change, tmp_path):
+    clf, network = copy(with_regions), with_regions.network_
+    trees = network.stages.trees
+    trees = replace(trees, **{part: change(getattr(trees, part))})
+    clf.network_ = replace(network, stages=replace(network.stages, trees=trees))
+    ffmlp.save(clf, tmp_path / "m")
+    with pytest.raises(ValueError, match="does not hold a usable model"):
+        ffmlp.load(tmp_path / "m")
+
+
+def test_only_the_fields_of_regions_are_saved(with_regions, tmp_path):
+    low, _ = with_regions.network_.stages.trees.boxes  # computed once, then kept
+    ffmlp.save(with_regions, tmp_path / "m")
+    again = ffmlp.load(tmp_path / "m").network_.stages.trees
+    assert "boxes" not in vars(again)
+    np.testing.assert_array_equal(again.boxes[0], low)
 
 
 def test_parts_of_a_model_go_by_tags_not_by_python_paths(tmp_path):

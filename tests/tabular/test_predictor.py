@@ -15,6 +15,7 @@ from forgeries import (
     with_schema,
     wrapped,
 )
+from problems import DESIGNS
 
 import ffmlp
 from ffmlp import FFMLPClassifier, save
@@ -30,7 +31,6 @@ hypothesis = pytest.importorskip("hypothesis")
 st = hypothesis.strategies
 
 DATA = Path(__file__).parents[1] / "data"
-DESIGNS = ("region", "blob", "readout")
 COLUMNS = {
     "numbers": Columns(("a", "b"), (), {}),
     "categories": Columns((), ("colour", "town"), {}),
@@ -55,7 +55,7 @@ def table(n_rows, seed=0):
 
 def model_of(columns, design="readout"):
     X, y = table(300)
-    clf = FFMLPClassifier(design=design, random_state=0)
+    clf = FFMLPClassifier(**DESIGNS.get(design, {"design": design}), random_state=0)
     fitted = pipeline(columns, clf).fit(X[columns.features], y)
     features, facts = (columns.numbers, columns.categories), {"rows": 300}
     dialect = Dialect(("-",), ",")

@@ -68,6 +68,7 @@ def _scaled(classifier: Any) -> Pipeline:
 
 OWN: dict[str, Callable[[int], Any]] = {
     "ffmlp": lambda seed: FFMLPClassifier(random_state=seed),
+    "ffmlp-regions": lambda seed: FFMLPClassifier(max_regions="auto", random_state=seed),
     "ffmlp-region": lambda seed: FFMLPClassifier(
         n_components=2, error_threshold=0.05, design="region", random_state=seed
     ),
@@ -128,7 +129,9 @@ def n_parameters(model: Any) -> int | None:
         return n_parameters(model[-1])
     if isinstance(model, FFMLPClassifier):
         # The matrices of stages 2 and 3 may be large: they are not made just to be counted.
-        return sum((before + 1) * after for before, after in pairwise(model.network_.layer_sizes))
+        weights = sum((before + 1) * after for before, after in pairwise(model.network_.weighted_sizes))
+        trees = model.network_.stages.trees
+        return weights if trees is None else weights + trees.thresholds.size + trees.values.size
     if isinstance(model, LinearDiscriminantAnalysis | LogisticRegression):
         return model.coef_.size + model.intercept_.size
     if isinstance(model, QuadraticDiscriminantAnalysis):

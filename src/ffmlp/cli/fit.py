@@ -48,13 +48,15 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     what = "auto chooses one on held-out rows (auto)"
     design.add_argument("--design", choices=designs, default="auto", help=f"network design; {what}")
     what = "blobs per class (auto)"
-    design.add_argument("--n-components", type=_components, default="auto", metavar="N", help=what)
+    design.add_argument("--n-components", type=_number, default="auto", metavar="N", help=what)
     design.add_argument("--max-neurons", type=int, metavar="N", help="neurons at most (no limit)")
+    what = "regions beside a readout, at most, or auto (0)"
+    design.add_argument("--max-regions", type=_number, default=0, metavar="N", help=what)
     design.add_argument("--seed", type=int, default=0, metavar="N", help="random seed (0)")
     add_shared(parser, "DATA", output=("MODEL", "model file to write"))
 
 
-def _components(text: str) -> int | str:
+def _number(text: str) -> int | str:
     try:
         return text if text == "auto" else int(text)
     except ValueError:
@@ -78,8 +80,9 @@ def run(options: argparse.Namespace) -> None:
         console.note(f"{name} is not used: {reason}.")
     if n_dropped:
         console.note(f"left out {counted(n_dropped, 'row')} without {options.target!r}.")
-    plan: Any = {"design": options.design, "max_neurons": options.max_neurons}
-    model = pipeline(columns, FFMLPClassifier(options.n_components, **plan, random_state=options.seed))
+    chosen = ("n_components", "design", "max_neurons", "max_regions")
+    parameters: Any = {name: getattr(options, name) for name in chosen}
+    model = pipeline(columns, FFMLPClassifier(**parameters, random_state=options.seed))
     n_threads = 1 if X.size < _SMALL else None
     with threadpool_limits(n_threads), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
@@ -177,11 +180,14 @@ def _print_summary(console: Console, model: TableModel, options: argparse.Namesp
     layers = " → ".join(map(str, clf.network_.layer_sizes))
     design = clf.selection_.plan.design
     console.say(f"network:  {layers} neurons ({design} design), fitted in {facts['fit_seconds']:.2f} s")
+    n_regions = clf.n_regions_
+    if design == "readout" and n_regions:
+        console.say(f"regions:  {n_regions}, which add to the evidence where it errs")
     console.say(f"saved:    {options.output} ({size / 1000:.0f} kB)")
     console.result(
         {"model": str(options.output), "bytes": size, "layers": list(clf.network_.layer_sizes),
-         "design": design, "numbers": list(model.numbers), "categories": list(model.categories),
-         "target": model.target, **facts}
+         "regions": n_regions, "design": design, "numbers": list(model.numbers),
+         "categories": list(model.categories), "target": model.target, **facts}
     )  # fmt: skip
 
 

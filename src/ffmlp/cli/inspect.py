@@ -65,7 +65,12 @@ def _values(model: TableModel) -> dict[str, Any]:
     selection = clf.selection_
     scored = zip(selection.plans, selection.log_losses, selection.accuracies, strict=True)
     plans = [
-        {**asdict(plan), "log_loss": _number(loss), "accuracy": _number(accuracy)}
+        {
+            **asdict(plan),
+            "max_regions": _number(plan.max_regions),
+            "log_loss": _number(loss),
+            "accuracy": _number(accuracy),
+        }
         for plan, loss, accuracy in scored
     ]
     return {
@@ -76,6 +81,7 @@ def _values(model: TableModel) -> dict[str, Any]:
         "categories": list(model.categories),
         "layers": list(clf.network_.layer_sizes),
         "kinds": list(clf.network_.kinds),
+        "regions": clf.n_regions_,
         "plans": plans,
         "chosen": selection.best,
         "timings": clf.timings_,

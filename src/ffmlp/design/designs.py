@@ -31,6 +31,7 @@ from ffmlp.design.progress import Progress
 from ffmlp.design.pruning import PruningPath
 from ffmlp.design.readout_design import readout_design
 from ffmlp.design.region_design import region_design
+from ffmlp.design.region_readout_design import with_regions
 from ffmlp.design.scaling import Scaling
 from ffmlp.model.blobs import Blobs
 from ffmlp.model.features import mapped_features
@@ -68,7 +69,7 @@ def design_network(
     samples: Samples, plan: Plan, rng: np.random.RandomState, progress: Progress
 ) -> Design:
     """The stages of the paper, one after the other; the plan chooses layers l_2 and l_out."""
-    if plan.chooses_greedily:
+    if plan.chooses_greedily or plan.max_regions:
         samples = samples.merged()
     with progress.step("gmm"):
         gaussianisation = fit_gaussianisation(samples.X, samples.weight) if plan.gaussianise else None
@@ -89,6 +90,9 @@ def design_network(
         planes = replace(scaling.unscaled_planes(planes), gaussianisation=gaussianisation)
 
     upper = DESIGNS[plan.design](samples, plan, blobs, planes, progress)
+    if plan.max_regions:
+        with progress.step("regions"):
+            upper = with_regions(samples, plan, upper, rng, progress, design_network)
     network = Network(
         upper.hyperplanes, upper.stages, samples.labels, blobs.classes, samples.feature_names
     )

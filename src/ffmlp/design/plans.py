@@ -44,8 +44,16 @@ def possible_plans(classifier: FFMLPClassifier, samples: Samples) -> list[Plan]:
         for gaussianise, discriminant, components, threshold in choices:
             each = None if components is None else components_of_each(components, samples.labels)
             plan = Plan(design, bool(gaussianise), discriminant, each, threshold, *given)
-            plans.append(replace(plan, shrink=not literal, all_pairs=bool(classifier.all_pairs)))
+            plan = replace(plan, shrink=not literal, all_pairs=bool(classifier.all_pairs))
+            plans.append(replace(plan, max_regions=_max_regions(classifier, plan)))
     return plans
+
+
+def _max_regions(classifier: FFMLPClassifier, plan: Plan) -> float:
+    """Regions are for a readout of all its hyperplanes: a limit of the size allows none."""
+    if plan.design != "readout" or plan.max_neurons is not None or plan.error_threshold is not None:
+        return 0
+    return np.inf if classifier.max_regions == AUTO else float(classifier.max_regions)
 
 
 def _alternatives(value: Any, automatic: tuple) -> tuple:

@@ -64,7 +64,8 @@ class Plan:
     ``n_components`` is the number of blobs of each class, or None for many small blobs, each separated
     from its neighbours only. ``discriminant`` may also be "drawn_lda": LDA of samples that are drawn
     from the mixtures. ``shrink`` says whether covariances of few samples are shrunk, ``all_pairs``
-    whether blobs of the same class are separated, too.
+    whether blobs of the same class are separated, too. ``max_regions`` limits the regions of the
+    readout design, where the evidence errs.
     """
 
     design: str
@@ -78,6 +79,7 @@ class Plan:
     max_neurons: int | None = None
     shrink: bool = True
     all_pairs: bool = False
+    max_regions: float = 0
 
     @property
     def chooses_greedily(self) -> bool:
@@ -92,8 +94,13 @@ class Plan:
 
 @dataclass(frozen=True, eq=False)
 class UpperLayers:
-    """The hyperplanes that a design keeps, and the stages above them."""
+    """The hyperplanes that a design keeps, and the stages above them.
+
+    ``left_out`` (n, C) is the evidence of a readout for each sample, fitted without it, if regions are
+    to be grown.
+    """
 
     hyperplanes: Hyperplanes
     pruning_path: PruningPath
     stages: Stages
+    left_out: Floats | None = None

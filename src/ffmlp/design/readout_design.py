@@ -28,7 +28,7 @@ def readout_design(
             planes = planes.select(path.kept)
             progress.say(f"{len(planes)} hyperplanes left")
     with progress.step("regions"):
-        readout = fit_readout(planes, *data)
+        readout = fit_readout(planes, *data, leave_out=plan.max_regions > 0)
         progress.say(f"ridge {readout.ridge:.2g}, leave-one-out error {readout.error_rate:.2%}")
     if path is None or not len(path.deleted):
         path = PruningPath(np.zeros(0, np.intp), np.zeros(0), readout.error_rate, np.arange(len(planes)))
@@ -37,7 +37,7 @@ def readout_design(
         return _small_readout_design(samples, planes, readout, path, int(n_allowed), progress)
     with progress.step("classes"):
         stages = ReadoutStages(readout.even, readout.odd, readout.bias, readout.temperature)
-    return UpperLayers(planes, path, stages)
+    return UpperLayers(planes, path, stages, readout.left_out)
 
 
 def _small_readout_design(

@@ -138,8 +138,9 @@ def _judged(
         return None
     losses, hits = np.empty((2, len(plans), len(held.y)))
     for index, plan in enumerate(plans):
-        # The whole readout stands for the small one, which approximates it and takes longer to fit.
-        plan = replace(plan, max_neurons=None)
+        # The whole readout stands for the small one, which approximates it and takes longer to fit, and
+        # for the one with regions.
+        plan = replace(plan, max_neurons=None, max_regions=0)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # a fold has fewer samples than the user gave
             design = design_network(training, plan, rng, Progress())

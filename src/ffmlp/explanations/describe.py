@@ -89,7 +89,7 @@ def export_text(clf: FFMLPClassifier, *, max_items: int = 20) -> str:
         Fitted.
     max_items : int, default=20
         The number of blobs, hyperplanes and regions that are listed; the others are counted. Regions
-        are listed in descending order of training samples.
+        are listed in descending order of training samples, those beside a readout by what they add.
 
     Returns
     -------

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from scipy.special import chdtri
 
 from ffmlp.arrays import AnyFloats, Flags, Floats, Indices, without_rounding
-from ffmlp.explanations.explanation import Counterfactual, Driver, Explanation, Margin, Place
-from ffmlp.explanations.margins import crossings, nearest_blobs, response_spreads
+from ffmlp.explanations.explanation import Counterfactual, Driver, Explanation, Margin, Place, RegionPart
+from ffmlp.explanations.margins import crossings, nearest_blobs, nearest_of_class, response_spreads
+from ffmlp.explanations.shapley import region_shapley
 from ffmlp.extras import imported
 from ffmlp.markup import html_table
 from ffmlp.model.blobs import Blobs, feature_units
@@ -27,6 +28,8 @@ from ffmlp.words import counted
 _FAR = 0.999
 # Samples that are shown in a notebook.
 _MAX_ROWS = 10
+# Regions that are named for each sample.
+_MAX_REGIONS = 10
 # The rival of a sample if no other class can be predicted.
 _NO_RIVAL = -1
 
@@ -48,6 +51,8 @@ class Explanations:
     probabilities : ndarray of shape (n, C)
     leads, rest : ndarray of shape (n,)
         ``leads == contributions.sum(axis=1) + rest``.
+    regions : ndarray of shape (n,)
+        The part of ``rest`` that is due to regions beside a readout; 0 if there are none.
     responses, deviations, contributions : ndarray of shape (n, L)
         Signed response of each hyperplane, the same in standard deviations, and its contribution to
         the lead.
@@ -67,6 +72,7 @@ class Explanations:
     probabilities: Floats
     leads: Floats
     rest: Floats
+    regions: Floats
     responses: Floats
     deviations: Floats
     contributions: Floats
@@ -114,6 +120,7 @@ class Explanations:
             features=() if rival == _NO_RIVAL else self._features(number),
             counterfactual=self._counterfactual(number),
             searched=self.robustness is not None,
+            regions=self._regions(number),
         )
 
     @cached_property
@@ -148,6 +155,31 @@ class Explanations:
         slopes = self.network.stages.slopes(self.responses[number : number + 1])[0]
         slope = slopes[self.predicted[number]] - slopes[self.rivals[number]]
         return self._drivers(number, slope @ self._parts(number))
+
+    def _regions(self, number: int) -> RegionPart | None:
+        network, rival = self.network, self.rivals[[number]]
+        planes, trees, winner = network.hyperplanes, network.stages.trees, self.predicted[[number]]
+        if trees is None:
+            return None
+        h = self.responses[[number]]
+        (regions,), (leads,) = trees.leads(h, winner, rival)
+        order = np.argsort(-without_rounding(np.abs(leads)), kind="stable")[:_MAX_REGIONS]
+        first = network.weighted_sizes[2]
+        blob = nearest_of_class(self.blobs, planes.mapped(self.samples[[number]])[0], int(rival[0]))
+        reference = self.blobs.means[[blob]] @ planes.weights.T + planes.biases
+        shapley = region_shapley(trees, h, reference)[0]
+        by_feature = np.zeros(len(network.feature_names))
+        features = np.abs(planes.weights[trees.axes]).argmax(axis=1)
+        np.add.at(by_feature, features, shapley[:, winner[0]] - shapley[:, rival[0]])
+        return RegionPart(
+            lead=float(self.regions[number]),
+            agreeing=int((leads >= 0).sum()),
+            trees=len(leads),
+            strongest=tuple((network.meaning(2, first + regions[t]), float(leads[t])) for t in order),
+            reference=f"the centre of blob {blob} of class {network.labels[rival[0]]}",
+            reference_lead=float(trees.leads(reference, winner, rival)[1].sum()),
+            features=self._drivers(number, by_feature),
+        )
 
     def _margin(self, number: int, hyperplane: int, parts: Floats) -> Margin:
         planes = self.network.hyperplanes
@@ -193,6 +225,7 @@ class Explanations:
             "lead": self.leads,
             self.places.kind: self.places.numbers,
             "unseen": self.places.unseen,
+            **({} if self.network.stages.trees is None else {"regions": self.regions}),
             "strongest_hyperplane": strongest,
             "strongest_deviations": self.deviations[rows, strongest],
             "strongest_contribution": self.contributions[rows, strongest],
@@ -222,13 +255,16 @@ def explained(network: Network, blobs: Blobs, X: AnyFloats) -> Explanations:
     others = stages.scores(h)
     others[np.arange(len(X)), predicted] = -np.inf
     rivals = np.where(np.isfinite(others).any(axis=1), others.argmax(axis=1), _NO_RIVAL)
-    summands, rest = np.zeros_like(h), np.zeros(len(h))
+    summands, rest, regions = np.zeros_like(h), np.zeros(len(h)), np.zeros(len(h))
     beaten = rivals != _NO_RIVAL
-    summands[beaten], rest[beaten] = stages.contributions(h[beaten], predicted[beaten], rivals[beaten])
+    compared = h[beaten], predicted[beaten], rivals[beaten]
+    summands[beaten], rest[beaten] = stages.contributions(*compared)
+    if stages.trees is not None:
+        regions[beaten] = stages.trees.leads(*compared)[1].sum(axis=1)
     return Explanations(
         network, blobs, samples, predicted, rivals,
         probabilities=network.probabilities(X),
-        leads=np.where(beaten, summands.sum(axis=1) + rest, np.inf), rest=rest,
+        leads=np.where(beaten, summands.sum(axis=1) + rest, np.inf), rest=rest, regions=regions,
         responses=h, deviations=h / response_spreads(blobs, planes), contributions=summands,
         places=stages.places(planes, X) or _nearest_blobs(network, blobs, samples),
     )  # fmt: skip

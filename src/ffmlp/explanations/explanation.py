@@ -11,9 +11,10 @@ from typing import Any
 from ffmlp.markup import html_bars
 from ffmlp.words import counted
 
-# The numbers of hyperplanes, features of a hyperplane and changed features on a page.
+# The numbers of hyperplanes, features of a hyperplane, regions and changed features on a page.
 _MAX_MARGINS = 5
 _MAX_DRIVERS = 3
+_MAX_REGIONS = 3
 _MAX_CHANGES = 12
 # Bars of hyperplanes and of features in a notebook.
 _MAX_BARS = 8
@@ -81,6 +82,38 @@ class Place:
 
 
 @dataclass(frozen=True)
+class RegionPart:
+    """What the regions beside a readout add to the lead.
+
+    Attributes
+    ----------
+    lead : float
+        The sum over the regions that the sample is in, one of each tree.
+    agreeing, trees : int
+        The trees whose region does not lower the lead, and all trees.
+    strongest : tuple of (str, float)
+        What the regions stand for, and what each adds, largest first.
+    reference : str
+        What the sample is compared with: the nearest blob of the rival's class.
+    reference_lead : float
+        What the regions add to the lead at the mean of this blob.
+    features : tuple of Driver
+        Exact Shapley values, largest first: with ``reference_lead`` they sum to ``lead``.
+    """
+
+    lead: float
+    agreeing: int
+    trees: int
+    strongest: tuple[tuple[str, float], ...]
+    reference: str
+    reference_lead: float
+    features: tuple[Driver, ...]
+
+    def __str__(self) -> str:
+        return f"regions ({self.agreeing} of {counted(self.trees, 'tree')} agree)"
+
+
+@dataclass(frozen=True)
 class Counterfactual:
     """A change of the sample that gives another class.
 
@@ -117,10 +150,12 @@ class Explanation:
         The next class; None if no other class can be predicted.
     lead : float
         The lead of the predicted class: the sum of the margins' contributions and ``rest``. It is the
-        log-odds of the two classes; in the region design it is how much less the sample violates its
-        region than the least violated region of the rival.
+        log-odds of the two classes; with regions beside a readout, it is the difference of their
+        evidence; in the region design it is how much less the sample violates its region than the least
+        violated region of the rival.
     rest : float
-        The part of the lead without a hyperplane: the bias, or the other blobs of the two classes.
+        The part of the lead without a hyperplane: the bias and the regions beside a readout, or the
+        other blobs of the two classes.
     place : Place
     margins : tuple of Margin
         All hyperplanes, largest contribution first, ties by distance.
@@ -130,6 +165,8 @@ class Explanation:
     searched : bool
         Whether a counterfactual was searched for.
     counterfactual : Counterfactual or None
+    regions : RegionPart or None
+        What the regions beside a readout add to ``rest``, if there are any.
     """
 
     label: Any
@@ -143,6 +180,7 @@ class Explanation:
     features: tuple[Driver, ...]
     counterfactual: Counterfactual | None
     searched: bool
+    regions: RegionPart | None = None
 
     def __repr__(self) -> str:
         return f"Explanation({_head(self)})"
@@ -167,10 +205,14 @@ class Explanation:
         return "".join(parts)
 
     def hyperplane_bars(self, max_bars: int) -> list[tuple[str, float]]:
-        """Names and contributions of the first hyperplanes, of all others together, and the rest."""
+        """Names and contributions of the first hyperplanes, of all others, of regions, and the rest."""
         bars = [(margin.side, margin.contribution) for margin in self.margins]
         bars = _first(bars, max_bars, "other hyperplane")
-        return [*bars, (_REST, self.rest)] if self.rest else bars
+        rest = self.rest
+        if self.regions is not None:
+            bars.append((str(self.regions), self.regions.lead))
+            rest -= self.regions.lead
+        return [*bars, (_REST, rest)] if rest else bars
 
     def feature_bars(self, max_bars: int) -> list[tuple[str, float]]:
         """Names with values, and contributions, of the first features, and of all others together."""
@@ -217,12 +259,26 @@ def _lead(explanation: Explanation) -> list[str]:
     if explanation.rival is None:
         return []
     kind = "" if explanation.place.kind == "region" else ", in log-odds"
+    if explanation.regions is not None:
+        kind = ", in evidence"
     lines = [f"Its lead over {explanation.rival}{kind}: {explanation.lead:+z.2f}, the sum of"]
     n_shown = min(max(1, _n_visible(explanation)), _MAX_MARGINS)
     for margin in explanation.margins[:n_shown]:
         lines += _margin(margin)
-    others = explanation.hyperplane_bars(n_shown)[n_shown:]
-    return lines + [f"{value:+z9.2f}  {name}" for name, value in others]
+    for name, value in explanation.hyperplane_bars(n_shown)[n_shown:]:
+        lines.append(f"{value:+z9.2f}  {name}")
+        if explanation.regions is not None and name == str(explanation.regions):
+            lines += _regions(explanation.regions)
+    return lines
+
+
+def _regions(part: RegionPart) -> list[str]:
+    lines = []
+    for name, value in part.strongest[:_MAX_REGIONS]:
+        *first, last = f"{value:+z.3f} {name}".split(" and ")
+        lines += _wrapped([*(f"{limits} and" for limits in first), last], "  ")
+    against = f"against {part.reference} ({part.reference_lead:+z.2f}): "
+    return [f"{'':11}{line}" for line in (*lines, *_drivers(against, part.features))]
 
 
 def _n_visible(explanation: Explanation) -> int:
@@ -250,9 +306,15 @@ def _drivers(start: str, drivers: Sequence[Driver]) -> list[str]:
     parts = [f"{name} ({value:+z.2f})" for name, value in _feature_bars(drivers, _MAX_DRIVERS)]
     if not parts:
         return []
-    whole = start + ", ".join(part.replace(" ", _NO_BREAK) for part in parts)
-    lines = wrap(whole, _WIDTH, break_long_words=False, break_on_hyphens=False)
-    return [line.replace(_NO_BREAK, " ") for line in lines]
+    *first, last = parts
+    return _wrapped([*start.split(), *(f"{part}," for part in first), last])
+
+
+def _wrapped(parts: Sequence[str], indent: str = "") -> list[str]:
+    """Parts of a sentence in lines that break between them only; ``indent`` starts all but the first."""
+    whole = " ".join(part.replace(" ", _NO_BREAK) for part in parts)
+    options: Any = {"break_long_words": False, "break_on_hyphens": False, "subsequent_indent": indent}
+    return [line.replace(_NO_BREAK, " ") for line in wrap(whole, _WIDTH, **options)]
 
 
 def _counterfactual(change: Counterfactual) -> list[str]:

@@ -62,3 +62,10 @@ def nearest_blobs(blobs: Blobs, Z: Floats) -> tuple[Indices, Floats]:
         closer = squared < least
         nearest[closer], least[closer] = number, squared[closer]
     return nearest, least
+
+
+def nearest_of_class(blobs: Blobs, z: Floats, label: int) -> int:
+    """The blob of a class whose mean is nearest to a sample (N,), in standard deviations."""
+    own = np.flatnonzero(blobs.classes == label)
+    away = np.sum(((blobs.means[own] - z) / blobs.feature_spreads) ** 2, axis=1)
+    return int(own[np.argmin(away)])

@@ -23,6 +23,7 @@ from ffmlp.model.network import Network
 # Versions that current runtimes load; some refuse the newer defaults of onnx.
 OPSET, ML_OPSET, IR_VERSION = 17, 3, 8
 ML_DOMAIN = "ai.onnx.ml"
+_ML_OPERATORS = ("LabelEncoder", "TreeEnsembleRegressor")
 TYPES = {"float32": TensorProto.FLOAT, "float64": TensorProto.DOUBLE}
 # More cells make the file larger, but not faster.
 _CELLS_PER_KNOT = 16
@@ -62,7 +63,7 @@ class Graph:
         """Add a node and return the name of its output; arrays among the inputs become constants."""
         names = [item if isinstance(item, str) else self.constant(item) for item in inputs]
         output = result or f"{self._prefix}_{len(self.nodes)}"
-        domain = ML_DOMAIN if operator == "LabelEncoder" else ""
+        domain = ML_DOMAIN if operator in _ML_OPERATORS else ""
         attributes |= {"name": f"{output}_{operator}", "domain": domain}
         self.nodes.append(helper.make_node(operator, names, [output], **attributes))
         return output

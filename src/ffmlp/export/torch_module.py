@@ -7,6 +7,7 @@ opposite, so training moves hyperplanes.
 # No postponed annotations here: torch.jit.script cannot resolve those of attributes.
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -17,6 +18,9 @@ from ffmlp.arrays import Floats
 from ffmlp.model.features import Gaussianisation
 from ffmlp.model.hyperplanes import Hyperplanes
 from ffmlp.model.network import Network
+from ffmlp.model.region_readout_stages import SLOPE, RegionReadoutStages
+from ffmlp.model.region_trees import RegionTrees
+from ffmlp.model.stages import Stages
 from ffmlp.model.trained_stages import TrainedStages
 
 
@@ -54,8 +58,77 @@ class HalfSpaces(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """The responses h, then -h, shape (n, D_1)."""
-        h = nn.functional.linear(x, self.weight, self.bias)
+        weight, bias = self.hyperplanes()
+        h = nn.functional.linear(x, weight, bias)
         return h if self.one_sided else torch.cat([h, -h], dim=1)
+
+    def hyperplanes(self) -> tuple[Tensor, Tensor]:
+        """Weights (L, N) and biases (L,)."""
+        return self.weight, self.bias
+
+
+class HalfSpacesOfRegions(HalfSpaces):
+    """Layer l_1 below regions. The hyperplanes that regions compare are not trained."""
+
+    compared: Tensor
+    compared_weight: Tensor
+    compared_bias: Tensor
+
+    def __init__(self, planes: Hyperplanes, trees: RegionTrees, dtype: torch.dtype) -> None:
+        super().__init__(planes, dtype)
+        self.register_buffer("compared", torch.tensor(trees.axes, dtype=torch.int64))
+        self.register_buffer("compared_weight", self.weight.detach()[self.compared])
+        self.register_buffer("compared_bias", self.bias.detach()[self.compared])
+
+    def hyperplanes(self) -> tuple[Tensor, Tensor]:
+        """Weights (L, N) and biases (L,)."""
+        weight = self.weight.index_copy(0, self.compared, self.compared_weight)
+        return weight, self.bias.index_copy(0, self.compared, self.compared_bias)
+
+
+class EvidenceAndRegions(nn.Module):
+    """The evidence of the classes. The regions that add to it are not trained."""
+
+    nodes: Tensor  # (M,) their hyperplanes
+    thresholds: Tensor  # (M,) float32
+    below: Tensor  # (M, 2) children
+    roots: Tensor  # (T,)
+    values: Tensor  # (R, C)
+
+    def __init__(self, stages: RegionReadoutStages, dtype: torch.dtype) -> None:
+        super().__init__()
+        trees = stages.trees
+        self.evidence = _linear(stages.weights[0], stages.biases[0], dtype)
+        whole = {"nodes": trees.hyperplanes, "below": trees.children, "roots": trees.roots}
+        for name, numbers in whole.items():
+            self.register_buffer(name, torch.tensor(numbers, dtype=torch.int64))
+        self.register_buffer("thresholds", torch.tensor(trees.thresholds))
+        self.register_buffer("values", torch.tensor(trees.values, dtype=dtype))
+        self.depth = trees.depth
+
+    def forward(self, l_1: Tensor) -> Tensor:
+        """The evidence (n, C) of readout and regions."""
+        positive, negative = l_1.chunk(2, dim=1)
+        h = (positive - negative).float()
+        node = self.roots.expand(l_1.shape[0], -1)
+        for _ in range(self.depth):
+            at = node.clamp(min=0)
+            second = h.gather(1, self.nodes[at]) > self.thresholds[at]
+            node = torch.where(node < 0, node, self.below[at, second.long()])
+        return self.evidence(l_1) + nn.functional.embedding_bag(-1 - node, self.values, mode="sum")
+
+
+class Shares(nn.Module):
+    """Probabilities: a power of the evidence, divided by the sum."""
+
+    def __init__(self, stages: RegionReadoutStages) -> None:
+        super().__init__()
+        self.power, self.floor, self.slope = stages.power, stages.floor, SLOPE
+
+    def forward(self, evidence: Tensor) -> Tensor:
+        """The probabilities (n, C)."""
+        logs = self.power * evidence.clamp(min=self.floor).log() + self.slope * evidence
+        return logs.softmax(dim=1)
 
 
 _ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {
@@ -71,22 +144,28 @@ def to_torch(network: Network, dtype: torch.dtype | None = None) -> nn.Sequentia
 
     Its layers are ``gaussianise`` (if features are mapped), ``half_spaces``, the name of the neurons of
     l_2 (``regions``, ``blobs`` or ``evidence``) and ``classes``, each of the last three followed by an
-    activation.
+    activation. A readout with regions has ``evidence_and_regions`` and ``classes`` without activations.
     """
     dtype = torch.get_default_dtype() if dtype is None else dtype
     planes, stages = network.hyperplanes, network.stages
     module = nn.Sequential()
     if planes.gaussianisation is not None:
         module.add_module("gaussianise", Gaussianise(planes.gaussianisation, dtype))
-    _, _, neurons, classes = network.kinds
-    layers = {
-        "half_spaces": HalfSpaces(planes, dtype),
-        neurons: _linear(stages.weights[0], stages.biases[0], dtype),
-        classes: _linear(stages.weights[1], stages.biases[1], dtype),
-    }
-    for (name, layer), activation in zip(layers.items(), network.activations, strict=True):
-        module.add_module(name, layer)
-        module.add_module(f"{name}_activation", _ACTIVATIONS[activation]())
+    if isinstance(stages, RegionReadoutStages):
+        module.add_module("half_spaces", HalfSpacesOfRegions(planes, stages.trees, dtype))
+        module.add_module("half_spaces_activation", nn.ReLU())
+        module.add_module("evidence_and_regions", EvidenceAndRegions(stages, dtype))
+        module.add_module("classes", Shares(stages))
+    else:
+        _, _, neurons, classes = network.kinds
+        layers = {
+            "half_spaces": HalfSpaces(planes, dtype),
+            neurons: _linear(stages.weights[0], stages.biases[0], dtype),
+            classes: _linear(stages.weights[1], stages.biases[1], dtype),
+        }
+        for (name, layer), activation in zip(layers.items(), network.activations, strict=True):
+            module.add_module(name, layer)
+            module.add_module(f"{name}_activation", _ACTIVATIONS[activation]())
     module.designed = network  # type: ignore[assignment]  # `from_torch` takes names and labels from it
     return module
 
@@ -107,20 +186,29 @@ def from_torch(module: nn.Module) -> Network:
             f"from_torch needs a module that to_torch made, got {type(module).__name__}. Load a state "
             "dict into such a module first. Modules that were scripted or exported cannot be converted."
         )
+    layers: Any = module
+    weight, bias = map(_array, layers.half_spaces.hyperplanes())
+    planes = replace(designed.hyperplanes, weights=weight, biases=bias)
+    return replace(designed, hyperplanes=planes, stages=_trained_stages(layers, designed))
+
+
+def _trained_stages(layers: Any, designed: Network) -> Stages:
+    """The trained evidence and the regions of the design, if it has them; else trained weights."""
+    if isinstance(designed.stages, RegionReadoutStages):
+        readout = layers.evidence_and_regions.evidence
+        above, below = np.split(_array(readout.weight).T, 2)
+        even, odd = (above + below) / 2, (above - below) / 2
+        return replace(designed.stages, even=even, odd=odd, bias=_array(readout.bias))
     _, _, neurons, classes = designed.kinds
-    half_spaces, second, third = (getattr(module, name) for name in ("half_spaces", neurons, classes))
+    second, third = getattr(layers, neurons), getattr(layers, classes)
     votes = _array(third.weight)
-    stages = TrainedStages(
+    return TrainedStages(
         weights=(_array(second.weight), votes),
         biases=(_array(second.bias), _array(third.bias)),
         activations=designed.activations,
         neurons=neurons,
         neuron_classes=votes.argmax(axis=0),
     )
-    planes = replace(
-        designed.hyperplanes, weights=_array(half_spaces.weight), biases=_array(half_spaces.bias)
-    )
-    return replace(designed, hyperplanes=planes, stages=stages)
 
 
 def _array(parameter: Tensor) -> Floats:

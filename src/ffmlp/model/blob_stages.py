@@ -56,11 +56,13 @@ class BlobStages:
     temperature: float
 
     design = "blob"
+    n_regions = 0
     neurons = "blobs"
     each_neuron = "each Gaussian blob"
     link_names = ("positive weight", "negative weight")
     activations = ("softplus", "softmax", "identity")
     linear_pieces = None
+    trees = None
 
     @property
     def weights(self) -> tuple[Floats, Floats]:

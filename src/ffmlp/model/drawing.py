@@ -9,6 +9,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from ffmlp.model.network import Network
+    from ffmlp.model.region_trees import RegionTrees
 
 # Neurons of a layer that are drawn; the others are counted.
 _MAX_NEURONS = 10
@@ -21,9 +22,9 @@ _POSITIVE, _NEGATIVE = "#D55E00", "#999999"
 
 def drawn_network(network: Network) -> str:
     """The layers as columns of circles, from left to right; colours of links show signs of weights."""
-    sizes = network.layer_sizes
+    sizes = network.weighted_sizes
     shown = [min(size, _MAX_NEURONS) for size in sizes]
-    height = _TOP + _ROW * (max(shown) + 2)
+    height = _TOP + _ROW * (max(shown) + (2 if network.stages.trees is None else 6))
     centres = [
         [(_COLUMN * layer + 70.0, height / 2 + _ROW * (row - (count - 1) / 2)) for row in range(count)]
         for layer, count in enumerate(shown)
@@ -36,9 +37,11 @@ def drawn_network(network: Network) -> str:
                 f"<title>{escape(network.meaning(layer, neuron))}</title></circle>"
             )
         x = _COLUMN * layer + 70
-        parts.append(_text(x, 20, f"{sizes[layer]} {network.kinds[layer]}"))
+        parts.append(_text(x, 20, network.counted_layers[layer]))
         if shown[layer] < sizes[layer]:
             parts.append(_text(x, column[-1][1] + _ROW, f"⋮ {sizes[layer] - shown[layer]} more"))
+    if network.stages.trees is not None:
+        parts += _regions(network.stages.trees, centres)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{3 * _COLUMN + 140}" height="{height:g}" '
         f'role="img" aria-label="{escape(repr(network))}" font-family="sans-serif" font-size="13" '
@@ -61,6 +64,19 @@ def _links(network: Network, centres: list[list[tuple[float, float]]]) -> list[s
                 f'stroke-opacity="{0.15 + 0.75 * share[to, source]:.2f}"/>'
             )
     return lines
+
+
+def _regions(trees: RegionTrees, centres: list[list[tuple[float, float]]]) -> list[str]:
+    """One box below the evidence for all regions, and a dotted line to each class."""
+    x, y = centres[2][-1][0], centres[2][-1][1] + 2 * _ROW
+    lines = [
+        f'<line x1="{x}" y1="{y:g}" x2="{to_x}" y2="{to_y:g}" stroke="#222" stroke-dasharray="2 3"/>'
+        for to_x, to_y in centres[3]
+    ]
+    where = f"{len(trees)} regions in {len(trees.roots)} trees: each adds to the evidence of the classes"
+    box = f'<rect x="{x - 55}" y="{y - 11:g}" width="110" height="22" rx="6" fill="{_LAYERS[2]}" '
+    box += f'stroke="#222"><title>{where}</title></rect>'
+    return [*lines, box, _text(x, y + 4, f"{len(trees)} regions")]
 
 
 def _text(x: float, y: float, text: str) -> str:

@@ -102,12 +102,15 @@ class Hyperplanes:
             return gradient
         return gradient * self.gaussianisation.slopes(X)[:, None]
 
-    def threshold(self, hyperplane: int) -> tuple[int, float] | None:
-        """Feature and value, in the user's units, if the hyperplane is a threshold of one feature."""
+    def threshold(self, hyperplane: int, response: float = 0.0) -> tuple[int, float] | None:
+        """Feature and value, in the user's units, if the hyperplane is a threshold of one feature.
+
+        The value is the one with the given response.
+        """
         if self.pairs[hyperplane, 0] != NO_BLOB:
             return None
         feature = int(np.argmax(np.abs(self.weights[hyperplane])))
-        score = -self.biases[hyperplane] / self.weights[hyperplane, feature]
+        score = (response - self.biases[hyperplane]) / self.weights[hyperplane, feature]
         if self.gaussianisation is not None:
             score = self.gaussianisation.value_of(feature, score)
         return feature, float(score)

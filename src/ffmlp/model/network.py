@@ -24,7 +24,7 @@ class Network:
     ----------
     hyperplanes : Hyperplanes
         The L hyperplanes behind layer l_1.
-    stages : RegionStages, PaperStages, BlobStages, ReadoutStages or TrainedStages
+    stages : RegionStages, PaperStages, BlobStages, ReadoutStages, RegionReadoutStages or TrainedStages
         Stages 2 and 3 of the design.
     labels : ndarray of shape (D_out,)
         The class label of each output neuron.
@@ -54,6 +54,13 @@ class Network:
         return n_features, n_half_spaces, len(self.stages.neuron_classes), len(self.labels)
 
     @property
+    def weighted_sizes(self) -> tuple[int, int, int, int]:
+        """Neurons in each layer that have a row in `weights`: all but the regions beside a readout."""
+        n_features, n_half_spaces, n_second, n_classes = self.layer_sizes
+        trees = self.stages.trees
+        return n_features, n_half_spaces, n_second - (0 if trees is None else len(trees)), n_classes
+
+    @property
     def kinds(self) -> tuple[str, str, str, str]:
         """What the neurons of each layer stand for, as plural nouns."""
         return "features", "half-spaces", self.stages.neurons, "classes"
@@ -61,8 +68,16 @@ class Network:
     @property
     def layers(self) -> str:
         """Sizes and kinds of all layers, such as "4 features → 6 half-spaces → 3 blobs → 3 classes"."""
-        layers = zip(self.layer_sizes, self.kinds, strict=True)
-        return " → ".join(f"{size} {kind}" for size, kind in layers)
+        return " → ".join(self.counted_layers)
+
+    @property
+    def counted_layers(self) -> tuple[str, str, str, str]:
+        """Size and kind of each layer, such as "4 features"."""
+        texts = [f"{size} {kind}" for size, kind in zip(self.layer_sizes, self.kinds, strict=True)]
+        if self.stages.trees is not None:
+            texts[2] = f"{self.weighted_sizes[2]} evidence and {len(self.stages.trees)} regions"
+        first, second, third, last = texts
+        return first, second, third, last
 
     @property
     def activations(self) -> tuple[str, str, str]:
@@ -71,7 +86,10 @@ class Network:
 
     @property
     def weights(self) -> tuple[Floats, Floats, Floats]:
-        """Weight matrices of the three stages, each of shape (neurons of the layer, inputs)."""
+        """Weight matrices of the three stages, each of shape (neurons of the layer, inputs).
+
+        Regions beside a readout are not among them: theirs are ``stages.trees.values``.
+        """
         return self.hyperplanes.sides(self.hyperplanes.weights.T).T, *self.stages.weights
 
     @property
@@ -82,13 +100,18 @@ class Network:
     def responses(self, X: ArrayLike) -> tuple[Floats, Floats, Floats]:
         """The output of every layer: l_1 (n, D_1), l_2 (n, D_2) and l_out (n, D_out).
 
-        Computed in float64.
+        Computed in float64. A region beside a readout responds with 1 inside and with 0 outside.
         """
         samples = self.hyperplanes.checked(X)
         _, *sizes = self.layer_sizes
-        l_1, l_2, out = (np.empty((len(samples), size)) for size in sizes)
+        l_1, l_2, out = (np.zeros((len(samples), size)) for size in sizes)
+        n_weighted = self.weighted_sizes[2]
         for rows, responses in layer_responses(self.stages, self.hyperplanes, samples):
-            l_1[rows], l_2[rows], out[rows] = responses
+            l_1[rows], l_2[rows, :n_weighted], out[rows] = responses
+        if self.stages.trees is not None:
+            region = self.stages.trees.regions(self.hyperplanes.signed_responses(samples))
+            np.put_along_axis(l_2, n_weighted + region, 1.0, axis=1)
+            out = self.forward(samples)
         return l_1, l_2, out
 
     def forward(self, X: ArrayLike) -> Floats:
@@ -165,3 +188,27 @@ class Network:
         near_class, far_class = self.labels[self.blob_classes[[near, far]]]
         about = "about " if self.hyperplanes.one_sided else ""
         return f"{about}blob {near} ({near_class}) over blob {far} ({far_class})"
+
+    def between(self, hyperplane: int, low: float, high: float) -> str:
+        """Where ``low < h <= high`` for the response h of a hyperplane; one limit may be infinite."""
+        planes, threshold = self.hyperplanes, self.hyperplanes.threshold(hyperplane)
+        least, most, signs = low, high, ("<", "<=")
+        if threshold is None:
+            name = f"log-odds of {self.half_space(hyperplane)}"
+        else:
+            name = self.feature_names[threshold[0]]
+            if planes.weights[hyperplane, threshold[0]] < 0:
+                least, most, signs = high, low, ("<=", "<")
+            least, most = (_value(planes, hyperplane, response) for response in (least, most))
+        if not np.isfinite(least):
+            return f"{name} {signs[1]} {most:.4g}"
+        if not np.isfinite(most):
+            return f"{name} {signs[0].replace('<', '>')} {least:.4g}"
+        digits = next((n for n in range(4, 17) if f"{least:.{n}g}" != f"{most:.{n}g}"), 17)
+        return f"{least:.{digits}g} {signs[0]} {name} {signs[1]} {most:.{digits}g}"
+
+
+def _value(planes: Hyperplanes, hyperplane: int, response: float) -> float:
+    """The value of the feature of a threshold at a response; infinite responses stay so."""
+    found = planes.threshold(hyperplane, response) if np.isfinite(response) else None
+    return response if found is None else found[1]

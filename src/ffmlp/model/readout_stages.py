@@ -5,8 +5,9 @@ The lead of one class over another is their log-odds, a piecewise linear functio
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from ffmlp.arrays import AnyFloats, Floats, Indices, row_blocks
 from ffmlp.model.activations import softmax
 from ffmlp.model.hyperplanes import Hyperplanes, in_whole_tiles
+from ffmlp.model.region_trees import RegionTrees  # at run time, for those who check types
 from ffmlp.model.single_precision import readout_classes
 from ffmlp.model.stages import LARGEST, OnnxGraph, require_shapes
 
@@ -50,11 +52,14 @@ class ReadoutStages:
     one_sided: bool = False
 
     design = "readout"
+    n_regions = 0
     neurons = "evidence"
     each_neuron = "the evidence of each class, by least squares"
     link_names = ("positive weight", "negative weight")
     activations = ("relu", "identity", "softmax")
     linear_pieces = None
+    trees: ClassVar[RegionTrees | None] = None
+    in_units = ", in log-odds"
 
     @property
     def neuron_classes(self) -> Indices:
@@ -81,7 +86,7 @@ class ReadoutStages:
         """The strongest evidence for each class, per standard deviation of a response."""
         readout = self.weights[0]
         weights = self.temperature * readout * np.resize(spreads, readout.shape[1])
-        lines = ["Strongest evidence, in log-odds per standard deviation beyond the hyperplane:"]
+        lines = [f"Strongest evidence{self.in_units} per standard deviation beyond the hyperplane:"]
         for label, row in zip(network.labels, weights, strict=True):
             order = np.argsort(-np.abs(row), kind="stable")[: min(max_items, _MAX_LISTED)]
             strongest = ", ".join(f"{row[k]:+.2f} {network.half_space(int(k))}" for k in order)
@@ -89,18 +94,23 @@ class ReadoutStages:
         return lines
 
     def outputs(self, planes: Hyperplanes, X: AnyFloats) -> Floats:
-        """The softmax of the evidence."""
-        out = self.evidence(planes, X)
+        """The softmax of the confidences."""
+        out = self.confidences(planes, X)
         for rows in row_blocks(len(out), 1, _ROWS_PER_SOFTMAX):
             out[rows] = softmax(out[rows])
         return out
 
     def evidence(
-        self, planes: Hyperplanes, X: AnyFloats, dtype: type[np.floating] = np.float64
+        self,
+        planes: Hyperplanes,
+        X: AnyFloats,
+        dtype: type[np.floating] = np.float64,
+        see: Callable[[slice, NDArray], None] | None = None,
     ) -> NDArray:
         """The pre-activations (n, C) of l_out, computed in the given type.
 
-        L bends ``|h|`` replace 2L opposite neurons, which halves the work.
+        L bends ``|h|`` replace 2L opposite neurons, which halves the work. ``see`` is called with each
+        block of rows and their responses.
         """
         if self.one_sided:
             linear, even = np.zeros(0, np.intp), 2.0 * self.temperature * self.even
@@ -113,6 +123,9 @@ class ReadoutStages:
         bounded = planes.reach(X).max(initial=0.0) <= LARGEST
         out = np.empty((len(X), len(self.bias)), dtype)
         for rows, h in planes.tiles(X, dtype):
+            n = rows.stop - rows.start
+            if see is not None:
+                see(rows, h[:n, : len(planes)])
             lines = h[:, linear]
             bends = np.maximum(h, 0.0, out=h) if self.one_sided else np.abs(h, out=h)
             if not bounded:
@@ -122,7 +135,7 @@ class ReadoutStages:
                 evidence = lines @ odd
                 evidence += bends @ even
                 evidence += bias
-            out[rows] = evidence[: rows.stop - rows.start, : len(self.bias)]
+            out[rows] = evidence[:n, : len(self.bias)]
         return out
 
     def probabilities(self, planes: Hyperplanes, X: AnyFloats) -> Floats:
@@ -188,17 +201,19 @@ class ReadoutStages:
         require_shapes(even=(self.even, shape), odd=(self.odd, shape), bias=(self.bias, (n_classes,)))
 
     def to_onnx(self, graph: OnnxGraph, planes: Hyperplanes, z: str, h: str) -> tuple[str, str]:
-        """Add the evidence; for opposite neurons from ``|h|`` and z, in half the work."""
-        (w_2, w_3), (b_2, b_3) = self.weights, self.biases
-        if self.one_sided:
-            l_2 = graph.apply("Gemm", graph.apply("Relu", h), w_2, b_2, transB=1)
-        else:
-            bias = b_2 + planes.biases @ self.odd
-            linear = graph.apply("Gemm", z, planes.weights.T @ self.odd, bias)
-            bends = graph.apply("MatMul", graph.apply("Abs", h), self.even)
-            l_2 = graph.apply("Add", bends, linear)
+        """Add evidence and softmax."""
+        l_2, w_3, b_3 = self.evidence_to_onnx(graph, planes, z, h), self.weights[1], self.biases[1]
         share = graph.apply("Softmax", graph.apply("Gemm", l_2, w_3, b_3, transB=1), axis=1)
         return graph.apply("ArgMax", share, axis=1, keepdims=0), share
+
+    def evidence_to_onnx(self, graph: OnnxGraph, planes: Hyperplanes, z: str, h: str) -> str:
+        """Add l_2; for opposite neurons from ``|h|`` and z, in half the work."""
+        if self.one_sided:
+            return graph.apply("Gemm", graph.apply("Relu", h), self.weights[0], self.bias, transB=1)
+        bias = self.bias + planes.biases @ self.odd
+        linear = graph.apply("Gemm", z, planes.weights.T @ self.odd, bias)
+        bends = graph.apply("MatMul", graph.apply("Abs", h), self.even)
+        return graph.apply("Add", bends, linear)
 
 
 def _root(lead: Floats, slope: Floats, added: Floats, held: Floats, crossed: Floats) -> Floats:

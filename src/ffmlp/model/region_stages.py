@@ -54,6 +54,7 @@ class RegionStages:
     neurons = "regions"
     each_neuron = "each region that the hyperplanes cut out"
     activations = ("relu", "relu", "identity")
+    trees = None
 
     @property
     def link_names(self) -> tuple[str, str]:
@@ -75,6 +76,11 @@ class RegionStages:
     def biases(self) -> tuple[Floats, Floats]:
         """All zero."""
         return np.zeros(len(self.regions)), np.zeros(self._n_classes)
+
+    @property
+    def n_regions(self) -> int:
+        """All neurons of l_2."""
+        return len(self.regions)
 
     @property
     def _n_classes(self) -> int:

@@ -19,6 +19,7 @@ from ffmlp.model.hyperplanes import Hyperplanes, in_whole_tiles
 
 if TYPE_CHECKING:
     from ffmlp.model.network import Network
+    from ffmlp.model.region_trees import RegionTrees
 
 # A distance (n,) from h, winner, reach and steepness: see `Stages.safe_distance`.
 SafeDistance = Callable[[Floats, Indices, Floats, Floats], Floats]
@@ -84,6 +85,10 @@ class Stages(Protocol):
         """The names of positive and of negative weights of stage 2 in a drawing."""
 
     @property
+    def trees(self) -> RegionTrees | None:
+        """The regions beside other neurons of l_2, the last ones of the layer, if there are any."""
+
+    @property
     def activations(self) -> tuple[str, str, str]:
         """The activations of l_1, l_2 and l_out, as names in `ACTIVATIONS`."""
 
@@ -98,6 +103,10 @@ class Stages(Protocol):
     @property
     def biases(self) -> tuple[Floats, Floats]:
         """Bias vectors (D_2,) and (D_out,)."""
+
+    @property
+    def n_regions(self) -> int:
+        """The number of neurons of l_2 that stand for regions."""
 
     def meaning(self, neuron: int, network: Network) -> str:
         """What a neuron of l_2 stands for."""

@@ -36,9 +36,11 @@ class TrainedStages:
     neuron_classes: Indices
 
     design = "trained"
+    n_regions = 0
     each_neuron = "each neuron of the design, trained"
     link_names = ("positive weight", "negative weight")
     linear_pieces = None
+    trees = None
 
     def meaning(self, neuron: int, network: Network) -> str:
         """The class to which the neuron has its largest weight; a trained neuron has no name."""

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from ffmlp.arrays import Floats
 from ffmlp.model.hyperplanes import Hyperplanes
 from ffmlp.model.network import Network
+from ffmlp.model.region_trees import RegionTrees
 from ffmlp.plots.view import (
     INK,
     RED,
@@ -48,7 +49,7 @@ class NetworkDisplay(AxesDisplay):
 
     The two neurons of a hyperplane have the same colour, one of them lighter. Neurons of l_2 have the
     colour of their class, or greys. In stages 2 and 3, positive weights are red lines, negative weights
-    thin black lines, and zero weights are not drawn.
+    thin black lines, and zero weights are not drawn. One box stands for all regions beside a readout.
 
     Attributes
     ----------
@@ -92,7 +93,7 @@ class NetworkDisplay(AxesDisplay):
             Whether neurons of l_2 have shades of grey instead of the colour of their class.
         """
         network = network_of(estimator)
-        planes, layers = network.hyperplanes, [np.arange(size) for size in network.layer_sizes]
+        planes, layers = network.hyperplanes, [np.arange(size) for size in network.weighted_sizes]
         chosen = np.arange(len(planes)) if hyperplanes is None else np.asarray(hyperplanes, np.intp)
         if not planes.one_sided:  # the two neurons of a hyperplane are next to each other
             chosen = np.column_stack([chosen, chosen + len(planes)]).ravel()
@@ -121,9 +122,10 @@ class NetworkDisplay(AxesDisplay):
         return self
 
     def _heights(self, layer: int) -> Floats:
-        """The heights of the drawn neurons of a layer, and of the ellipsis after them, if any."""
+        """The heights of the drawn neurons of a layer, then of the ellipsis and of the regions."""
         n_drawn = len(self.neurons[layer])
-        n_places = n_drawn + (n_drawn < self.network.layer_sizes[layer])
+        n_places = n_drawn + (n_drawn < self.network.weighted_sizes[layer])
+        n_places += layer == 2 and self.network.stages.trees is not None
         step: float = min(0.24, 1 / n_places)
         places = (n_places - 1) / 2 - np.arange(n_places, dtype=np.float64)
         if layer == 1 and not self.network.hyperplanes.one_sided:  # the two of a pair move together
@@ -176,12 +178,26 @@ class NetworkDisplay(AxesDisplay):
                 ax.text(-0.14, height, self.network.feature_names[neuron], ha="right", **style)
             if layer == 3:
                 ax.text(3.14, height, str(self.network.labels[neuron]), ha="left", **style)
+        left = self.network.weighted_sizes[layer] - len(neurons)
+        if left:
+            ax.text(layer, heights[len(neurons)], f"⋮  {left} more", ha="center", va="center")
+        if layer == 2 and self.network.stages.trees is not None:
+            self._draw_regions(self.network.stages.trees, heights[-1])
         size = self.network.layer_sizes[layer]
-        if len(neurons) < size:
-            ax.text(layer, heights[-1], f"⋮  {size - len(neurons)} more", ha="center", va="center")
         title = f"{SYMBOLS[layer]}: {self.network.kinds[layer]}"
         ax.text(layer, 1.06, title, ha="center", va="center", parse_math=True)
         ax.text(layer, -0.06, counted(size, "neuron"), ha="center", va="center")
+
+    def _draw_regions(self, trees: RegionTrees, height: float) -> None:
+        """One box for all regions, linked to the hyperplanes that they compare and to classes."""
+        compared = np.isin(self.neurons[1] % len(self.network.hyperplanes), trees.axes)
+        before, after = (self._heights(layer)[: len(self.neurons[layer])] for layer in (1, 3))
+        for layer, places in ((1, before[compared]), (3, after)):
+            for place in places:
+                self.ax_.plot([layer, 2], [place, height], ":", color=INK, linewidth=0.8, zorder=1)
+        box = {"boxstyle": "round,pad=0.35", "facecolor": "white", "edgecolor": INK, "linewidth": 0.8}
+        style: dict[str, Any] = {"ha": "center", "va": "center", "zorder": 4, "bbox": box}
+        self.ax_.text(2, height, f"{len(trees)} regions", **style)
 
 
 def draw_neurons(

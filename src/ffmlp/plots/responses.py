@@ -70,7 +70,7 @@ class ResponsesDisplay(FigureDisplay):
             1 is l_1, 2 is l_2 and 3 is l_out. In l_1, the two neurons of a hyperplane are one above
             the other.
         neurons : sequence of int, default=None
-            The neurons to draw; all of the layer by default.
+            The neurons to draw; all of the layer by default, but no regions beside a readout.
         grid_resolution : int, default=120
         samples : bool, default=False
             Whether to draw X, too.
@@ -83,7 +83,8 @@ class ResponsesDisplay(FigureDisplay):
         network = network_of(estimator)
         view = View.of(X, None if hasattr(X, "columns") else network.feature_names, limits)
         size = network.layer_sizes[layer]
-        chosen = np.arange(size) if neurons is None else np.array(list(dict.fromkeys(neurons)), np.intp)
+        by_default = range(network.weighted_sizes[layer])
+        chosen = np.array(list(dict.fromkeys(by_default if neurons is None else neurons)), np.intp)
         if not len(chosen) or not ((chosen >= 0) & (chosen < size)).all():
             raise ValueError(f"layer {layer} has neurons 0 to {size - 1}, got neurons={neurons!r}.")
         response = network.responses(view.grid(grid_resolution))[layer - 1][:, chosen]

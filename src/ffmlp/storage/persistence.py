@@ -49,6 +49,8 @@ _PARTS: dict[str, type] = {
     "selection": Selection,
     "classifier": FFMLPClassifier,
 }
+# Parameters that are newer than a file have their defaults, but for those that would change its design.
+_AS_BEFORE: dict[str, Any] = {"max_regions": 0}
 _SCALARS = (np.float64, np.float32, np.int64, np.int32, np.bool_, np.str_)
 
 
@@ -237,10 +239,9 @@ def _check_types(root: Node, where: str) -> None:
 def _check_whole(clf: FFMLPClassifier, source: Path) -> None:
     """Raise a ValueError unless a loaded classifier is complete and its parts are consistent."""
     with usable(source):
-        # Parameters that are newer than the file have their defaults.
-        clf.__dict__.update(FFMLPClassifier().get_params() | clf.__dict__)
+        clf.__dict__.update(FFMLPClassifier(**_AS_BEFORE).get_params() | clf.__dict__)
         check_parameters(clf)
         for name, kind in _FITTED.items():
             check_part(getattr(clf, name), kind, name)
-        clf.network_.responses(np.zeros((1, clf.n_features_in_)))
         check_network(clf.network_, clf.n_features_in_, clf.classes_)
+        clf.network_.responses(np.zeros((1, clf.n_features_in_)))

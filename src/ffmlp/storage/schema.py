@@ -23,7 +23,9 @@ from ffmlp.model.hyperplanes import Hyperplanes
 from ffmlp.model.network import Network
 from ffmlp.model.paper_stages import PaperStages
 from ffmlp.model.readout_stages import ReadoutStages
+from ffmlp.model.region_readout_stages import RegionReadoutStages
 from ffmlp.model.region_stages import RegionStages
+from ffmlp.model.region_trees import RegionTrees
 from ffmlp.model.regions import Regions
 from ffmlp.model.trained_stages import TrainedStages
 from ffmlp.storage.model_files import Content
@@ -41,6 +43,8 @@ NETWORK_TAGS: dict[str, type] = {
     "paper-stages": PaperStages,
     "blob-stages": BlobStages,
     "readout-stages": ReadoutStages,
+    "region-readout-stages": RegionReadoutStages,
+    "region-trees": RegionTrees,
     "trained-stages": TrainedStages,
     "network": Network,
 }

@@ -1,0 +1,180 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.datasets import load_digits, load_wine
+from sklearn.tree import ExtraTreeRegressor
+
+from ffmlp import FFMLPClassifier
+from ffmlp.design.region_trees import _not_above, _Tree, best_link, grow_regions
+
+
+def checkerboard(n_samples=1200, seed=0):
+    """Classes on a board of 4 × 4 fields: boundaries follow single features."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(0, 4, size=(n_samples, 2))
+    return X, np.floor(X).sum(axis=1).astype(int) % 2
+
+
+def regression(n_samples=400, seed=0):
+    rng = np.random.default_rng(seed)
+    h = rng.normal(size=(n_samples, 3)).astype(np.float32)
+    return h, np.column_stack([h[:, 0] > 0.3, h[:, 1] * h[:, 2]]) + 0.1 * rng.normal(size=(n_samples, 2))
+
+
+@pytest.mark.parametrize("splitter", ["random", "best"])
+@pytest.mark.parametrize("n_leaves", [2, 3, 8, 31])
+def test_the_first_splits_of_a_tree_are_the_best_smaller_tree(splitter, n_leaves):
+    """What sizes rely on: scikit-learn numbers the nodes of best-first trees in the order of splits."""
+    h, target = regression()
+    options = {"splitter": splitter, "random_state": 0, "max_features": 3}
+    large, small = (
+        ExtraTreeRegressor(max_leaf_nodes=size, **options).fit(h, target) for size in (200, n_leaves)
+    )
+    tree = _Tree.of(large, h, np.hstack([target, -target]), np.ones(len(h)))
+    node = tree.nodes(large.apply(h), n_leaves)
+    np.testing.assert_array_equal(node, small.apply(h))
+    np.testing.assert_allclose(tree.means[node, :2], small.predict(h))
+    np.testing.assert_allclose(tree.means[node, 2:], -small.predict(h))
+    right = large.tree_.children_right
+    inner = tree.left >= 0
+    np.testing.assert_array_equal(right[inner], tree.left[inner] + 1)
+
+
+@given(st.lists(st.floats(-1e30, 1e30), min_size=1, max_size=20), st.integers(0, 2**32 - 1))
+def test_single_thresholds_part_the_same_samples(thresholds, seed):
+    thresholds = np.array(thresholds)
+    single = _not_above(thresholds)
+    near = np.float32(thresholds)
+    near = np.concatenate([near, np.nextafter(near, np.float32(np.inf))])
+    for threshold, rounded in zip(thresholds, single, strict=True):
+        np.testing.assert_array_equal(near.astype(np.float64) > threshold, near > rounded)
+
+
+def test_regions_find_what_the_readout_cannot():
+    X, y = checkerboard()
+    X_test, y_test = checkerboard(seed=1)
+    smooth, regions = (
+        FFMLPClassifier(design="readout", max_regions=number, random_state=0).fit(X, y)
+        for number in (0, "auto")
+    )
+    assert smooth.n_regions_ == 0
+    assert regions.n_regions_ > 16
+    assert regions.score(X_test, y_test) > smooth.score(X_test, y_test) + 0.01
+    assert regions.score(X_test, y_test) > 0.95
+
+
+@pytest.mark.parametrize("limit", [0, 1, 9, 10, 100, 5000])
+def test_there_are_no_more_regions_than_allowed(limit):
+    X, y = checkerboard()
+    clf = FFMLPClassifier(design="readout", max_regions=limit, random_state=0).fit(X, y)
+    assert clf.n_regions_ <= limit
+    assert (clf.n_regions_ > 0) == (limit >= 100)
+
+
+def test_permuted_labels_give_the_rate_of_the_largest_class():
+    X, y = load_wine(return_X_y=True)
+    rng = np.random.default_rng(0)
+    X = np.repeat(X, 4, axis=0) + rng.normal(size=(4 * len(X), X.shape[1])) * X.std(axis=0) / 10
+    accuracies = []
+    for seed in range(3):
+        labels = rng.permutation(np.repeat(y, 4))
+        clf = FFMLPClassifier(design="readout", max_regions="auto", random_state=seed).fit(
+            X[::2], labels[::2]
+        )
+        accuracies.append(clf.score(X[1::2], labels[1::2]))
+    assert np.mean(accuracies) == pytest.approx(np.bincount(y).max() / len(y), abs=0.05)
+
+
+def equal_networks(first, second):
+    a, b = first.network_.stages, second.network_.stages
+    for name in ("hyperplanes", "thresholds", "children", "roots", "values"):
+        np.testing.assert_array_equal(getattr(a.trees, name), getattr(b.trees, name))
+    assert (a.power, a.floor) == (b.power, b.floor)
+    np.testing.assert_array_equal(a.even, b.even)
+
+
+def test_weights_are_frequencies_and_the_order_of_samples_does_not_matter():
+    X, y = checkerboard(700)
+    weight = np.random.default_rng(0).integers(1, 4, len(y))
+    clf = FFMLPClassifier(design="readout", gaussianise=False, max_regions="auto", random_state=0)
+    weighted = FFMLPClassifier(**clf.get_params()).fit(X, y, sample_weight=weight)
+    assert weighted.n_regions_ > 0
+    rows = np.random.default_rng(1).permutation(np.repeat(np.arange(len(y)), weight))
+    equal_networks(weighted, FFMLPClassifier(**clf.get_params()).fit(X[rows], y[rows]))
+
+
+def test_the_same_samples_give_the_same_regions_with_any_seed():
+    X, y = checkerboard()
+    equal_networks(
+        *(
+            FFMLPClassifier(design="readout", max_regions="auto", random_state=seed).fit(X, y)
+            for seed in (0, None)
+        )
+    )
+
+
+def test_class_weights_move_the_evidence_of_regions():
+    X, y = checkerboard()
+    even = FFMLPClassifier(design="readout", max_regions="auto", random_state=0).fit(X, y)
+    heavy = FFMLPClassifier(
+        design="readout", max_regions="auto", random_state=0, class_weight={1: 20.0}
+    ).fit(X, y)
+    assert heavy.predict(X).mean() > even.predict(X).mean()
+
+
+def test_max_neurons_allows_no_regions():
+    X, y = checkerboard()
+    clf = FFMLPClassifier(max_neurons=30, max_regions="auto", random_state=0).fit(X, y)
+    assert clf.n_regions_ == 0
+    assert sum(clf.network_.layer_sizes[1:]) <= 30
+
+
+def test_regions_alone_classify_where_the_readout_knows_nothing():
+    h, _ = regression(300)
+    y = (h[:, 0] * h[:, 1] > 0).astype(int)
+    shares = np.bincount(y) / len(y)
+    left_out = np.tile(shares, (len(y), 1))  # a readout that knows nothing
+    grown = grow_regions(h, np.arange(3), y, np.ones(len(y)), shares, left_out, np.inf)
+    evidence = grown.trees.evidence(h.astype(np.float64))
+    assert np.mean((shares + evidence).argmax(axis=1) == y) > 0.9
+    np.testing.assert_allclose(evidence.sum(axis=1), 0, atol=1e-12)  # shares of all classes add up
+
+
+def test_no_regions_where_the_readout_is_right():
+    h, _ = regression(300)
+    y = (h[:, 0] > 0).astype(int)
+    perfect = np.eye(2)[y]
+    shares = np.bincount(y) / len(y)
+    assert grow_regions(h, np.arange(3), y, np.ones(len(y)), shares, perfect, np.inf) is None
+
+
+def test_the_link_has_the_least_log_loss():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 500)
+    evidence = 0.2 + 0.5 * np.eye(3)[y] + 0.2 * rng.normal(size=(500, 3))
+    power, floor = best_link(evidence, y, np.ones(500))
+
+    def loss(power, floor):
+        p = np.maximum(evidence, floor) ** power
+        return -np.mean(np.log((p / p.sum(axis=1, keepdims=True))[np.arange(500), y]))
+
+    best = loss(power, floor)
+    for factor in (0.8, 0.9, 1.1, 1.25):
+        assert best <= loss(power * factor, floor) + 1e-4
+    for other in 10.0 ** np.arange(-3.5, -0.4, 0.5):
+        assert best <= loss(power, other) + 1e-4
+
+
+def test_digits_of_many_features_and_classes():
+    X, y = load_digits(return_X_y=True)
+    clf = FFMLPClassifier(max_regions="auto", random_state=0).fit(X[::2], y[::2])
+    assert clf.score(X[1::2], y[1::2]) > 0.97
+    np.testing.assert_allclose(clf.predict_proba(X).sum(axis=1), 1)
+
+
+@pytest.mark.parametrize("value", [-1, 1.5, True, "many", None])
+def test_wrong_numbers_of_regions(value):
+    X, y = checkerboard(60)
+    with pytest.raises(ValueError, match="max_regions must be an int of at least 0, or 'auto', got"):
+        FFMLPClassifier(max_regions=value).fit(X, y)
