@@ -26,6 +26,7 @@ from ffmlp import FFMLPClassifier
         FFMLPClassifier(design="blob"),
         FFMLPClassifier(design="readout"),
         FFMLPClassifier(design="readout", error_threshold=0.1),
+        FFMLPClassifier(design="readout", max_regions="auto"),
         FFMLPClassifier(max_neurons=30),
         FFMLPClassifier(1, class_weight="balanced"),
         region_design(),
