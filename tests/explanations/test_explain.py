@@ -450,3 +450,17 @@ def test_a_silent_network_says_so():
             "The network is silent there: its answer is the first class." in str(explanation)
         ) == is_silent
         assert "violates least" not in str(explanation)
+
+
+def test_a_class_without_weight_can_be_the_rival_of_regions():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0, 4, (700, 2))
+    y = np.floor(X).sum(axis=1).astype(int) % 2
+    y[:20] = 2
+    weight = np.where(y == 2, 0.0, 1.0)
+    clf = FFMLPClassifier(design="readout", max_regions=300).fit(X, y, sample_weight=weight)
+    assert clf.n_regions_ > 0
+    explanations = clf.explain(X[:100])
+    assert (explanations.rivals == 2).any()
+    for explanation in explanations:
+        assert explanation.regions.reference.rpartition(" ")[2] in "01"

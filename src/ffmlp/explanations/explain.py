@@ -176,7 +176,7 @@ class Explanations:
             agreeing=int((leads >= 0).sum()),
             trees=len(leads),
             strongest=tuple((network.meaning(2, first + regions[t]), float(leads[t])) for t in order),
-            reference=f"the centre of blob {blob} of class {network.labels[rival[0]]}",
+            reference=f"the centre of blob {blob} of class {network.labels[self.blobs.classes[blob]]}",
             reference_lead=float(trees.leads(reference, winner, rival)[1].sum()),
             features=self._drivers(number, by_feature),
         )

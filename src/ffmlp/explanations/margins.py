@@ -65,7 +65,11 @@ def nearest_blobs(blobs: Blobs, Z: Floats) -> tuple[Indices, Floats]:
 
 
 def nearest_of_class(blobs: Blobs, z: Floats, label: int) -> int:
-    """The blob of a class whose mean is nearest to a sample (N,), in standard deviations."""
+    """The blob of a class whose mean is nearest to a sample (N,), in standard deviations.
+
+    A class without samples of positive weight has no blobs: then the nearest of all.
+    """
     own = np.flatnonzero(blobs.classes == label)
+    own = own if len(own) else np.arange(len(blobs))
     away = np.sum(((blobs.means[own] - z) / blobs.feature_spreads) ** 2, axis=1)
     return int(own[np.argmin(away)])
