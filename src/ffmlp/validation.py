@@ -60,6 +60,11 @@ def check_parameters(classifier: FFMLPClassifier) -> None:
         not isinstance(regions, Integral) or isinstance(regions, bool) or regions < 0
     ):
         raise ValueError(f"max_regions must be an int of at least 0, or 'auto', got {regions!r}.")
+    if regions not in (AUTO, 0) and classifier.design not in (AUTO, "readout"):
+        raise ValueError(
+            f"max_regions needs the readout design, got design={classifier.design!r}. Choose it, or "
+            "max_regions=0."
+        )
     if classifier.all_pairs and classifier.design not in ("paper", "region"):
         raise ValueError(
             f'all_pairs=True needs design="region" or design="paper", got design={classifier.design!r}. '

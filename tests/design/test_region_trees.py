@@ -41,8 +41,8 @@ def test_the_first_splits_of_a_tree_are_the_best_smaller_tree(splitter, n_leaves
     np.testing.assert_array_equal(right[inner], tree.left[inner] + 1)
 
 
-@given(st.lists(st.floats(-1e30, 1e30), min_size=1, max_size=20), st.integers(0, 2**32 - 1))
-def test_single_thresholds_part_the_same_samples(thresholds, seed):
+@given(st.lists(st.floats(-1e30, 1e30), min_size=1, max_size=20))
+def test_single_thresholds_part_the_same_samples(thresholds):
     thresholds = np.array(thresholds)
     single = _not_above(thresholds)
     near = np.float32(thresholds)
@@ -178,3 +178,17 @@ def test_wrong_numbers_of_regions(value):
     X, y = checkerboard(60)
     with pytest.raises(ValueError, match="max_regions must be an int of at least 0, or 'auto', got"):
         FFMLPClassifier(max_regions=value).fit(X, y)
+
+
+def test_other_designs_have_no_regions_beside_them():
+    X, y = checkerboard(60)
+    with pytest.raises(ValueError, match=r"max_regions needs the readout design, got design='blob'"):
+        FFMLPClassifier(design="blob", max_regions=10).fit(X, y)
+
+
+def test_samples_that_cannot_be_split_have_no_regions():
+    h = np.zeros((40, 2), np.float32)
+    y = np.arange(40) % 2
+    left_out = np.full((40, 2), [0.9, 0.1])
+    shares = np.full(2, 0.5)
+    assert grow_regions(h, np.arange(2), y, np.ones(40), shares, left_out, np.inf) is None

@@ -119,25 +119,25 @@ def grow_regions(
     ]
     known = smooth[judged], classes[judged], weight[judged]
     best = _Mix.of([], 0, *known)
-    for n_leaves in _sizes(min(_MOST_LEAVES, max_regions // (n_trees * len(forests)))):
+    for n_leaves in _sizes(int(min(_MOST_LEAVES, max_regions / (n_trees * len(forests))))):
         mix = _Mix.of(forests, n_leaves, *known)
         if mix.loss < (1.0 - _LEAST_GAIN) * best.loss:
             best = mix
-    has_splits = any(len(tree.left) > 1 for forest in forests for tree in forest.trees)
-    if not best.weights[1:].any() or not has_splits:
+    trees = _joined(forests, best, axes) if best.n_leaves else None
+    if trees is None:
         return None
     power, floor = best_link(shares + best.evidence, y[judged], weight[judged])
-    trees = _joined(forests, best, axes)
     return Grown(float(best.weights[0]), trees, power, floor)
 
 
-def _sizes(most: float) -> Iterator[int]:
+def _sizes(most: int) -> Iterator[int]:
+    """2, 4, 8, … and the largest size itself."""
     size = 2
     while size < most:
         yield size
         size *= 2
     if most >= 2:
-        yield int(most)
+        yield most
 
 
 @dataclass(frozen=True, eq=False)
@@ -268,8 +268,8 @@ def best_link(evidence: Floats, y: Indices, weight: Floats) -> tuple[float, floa
     return power, floor
 
 
-def _joined(forests: list[_Forest], mix: _Mix, axes: Indices) -> RegionTrees:
-    """The trees of all forests with a weight, cut to their first splits, as one table of nodes."""
+def _joined(forests: list[_Forest], mix: _Mix, axes: Indices) -> RegionTrees | None:
+    """The trees of all forests with a weight, cut to their first splits, as one table; None if empty."""
     nodes, thresholds, children, roots, values = [], [], [], [], []
     n_nodes = n_regions = 0
     for forest, weights in zip(forests, mix.weights[1:].reshape(-1, 2), strict=True):
@@ -293,6 +293,8 @@ def _joined(forests: list[_Forest], mix: _Mix, axes: Indices) -> RegionTrees:
             values.append((weights[0] * parts[0] + weights[1] * parts[1]) / len(forest.trees))
             n_nodes += n_splits
             n_regions += n_splits + 1
+    if not roots:
+        return None
     return RegionTrees(
         np.concatenate(nodes).astype(np.int32),
         np.concatenate(thresholds),

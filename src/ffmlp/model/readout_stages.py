@@ -52,7 +52,6 @@ class ReadoutStages:
     one_sided: bool = False
 
     design = "readout"
-    n_regions = 0
     neurons = "evidence"
     each_neuron = "the evidence of each class, by least squares"
     link_names = ("positive weight", "negative weight")
@@ -60,6 +59,11 @@ class ReadoutStages:
     linear_pieces = None
     trees: ClassVar[RegionTrees | None] = None
     in_units = ", in log-odds"
+
+    @property
+    def n_regions(self) -> int:
+        """The regions that add to the evidence."""
+        return 0 if self.trees is None else len(self.trees)
 
     @property
     def neuron_classes(self) -> Indices:

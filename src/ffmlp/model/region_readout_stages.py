@@ -52,11 +52,6 @@ class RegionReadoutStages(ReadoutStages):
     in_units = ""
 
     @property
-    def n_regions(self) -> int:  # type: ignore[override]
-        """The leaves of all trees."""
-        return len(self.trees)
-
-    @property
     def neuron_classes(self) -> Indices:
         """The classes, and the class that each region supports most."""
         return np.concatenate([np.arange(len(self.bias)), self.trees.values.argmax(axis=1)])

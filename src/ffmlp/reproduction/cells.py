@@ -38,6 +38,7 @@ def duel(made: Comparison) -> list[str]:
 
 
 def milliseconds(seconds: float) -> str:
-    """A time in ms with two or three digits."""
+    """A time in ms, with more decimals the shorter it is."""
     ms = 1000 * seconds
-    return f"{ms:.0f}" if ms >= 100 else f"{ms:.1f}" if ms >= 10 else f"{ms:.2f}"
+    decimals = sum(ms < limit for limit in (100, 10, 1))
+    return f"{ms:.{decimals}f}"
