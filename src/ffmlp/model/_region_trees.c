@@ -8,6 +8,8 @@
 
 #include <stdint.h>
 
+#include "../_tables.h"
+
 #define SAMPLES_AT_ONCE 16
 /* The responses of a block of rows stay in the cache (160 kB) while each tree is read once. */
 #define RESPONSES_AT_ONCE 40960
@@ -79,20 +81,6 @@ static void descend_all(const Problem *problem)
     }
 }
 
-/* A contiguous buffer of a type: 'i' for int32, 'f' for float32, 'd' for float64. */
-static int get_table(PyObject *object, Py_buffer *buffer, char type, int ndim, int flags)
-{
-    if (PyObject_GetBuffer(object, buffer, flags | PyBUF_C_CONTIGUOUS | PyBUF_FORMAT) < 0)
-        return -1;
-    const char *format = buffer->format;
-    const int same = format[0] == type || (type == 'i' && format[0] == 'l');
-    if (buffer->ndim == ndim && same && format[1] == '\0' && buffer->itemsize == (type == 'd' ? 8 : 4))
-        return 0;
-    PyBuffer_Release(buffer);
-    PyErr_SetString(PyExc_TypeError, "An array has the wrong type or number of dimensions.");
-    return -1;
-}
-
 /* Get the arguments: responses (n, F), nodes (M, 4), roots (T,), then values (R, C) and sums (n, C), or found
    (n, T). The last one is written. */
 static PyObject *compute(PyObject *arguments, const char *types, int n_tables)
@@ -100,35 +88,29 @@ static PyObject *compute(PyObject *arguments, const char *types, int n_tables)
     PyObject *objects[5] = {NULL};
     Py_buffer tables[5], *last = &tables[n_tables - 1];
     if (!PyArg_UnpackTuple(arguments, "compute", n_tables, n_tables, &objects[0], &objects[1], &objects[2],
-                           &objects[3], &objects[4]))
+                           &objects[3], &objects[4]) ||
+        get_tables(objects, tables, types, (const int[]){2, 2, 1, 2, 2}, n_tables, n_tables - 1) < 0)
         return NULL;
-    int n_got = 0;
-    while (n_got < n_tables && get_table(objects[n_got], &tables[n_got], types[n_got], n_got == 2 ? 1 : 2,
-                                         n_got == n_tables - 1 ? PyBUF_WRITABLE : 0) == 0)
-        n_got++;
     PyObject *answer = NULL;
-    if (n_got == n_tables) {
-        Problem problem = {.responses = tables[0].buf, .n_rows = tables[0].shape[0], .n_axes = tables[0].shape[1],
-                           .nodes = tables[1].buf, .roots = tables[2].buf, .n_trees = tables[2].shape[0]};
-        if (n_tables == 4)
-            problem.found = last->buf;
-        else {
-            problem.values = tables[3].buf;
-            problem.n_classes = tables[3].shape[1];
-            problem.sums = last->buf;
-        }
-        const Py_ssize_t n_columns = n_tables == 4 ? problem.n_trees : problem.n_classes;
-        if (tables[1].shape[1] != 4 || last->shape[0] != problem.n_rows || last->shape[1] != n_columns)
-            PyErr_SetString(PyExc_ValueError, "nodes must have 4 columns, and the result must fit the other arrays.");
-        else {
-            Py_BEGIN_ALLOW_THREADS
-            descend_all(&problem);
-            Py_END_ALLOW_THREADS
-            answer = Py_NewRef(Py_None);
-        }
+    Problem problem = {.responses = tables[0].buf, .n_rows = tables[0].shape[0], .n_axes = tables[0].shape[1],
+                       .nodes = tables[1].buf, .roots = tables[2].buf, .n_trees = tables[2].shape[0]};
+    if (n_tables == 4)
+        problem.found = last->buf;
+    else {
+        problem.values = tables[3].buf;
+        problem.n_classes = tables[3].shape[1];
+        problem.sums = last->buf;
     }
-    while (n_got--)
-        PyBuffer_Release(&tables[n_got]);
+    const Py_ssize_t n_columns = n_tables == 4 ? problem.n_trees : problem.n_classes;
+    if (tables[1].shape[1] != 4 || last->shape[0] != problem.n_rows || last->shape[1] != n_columns)
+        PyErr_SetString(PyExc_ValueError, "nodes must have 4 columns, and the result must fit the other arrays.");
+    else {
+        Py_BEGIN_ALLOW_THREADS
+        descend_all(&problem);
+        Py_END_ALLOW_THREADS
+        answer = Py_NewRef(Py_None);
+    }
+    release(tables, n_tables);
     return answer;
 }
 

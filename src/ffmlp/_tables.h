@@ -1,0 +1,33 @@
+/* Arrays that Python passes, as C-contiguous buffers. */
+
+/* A buffer of a type: 'h' for int16, 'i' for int32, 'f' for float32, 'd' for float64. */
+static int get_table(PyObject *object, Py_buffer *buffer, char type, int ndim, int flags)
+{
+    if (PyObject_GetBuffer(object, buffer, flags | PyBUF_C_CONTIGUOUS | PyBUF_FORMAT) < 0)
+        return -1;
+    const char *format = buffer->format;
+    const int same = format[0] == type || (type == 'i' && format[0] == 'l');
+    const Py_ssize_t size = type == 'd' ? 8 : type == 'h' ? 2 : 4;
+    if (buffer->ndim == ndim && same && format[1] == '\0' && buffer->itemsize == size)
+        return 0;
+    PyBuffer_Release(buffer);
+    PyErr_SetString(PyExc_TypeError, "An array has the wrong type or number of dimensions.");
+    return -1;
+}
+
+static void release(Py_buffer *buffers, int n)
+{
+    while (n--)
+        PyBuffer_Release(&buffers[n]);
+}
+
+/* Several buffers, all or none of them; those from `writable` on are written. */
+static int get_tables(PyObject **objects, Py_buffer *buffers, const char *types, const int *ndims, int n, int writable)
+{
+    for (int i = 0; i < n; i++)
+        if (get_table(objects[i], &buffers[i], types[i], ndims[i], i < writable ? 0 : PyBUF_WRITABLE) < 0) {
+            release(buffers, i);
+            return -1;
+        }
+    return 0;
+}
