@@ -104,11 +104,14 @@ def test_flights_are_delayed_from_15_minutes():
         pytest.skip("not installed")
     sets = {one.name: one for one in large()[0]}
     airline, delayed = sets["flights_airline"], sets["flights_delayed"]
-    assert airline.X.shape == (327346, 13)
-    assert len(np.unique(airline.y)) == 16
-    # What is known before departure are the first columns; the delay at arrival is the last but one.
-    np.testing.assert_array_equal(delayed.X, airline.X[:, :8])
-    np.testing.assert_array_equal(delayed.y, airline.X[:, 11] >= 15)
+    assert (airline.X.shape, delayed.X.shape) == ((325041, 13), (327346, 8))
+    assert len(np.unique(airline.y)) == 11
+    # The first flight: 1 January, 5:15 to 8:19, number 1545, 1400 miles; arrived 11 minutes late.
+    first = [1, 1, 515, 819, 1545, 1400, 5, 15]
+    np.testing.assert_array_equal(delayed.X[0], first)
+    np.testing.assert_array_equal(airline.X[0], [*first, 517, 2, 830, 11, 227])
+    # The first ten flights are 11, 20, 33, -18, -25, 12, 19, -14, -8 and 8 minutes late.
+    assert delayed.y[:10].tolist() == [0, 1, 1, 0, 0, 0, 1, 0, 0, 0]
 
 
 def test_large_sets_of_packages_that_are_not_installed(monkeypatch):
