@@ -31,7 +31,7 @@ BEFORE_DEPARTURE = (
 AFTER_ARRIVAL = ("dep_time", "dep_delay", "arr_time", "arr_delay", "air_time")
 # A flight is delayed if it arrives so many minutes late: the definition of the US authorities.
 DELAYED = 15
-# Airlines of fewer flights are left out: gradient boosting diverges on classes of few in 300 000 samples.
+# Airlines of fewer flights are left out: gradient boosting diverges on classes that rare.
 MIN_FLIGHTS = 1000
 
 
