@@ -120,8 +120,8 @@ def test_large_sets_of_packages_that_are_not_installed(monkeypatch):
     monkeypatch.setattr(sets_module, "LARGE", packages)
     assert large() == (
         [one],
-        {"two": "no_such is required for these sets. Install it with: pip install no_such"},
+        {"two": "no_such is required for the large sets. Install it with: pip install no_such"},
     )
     monkeypatch.setattr(sets_module, "LARGE", packages[1:])
-    with pytest.raises(ImportError, match="no_such is required for these sets"):
+    with pytest.raises(ImportError, match="no_such is required for the large sets"):
         large()

