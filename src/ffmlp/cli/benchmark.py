@@ -76,8 +76,7 @@ def run(options: argparse.Namespace) -> None:
         )
     results = all_results(runs, settings)
     report.write_pages(results, runs, settings, missing, options.out)
-    for one in results:
-        table = report.summary(one)
+    for table in (report.summary(one) for one in results if one.models):
         print(f"{table.title}\n{report.to_text(table)}\n")
     for what, reason in missing.items():
         print(f"{what} not run: {reason}", file=sys.stderr)
