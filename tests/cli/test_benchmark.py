@@ -1,6 +1,8 @@
+import numpy as np
 import pytest
 
-from ffmlp.benchmark import peers
+from ffmlp.benchmark import peers, sets
+from ffmlp.benchmark.sets import labelled
 from ffmlp.cli import main
 
 pytest.importorskip("tqdm")
@@ -50,8 +52,10 @@ def test_benchmark_writes_a_report_and_resumes(folder, tmp_path, capsys):
             "no_such is required for the model 'gone'. Install it with: pip install no_such",
         ),
         (["--splits", "0"], "--splits must be at least 1, got 0"),
-        (["--max-rows", "0"], "--max-rows must be at least 1, got 0"),
-        (["--max-rows", "1"], "--max-rows must be at least 2, the number of classes of small, got 1"),
+        (
+            ["--train-rows", "all", "1"],
+            "--train-rows must be at least 2, the number of classes of small, got 1",
+        ),
         (["--jobs", "-1"], "--jobs must be at least 1, got -1"),
         (["--seed", "-1"], "--seed must be at least 0 and below 2^31, got -1"),
         (["--data", "nowhere"], "--data must be a folder of CSV files, got nowhere"),
@@ -66,6 +70,57 @@ def test_wrong_input_is_reported_with_exit_code_2(
     assert main(["benchmark", "--data", str(folder), *arguments]) == 2
     assert message in capsys.readouterr().err
     assert list((tmp_path / "here").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--train-rows", "0"], "--train-rows must be all or an integer of at least 1, got '0'"),
+        (
+            ["--train-rows", "3000", "-5"],
+            "--train-rows must be all or an integer of at least 1, got '-5'",
+        ),
+        (["--train-rows", "many"], "--train-rows must be all or an integer of at least 1, got 'many'"),
+        (["--train-rows", "1e4"], "--train-rows must be all or an integer of at least 1, got '1e4'"),
+        (["--train-rows"], "--train-rows needs at least one value"),
+        (["--large"], "--large and --data cannot be used together"),
+        (["--max-rows", "3000"], "unknown option '--max-rows'"),
+    ],
+)
+def test_wrong_options_are_reported_with_exit_code_2(folder, tmp_path, capsys, arguments, message):
+    with pytest.raises(SystemExit) as end:
+        main(["benchmark", "--data", str(folder), *arguments])
+    assert end.value.code == 2
+    assert message in capsys.readouterr().err
+    assert list((tmp_path / "here").iterdir()) == []
+
+
+def test_several_numbers_of_training_rows(folder, tmp_path, capsys):
+    arguments = ["benchmark", "--data", str(folder), "--splits", "1", "--models", "lda", "--train-rows"]
+    assert main([*arguments, "all", "08", "8"]) == 0
+    shown = capsys.readouterr().out
+    assert "2 runs:" in shown
+    assert shown.index("Summary, 8 training rows at most") < shown.index("Summary, all training rows")
+    lines = (tmp_path / "here" / "benchmark" / "runs.csv").read_text(encoding="utf-8").splitlines()
+    assert [line.split(",")[:5] for line in lines[1:]] == [
+        ["small", "8", "0", "lda", "8"],
+        ["small", "all", "0", "lda", "12"],
+    ]
+    # Other numbers can be added later.
+    assert main([*arguments, "10"]) == 0
+    assert "3 runs:" in capsys.readouterr().out
+
+
+def test_large_sets_have_three_numbers_of_training_rows(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    one = labelled("one", np.arange(20.0)[:, None], np.arange(20) > 9)
+    reason = "no_such is required for the large sets."
+    monkeypatch.setattr(sets, "large", lambda: ([one], {"two": reason}))
+    assert main(["benchmark", "--large", "--splits", "1", "--models", "lda"]) == 0
+    captured = capsys.readouterr()
+    assert f"two not run: {reason}" in captured.err
+    text = (tmp_path / "benchmark" / "runs.csv").read_text(encoding="utf-8")
+    assert [line.split(",")[1] for line in text.splitlines()[1:]] == ["3000", "30000", "all"]
 
 
 def test_a_bad_file_is_reported_before_anything_is_run(folder, tmp_path, capsys):

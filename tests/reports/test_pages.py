@@ -163,3 +163,11 @@ def test_every_cell_has_the_name_of_its_column(grid):
 def test_a_line_has_a_cell_for_each_column():
     with pytest.raises(ValueError):
         to_html("The page", (), [Table("T", "", ["a", "b"], [["1"]])], ())
+
+
+def test_cells_in_bold():
+    table = Table("T", "", ["name", "number"], [["a", "1 ± 2"], ["b", "3"]], bold={(0, 1)})
+    assert "| a | **1 ± 2** |\n| b | 3 |" in to_markdown("Page", [], [table], [])
+    page = to_html("Page", [], [table], [])
+    assert '<td data-label="number"><b>1&nbsp;±&nbsp;2</b></td>' in page
+    assert page.count("<b>") == 1

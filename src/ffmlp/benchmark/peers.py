@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from importlib import import_module
+from importlib.metadata import version
 from itertools import pairwise
 from typing import Any
 
@@ -16,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
-from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -24,7 +25,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from ffmlp.classifier import FFMLPClassifier
-from ffmlp.extras import why_missing
+from ffmlp.extras import common_name, why_missing
 
 
 class SampledNetworkClassifier(ClassifierMixin, BaseEstimator):
@@ -62,6 +63,13 @@ def _realmlp(seed: int) -> Any:
     return RealMLP_TD_Classifier(device="cpu", random_state=seed, n_threads=1, verbosity=0)
 
 
+def _catboost(seed: int) -> Any:
+    # Without allow_writing_files=False, each fit writes a folder catboost_info.
+    return import_module("catboost").CatBoostClassifier(
+        thread_count=1, random_seed=seed, verbose=False, allow_writing_files=False
+    )
+
+
 def _scaled(classifier: Any) -> Pipeline:
     return make_pipeline(StandardScaler(), classifier)
 
@@ -87,24 +95,45 @@ MODELS: dict[str, Callable[[int], Any]] = {
     "logistic": lambda seed: _scaled(LogisticRegression(max_iter=1000)),
     "svm": lambda seed: _scaled(SVC()),
     "forest": lambda seed: RandomForestClassifier(n_estimators=200, random_state=seed),
+    "extratrees": lambda seed: ExtraTreesClassifier(n_estimators=200, random_state=seed),
     "boosting": lambda seed: HistGradientBoostingClassifier(random_state=seed),
     "mlp": lambda seed: _scaled(MLPClassifier(max_iter=300, random_state=seed)),
     "xgboost": lambda seed: import_module("xgboost").XGBClassifier(n_jobs=1, random_state=seed),
     "lightgbm": lambda seed: import_module("lightgbm").LGBMClassifier(
         n_jobs=1, random_state=seed, verbose=-1
     ),
+    "catboost": _catboost,
+    "ebm": lambda seed: import_module("interpret.glassbox").ExplainableBoostingClassifier(
+        n_jobs=1, random_state=seed
+    ),
     "swim": lambda seed: _scaled(SampledNetworkClassifier(seed)),
     "realmlp": _realmlp,
 }
 
 # The optional package that a model needs.
-PACKAGES = {"xgboost": "xgboost", "lightgbm": "lightgbm", "swim": "swimnetworks", "realmlp": "pytabkit"}
+PACKAGES = {
+    "xgboost": "xgboost",
+    "lightgbm": "lightgbm",
+    "catboost": "catboost",
+    "ebm": "interpret",
+    "swim": "swimnetworks",
+    "realmlp": "pytabkit",
+}
 
 
 def missing_package(model: str) -> str | None:
     """How to install the package that a model needs; None if the model can be run."""
     package = PACKAGES.get(model)
     return None if package is None else why_missing(package, f"the model {model!r}")
+
+
+def package_version(model: str) -> str:
+    """The optional package of a model with its version, as in "catboost 1.2.10"; empty without one."""
+    package = PACKAGES.get(model)
+    if package is None:
+        return ""
+    name = common_name(package)
+    return f"{name} {version(name)}"
 
 
 def select_models(names: Sequence[str] | None) -> tuple[list[str], dict[str, str]]:

@@ -1,207 +1,228 @@
-"""The report of a benchmark: a summary, tables and a figure."""
+"""The report of a benchmark: tables and figures, for each number of training rows."""
 
 from __future__ import annotations
 
-import io
-from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.stats import rankdata
 
-from ffmlp.arrays import Floats, without_rounding
-from ffmlp.benchmark.peers import OWN
-from ffmlp.benchmark.runs import BenchmarkRun, Settings
+from ffmlp.arrays import Flags, Floats
+from ffmlp.benchmark.figures import accuracy_and_time, growth
+from ffmlp.benchmark.results import MARK, MEASURED, Results, is_best, marked, ranks, wins
+from ffmlp.benchmark.runs import MAX_TEST_ROWS, BenchmarkRun, Settings
 from ffmlp.extras import why_missing
 from ffmlp.reports.pages import Picture, Table, to_html, to_markdown
 from ffmlp.storage.whole_files import write_whole
 from ffmlp.words import counted
 
 TITLE = "FF-MLP compared with other classifiers"
-MARK = "†"
-FIGURE = "accuracy_time.png"
+GROWTH = "Training rows"
 
 
 @dataclass(frozen=True, eq=False)
-class Results:
-    """The results as arrays of shape (n_sets, n_models, n_splits); NaN where a value is missing."""
+class Column:
+    """A column of a table: values (n_models,) and deviations (n_models,), NaN where there are none.
 
-    sets: tuple[str, ...]
-    models: tuple[str, ...]
-    values: dict[str, Floats]
-    errors: tuple[BenchmarkRun, ...]
-    unfinished: tuple[str, ...]
-
-    @classmethod
-    def of(cls, runs: Sequence[BenchmarkRun], settings: Settings) -> Results:
-        """The results of the models with a run for every split of every set."""
-        counts = Counter(run.model for run in runs)
-        sets, all_runs = tuple(settings.sets), len(settings.sets) * settings.n_splits
-        models = tuple(model for model, count in counts.items() if count == all_runs)
-        shape = len(sets), len(models), settings.n_splits
-        values = {name: np.full(shape, np.nan) for name in MEASURED}
-        for run in runs:
-            if run.model in models:
-                place = sets.index(run.set), models.index(run.model), run.split
-                for name, array in values.items():
-                    array[place] = getattr(run, name)  # None is NaN
-        errors = tuple(run for run in runs if run.error and run.model in models)
-        unfinished = tuple(model for model in counts if model not in models)
-        return cls(sets, models, values, errors, unfinished)
-
-    @property
-    def accuracies(self) -> Floats:
-        """Mean accuracy over splits (n_sets, n_models); NaN if any split failed."""
-        return self.values["accuracy"].mean(axis=2)
-
-    @property
-    def has_failed(self) -> NDArray[np.bool_]:
-        """Whether each model failed on any set (n_models,)."""
-        return np.asarray(np.isnan(self.values["accuracy"]).any(axis=(0, 2)))
-
-    def marked(self, model: int) -> str:
-        """The name of a model, with a mark if it failed on any set."""
-        return self.models[model] + (f" {MARK}" if self.has_failed[model] else "")
-
-
-# The title of each column, the average over all runs, a factor and the number of digits.
-MEASURED: dict[str, tuple[str, Callable[[Floats], Any], int, int]] = {
-    "accuracy": ("accuracy", np.mean, 100, 2),
-    "balanced_accuracy": ("balanced accuracy", np.mean, 100, 2),
-    "log_loss": ("log-loss", np.mean, 1, 3),
-    "fit_seconds": ("fit (s)", np.median, 1, 4),
-    "predict_seconds": ("predict (s)", np.median, 1, 4),
-    "parameters": ("parameters", np.median, 1, 0),
-}
-
-
-def ranks(accuracies: Floats) -> Floats:
-    """The rank of each model on each set (n_sets, n_models): 1 is best, ties get the mean rank.
-
-    Models with accuracy NaN are tied for the last rank.
+    The largest values are the best if ``sign`` is 1, the smallest if it is -1, none if it is 0. Of equal
+    values as they are shown, all are the best.
     """
-    return rankdata(np.where(np.isnan(accuracies), np.inf, -without_rounding(accuracies)), axis=1)
+
+    title: str
+    values: Floats
+    deviations: Floats
+    digits: int
+    sign: int
+
+    def texts(self) -> list[str]:
+        """The values as they are shown."""
+        return [shown(*pair, self.digits) for pair in zip(self.values, self.deviations, strict=True)]
+
+    def best(self, eligible: Flags) -> Flags:
+        """Whether each of the eligible values is the best."""
+        rounded = np.where(eligible, np.round(self.values, self.digits), np.nan)
+        return is_best(self.sign * rounded) & (self.sign != 0)
 
 
-def wins(accuracies: Floats) -> NDArray[np.intp]:
-    """The number of sets on which each model has the best accuracy, alone or tied."""
-    rounded = np.where(np.isnan(accuracies), -np.inf, without_rounding(accuracies))
-    best = rounded.max(axis=1, keepdims=True)
-    return ((rounded == best) & np.isfinite(rounded)).sum(axis=0)
+def shown(value: float, deviation: float, digits: int) -> str:
+    """A value with its deviation as text."""
+    if np.isnan(value):
+        return "–"
+    return f"{value:.{digits}f}" + ("" if np.isnan(deviation) else f" ± {deviation:.{digits}f}")
 
 
-def tables(results: Results, settings: Settings, missing: dict[str, str]) -> list[Table]:
-    """The summary, then the details."""
-    unfinished = dict.fromkeys(results.unfinished, "Not all of its runs are finished.")
+def introduction(
+    results: Sequence[Results], runs: Sequence[BenchmarkRun], settings: Settings
+) -> list[str]:
+    """Paragraphs on what was run and how the tables are read."""
+    packages = {run.package: None for run in runs if run.package}
+    versions = ", ".join([*(" ".join(item) for item in settings.versions.items()), *packages])
+    reading = (
+        "Accuracy, rank among all models (1 is best), balanced accuracy and log-loss are means over "
+        "sets, ± the standard deviation of this mean over splits. Fit time, predict time of the whole "
+        "test part and number of parameters are medians. Wins is the number of sets with the best "
+        "accuracy. The best values are in bold."
+    )
+    if any(one.failed for one in results):
+        reading += (
+            f" {MARK}: the model failed on some sets. It has the last rank there; its means are over "
+            "the other runs and are not comparable."
+        )
+    return [
+        f"{counted(len(settings.sets), 'set')}, {counted(settings.n_splits, 'stratified split')} of "
+        f"each: 40 % of the rows for testing, {MAX_TEST_ROWS} at most, the others for training. "
+        f"Seed {settings.seed}, one thread. Versions: {versions}.",
+        reading,
+    ]
+
+
+def tables(results: Sequence[Results], missing: dict[str, str]) -> list[Table]:
+    """Numbers of training rows compared, the tables of each number, failed runs and what is missing."""
+    finished = [one for one in results if one.models]
+    made = [_growth(finished)] if len(finished) > 1 else []
+    for one in finished:
+        by_set = (_by_set(one, name) for name in ("accuracy", "log_loss", "fit_seconds"))
+        made += [summary(one), *by_set]
+    unfinished = {
+        f"{model}, {one.rows_text}": "Not all of its runs are finished."
+        for one in results
+        for model in one.unfinished
+    }
     lines = [[name, reason] for name, reason in (unfinished | missing).items()]
     left_out = Table("Missing", "Models and sets that were not run.", ["name", "reason"], lines)
-    made = [summary(results, settings), _by_set(results), _failures(results), left_out]
-    return [table for table in made if table.lines]
+    return [table for table in (*made, _failures(results), left_out) if table.lines]
 
 
-def summary(results: Results, settings: Settings) -> Table:
+def summary_title(results: Results) -> str:
+    """The title of the summary, which the figure stands beside."""
+    return f"Summary, {results.rows_text}"
+
+
+def summary(results: Results) -> Table:
     """One line for each model, ordered by mean rank."""
-    if not results.models:
-        return Table("Summary", "", [], [])
-    mean_ranks = ranks(results.accuracies).mean(axis=0)
-    n_wins = wins(results.accuracies)
+    accuracies = results.values["accuracy"].mean(axis=2)
+    mean_ranks, without = ranks(accuracies).mean(axis=0), np.full(len(results.models), np.nan)
+    standing = [
+        Column("rank", mean_ranks, without, 2, -1),
+        Column("wins", wins(accuracies).astype(np.float64), without, 0, 1),
+    ]
+    accuracy, *others = (_column(results, name) for name in MEASURED)
+    columns, order = [accuracy, *standing, *others], np.argsort(mean_ranks, kind="stable")
+    return _of_models(summary_title(results), results.models, columns, order, [results])
+
+
+def _column(results: Results, name: str) -> Column:
+    measure, values, deviations = MEASURED[name], results.averages(name), results.deviations(name)
+    if measure.average is not np.mean:  # medians are of times and sizes, which differ between sets
+        deviations = np.full_like(values, np.nan)
+    scaled = measure.scale * values, measure.scale * deviations
+    return Column(measure.title, *scaled, measure.digits, measure.sign)
+
+
+def _of_models(
+    title: str,
+    models: Sequence[str],
+    columns: Sequence[Column],
+    order: Iterable[int],
+    results: Sequence[Results],
+) -> Table:
+    """A table with a line for each model; the best values are in bold, but not where a model failed."""
+    order, names = list(order), [marked(model, *results) for model in models]
+    eligible = np.array([name == model for name, model in zip(names, models, strict=True)], bool)
+    texts = zip(*(column.texts() for column in columns), strict=True)
+    lines = [[name, *cells] for name, cells in zip(names, texts, strict=True)]
+    best = np.column_stack([column.best(eligible) for column in columns])[order]
+    bold = {(int(line), int(column) + 1) for line, column in np.argwhere(best)}
+    header = ["model", *(column.title for column in columns)]
+    return Table(title, "", header, [lines[model] for model in order], bold=bold)
+
+
+def _growth(results: Sequence[Results]) -> Table:
+    """Accuracy and fit time of each model with each number of training rows."""
+    models = list(dict.fromkeys(model for one in results for model in one.models))
+    columns = []
+    for name in ("accuracy", "fit_seconds"):
+        for one in results:
+            column = _column(one, name)
+            places = [one.models.index(model) if model in one.models else -1 for model in models]
+            values, deviations = (
+                np.append(numbers, np.nan)[places] for numbers in (column.values, column.deviations)
+            )
+            title = f"{column.title}, {one.train_rows}"
+            columns.append(Column(title, values, deviations, column.digits, column.sign))
+    return _of_models(GROWTH, models, columns, range(len(models)), results)
+
+
+def _by_set(results: Results, name: str) -> Table:
+    measure, splits = MEASURED[name], MEASURED[name].scale * results.values[name]
+    means, deviations = splits.mean(axis=2), splits.std(axis=2)
+    if splits.shape[2] == 1:
+        deviations = np.full_like(means, np.nan)
+    failed = np.isnan(results.values["accuracy"]).sum(axis=2)
     lines = []
-    for model in np.argsort(mean_ranks, kind="stable"):
-        accuracy, *cells = (
-            _cell(scale * results.values[name][:, model], average, digits)
-            for name, (_, average, scale, digits) in MEASURED.items()
+    for number, set_name in enumerate(results.sets):
+        cells = zip(failed[number], means[number], deviations[number], strict=True)
+        texts = (
+            f"failed ({n_failed} of {splits.shape[2]})" if n_failed else shown(mean, std, measure.digits)
+            for n_failed, mean, std in cells
         )
-        standing = [f"{mean_ranks[model]:.2f}", str(n_wins[model])]
-        lines.append([results.marked(model), accuracy, *standing, *cells])
-    accuracy, *titles = (title for title, *_ in MEASURED.values())
-    header = ["model", accuracy, "rank", "wins", *titles]
-    return Table("Summary", _summary_text(results, settings), header, lines)
+        lines.append([set_name, *texts])
+    best = is_best(measure.sign * np.round(means, measure.digits))
+    bold = {(int(line), int(model) + 1) for line, model in np.argwhere(best)}
+    title = measure.title[0].upper() + measure.title[1:]
+    text = "Mean ± standard deviation over splits."
+    header = ["set", *results.models]
+    folded = name != "accuracy"
+    return Table(f"{title} by set, {results.rows_text}", text, header, lines, folded=folded, bold=bold)
 
 
-def _summary_text(results: Results, settings: Settings) -> str:
-    text = (
-        f"{counted(len(results.sets), 'set')}, {counted(settings.n_splits, 'stratified split')} of each "
-        f"(60 % train, at most {settings.max_rows} rows; 40 % test), seed {settings.seed}, one thread. "
-        "Accuracy in %, rank among all models (1 is best), balanced accuracy in % and log-loss are "
-        "means over sets. Fit time, predict time of the whole test set and number of parameters are "
-        "medians. Wins is the number of sets with the best accuracy. "
-    )
-    if results.has_failed.any():
-        text += (
-            f"{MARK}: the model failed on some sets. It has the last rank there; its means are over the "
-            "other runs and are not comparable. "
-        )
-    versions = ", ".join(f"{name} {number}" for name, number in settings.versions.items())
-    return f"{text}Versions: {versions}."
-
-
-def _cell(values: Floats, average: Callable[[Floats], Any], digits: int) -> str:
-    present = values[~np.isnan(values)]
-    return f"{average(present):.{digits}f}" if len(present) else "–"
-
-
-def _by_set(results: Results) -> Table:
-    lines = []
-    for name, accuracies in zip(results.sets, 100 * results.values["accuracy"], strict=True):
-        line = [name]
-        for splits in accuracies:
-            failed = np.isnan(splits).sum()
-            mean = f"{splits.mean():.2f} ± {splits.std():.2f}"
-            line.append(f"failed ({failed} of {len(splits)})" if failed else mean)
-        lines.append(line)
-    text = "Test accuracy in %, mean ± standard deviation over splits."
-    return Table("Accuracy by set", text, ["set", *results.models], lines)
-
-
-def _failures(results: Results) -> Table:
+def _failures(results: Sequence[Results]) -> Table:
     splits = defaultdict(list)
-    for run in results.errors:
-        splits[run.set, run.model, run.error].append(str(run.split))
-    lines = [[name, model, ", ".join(of), why] for (name, model, why), of in splits.items()]
-    return Table("Failed runs", "Errors by set and model.", ["set", "model", "splits", "error"], lines)
-
-
-def figure(results: Results) -> bytes:
-    """Mean accuracy against median fit time as a PNG file, without models that failed every time."""
-    from ffmlp.plots import AccuracyTimeDisplay
-    from ffmlp.plots.view import matplotlib
-
-    points = []
-    for number, model in enumerate(results.models):
-        accuracy, seconds = (results.values[name][:, number] for name in ("accuracy", "fit_seconds"))
-        if not np.isnan(accuracy).all():
-            averages = np.nanmedian(seconds), np.nanmean(accuracy)
-            points.append((results.marked(number), *averages, model in OWN))
-    names, seconds, accuracies, own = zip(*points, strict=True)
-    canvas = matplotlib("figure").Figure((8.0, 5.5), layout="constrained")
-    title = "Mean accuracy and median fit time (circles: FF-MLP, squares: others)"
-    display = AccuracyTimeDisplay(names, seconds, accuracies, highlighted=own, title=title)
-    display.plot(canvas.subplots())
-    file = io.BytesIO()
-    canvas.savefig(file, format="png", dpi=150)
-    return file.getvalue()
+    for one in results:
+        for run in one.errors:
+            splits[run.set, run.train_rows, run.model, run.error].append(str(run.split))
+    lines = [[*where, ", ".join(of), why] for (*where, why), of in splits.items()]
+    header = ["set", "training rows", "model", "splits", "error"]
+    return Table("Failed runs", "Errors by set and model.", header, lines)
 
 
 def write_pages(
-    results: Results, settings: Settings, missing: dict[str, str], folder: Path
-) -> list[Table]:
-    """Write ``report.md``, ``report.html`` and, with matplotlib, the figure; return the tables."""
+    results: Sequence[Results],
+    runs: Sequence[BenchmarkRun],
+    settings: Settings,
+    missing: dict[str, str],
+    folder: Path,
+) -> None:
+    """Write ``report.md``, ``report.html`` and, with matplotlib, the figures."""
     undrawn = why_missing("matplotlib", "figures")
-    made = tables(results, settings, {**missing, "figure": undrawn} if undrawn else missing)
+    text = introduction(results, runs, settings)
+    made = tables(results, {**missing, "figures": undrawn} if undrawn else missing)
+    pictures = [] if undrawn else _pictures(results, folder / "figures")
+    write_whole(folder / "report.md", to_markdown(TITLE, text, made, pictures).encode())
+    write_whole(folder / "report.html", to_html(TITLE, text, made, pictures).encode())
+
+
+def _pictures(results: Sequence[Results], folder: Path) -> list[Picture]:
+    """Write the figures; nothing is drawn of results without any accuracy."""
+    drawn = [one for one in results if not np.isnan(one.values["accuracy"]).all()]
+    if drawn:
+        folder.mkdir(exist_ok=True)
     pictures = []
-    if not undrawn and not np.isnan(results.values["accuracy"]).all():
-        path = folder / "figures" / FIGURE
-        path.parent.mkdir(exist_ok=True)
-        write_whole(path, figure(results))
-        title, caption = "Accuracy and fit time", "Mean accuracy against median fit time of each model."
-        pictures.append(Picture(path, title, caption, beside=made[0].title))
-    write_whole(folder / "report.md", to_markdown(TITLE, [], made, pictures).encode())
-    write_whole(folder / "report.html", to_html(TITLE, [], made, pictures).encode())
-    return made
+    bars = "Bars: standard deviation over splits."
+    if len(drawn) > 1:
+        path = folder / "training_rows.png"
+        write_whole(path, growth(drawn))
+        caption = f"Mean accuracy and median fit time over the mean number of training rows. {bars}"
+        pictures.append(Picture(path, "Accuracy and fit time by training rows", caption, GROWTH))
+    for one in drawn:
+        path = folder / f"accuracy_time_{one.train_rows}.png"
+        write_whole(path, accuracy_and_time(one))
+        title = f"Accuracy and fit time, {one.rows_text}"
+        caption = f"Mean accuracy against median fit time of each model. {bars}"
+        pictures.append(Picture(path, title, caption, beside=summary_title(one)))
+    return pictures
 
 
 def to_text(table: Table) -> str:

@@ -1,12 +1,13 @@
 """The runs of ``ffmlp benchmark``: many classifiers on repeated splits of many data sets.
 
-A run is one model on one split of one set. Runs are independent of each other and use one thread each.
-They are collected in ``runs.csv``, so that an interrupted benchmark can be resumed and models can be
-added later.
+A run is one model on one split of one set, with one number of training rows. Runs are independent
+of each other and use one thread each. They are collected in ``runs.csv``, so that an interrupted
+benchmark can be resumed and models can be added later.
 """
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -22,7 +23,7 @@ from numpy.typing import NDArray
 from sklearn.metrics import accuracy_score, balanced_accuracy_score
 from threadpoolctl import threadpool_limits
 
-from ffmlp.benchmark.peers import MODELS, n_parameters
+from ffmlp.benchmark.peers import MODELS, n_parameters, package_version
 from ffmlp.benchmark.sets import checksum
 from ffmlp.datasets import Dataset
 from ffmlp.reports.records import claim, read_records, write_records
@@ -30,8 +31,16 @@ from ffmlp.reports.records import claim, read_records, write_records
 # Probabilities are clipped at this for the log-loss.
 SMALLEST_PROBABILITY = 1e-15
 
+# All rows of the training part.
+ALL = "all"
+# The test part has 40 % of the rows, but not more than this.
+MAX_TEST_ROWS = 10_000
+
 # Seconds between two writes of finished runs.
 _PERIOD = 2.0
+
+# A run is known by set, number of training rows, split and model.
+Key = tuple[str, str, int, str]
 
 
 @dataclass(frozen=True)
@@ -40,33 +49,27 @@ class Settings:
 
     seed: int
     n_splits: int
-    max_rows: int
     sets: dict[str, str]
     versions: dict[str, str]
 
     @classmethod
-    def of(cls, sets: Sequence[Dataset], seed: int, n_splits: int, max_rows: int) -> Settings:
+    def of(cls, sets: Sequence[Dataset], seed: int, n_splits: int) -> Settings:
         """The settings of a benchmark on some sets, with the versions that are installed."""
-        for dataset in sets:
-            n_classes = len(np.unique(dataset.y))
-            if max_rows < n_classes:
-                raise ValueError(
-                    f"--max-rows must be at least {n_classes}, the number of classes of {dataset.name}, "
-                    f"got {max_rows}."
-                )
         versions = {name: version(name) for name in ("ffmlp", "numpy", "scikit-learn")}
-        return cls(seed, n_splits, max_rows, {one.name: checksum(one) for one in sets}, versions)
+        return cls(seed, n_splits, {one.name: checksum(one) for one in sets}, versions)
 
 
 @dataclass(frozen=True)
 class BenchmarkRun:
     """One model on one split of one set. Fields that do not apply are empty.
 
-    ``predict_seconds`` is the time of one call for all ``n_test`` samples; ``error`` is the message of a
-    run that failed.
+    ``train_rows`` is the largest number of training rows, or `ALL`, and ``n_train`` their number;
+    ``predict_seconds`` is the time of one call for all ``n_test`` samples; ``package`` is the optional
+    package of the model with its version; ``error`` is the message of a run that failed.
     """
 
     set: str
+    train_rows: str
     split: int
     model: str
     n_train: int
@@ -79,7 +82,24 @@ class BenchmarkRun:
     fit_seconds: float | None = None
     predict_seconds: float | None = None
     parameters: int | None = None
+    package: str = ""
     error: str = ""
+
+
+def row_limit(train_rows: str) -> int:
+    """The largest number of training rows."""
+    return sys.maxsize if train_rows == ALL else int(train_rows)
+
+
+def check_train_rows(sets: Sequence[Dataset], sizes: Sequence[str]) -> None:
+    """Refuse a number of training rows that is less than the number of classes of a set."""
+    for dataset, size in product(sets, sizes):
+        n_classes = len(np.unique(dataset.y))
+        if row_limit(size) < n_classes:
+            raise ValueError(
+                f"--train-rows must be at least {n_classes}, the number of classes of {dataset.name}, "
+                f"got {size}."
+            )
 
 
 def at_most(rows: int, y: NDArray[np.intp], seed: int) -> NDArray[np.intp]:
@@ -94,26 +114,45 @@ def at_most(rows: int, y: NDArray[np.intp], seed: int) -> NDArray[np.intp]:
     return np.sort(order[np.argsort(share[order], kind="stable")[:rows]])
 
 
-def run_one(dataset: Dataset, split: int, model: str, seed: int, max_rows: int) -> BenchmarkRun:
-    """Fit a model to 60 % of the samples, ``max_rows`` at most, and test it on the other 40 %."""
-    train, test = dataset.split(seed + split)
-    kept = at_most(max_rows, train.y, seed + split)
-    X, y = train.X[kept], train.y[kept]
-    n_classes = len(np.unique(dataset.y))
-    run = BenchmarkRun(dataset.name, split, model, len(y), len(test.y), X.shape[1], n_classes)
+def parts(dataset: Dataset, seed: int, train_rows: str) -> tuple[Dataset, Dataset]:
+    """The training part, of at most ``train_rows`` samples, and the test part."""
+    train, test = dataset.split(seed)
+    tested = at_most(MAX_TEST_ROWS, test.y, seed)
+    # The samples that the test part has too many are training samples.
+    X = np.concatenate([train.X, np.delete(test.X, tested, axis=0)])
+    y = np.concatenate([train.y, np.delete(test.y, tested)])
+    kept = at_most(row_limit(train_rows), y, seed)
+    name = dataset.name
+    return Dataset(name, X[kept], y[kept]), Dataset(name, test.X[tested], test.y[tested])
+
+
+def run_one(dataset: Dataset, split: int, model: str, seed: int, train_rows: str) -> BenchmarkRun:
+    """Fit a model to the training part of a split and test it on the other samples."""
+    train, test = parts(dataset, seed + split, train_rows)
+    run = BenchmarkRun(
+        dataset.name,
+        train_rows,
+        split,
+        model,
+        n_train=len(train.y),
+        n_test=len(test.y),
+        n_features=dataset.X.shape[1],
+        n_classes=len(np.unique(dataset.y)),
+        package=package_version(model),
+    )
     # Warnings of the models are not shown: their effect is in the results.
     with warnings.catch_warnings(), threadpool_limits(1):
         warnings.simplefilter("ignore")
         try:
-            return replace(run, **_measured(MODELS[model](seed + split), X, y, test))
+            return replace(run, **_measured(MODELS[model](seed + split), train, test))
         except Exception as error:  # a model that fails on a set is a result, too
             text = " ".join(f"{type(error).__name__}: {error}".split())
             return replace(run, error=text)
 
 
-def _measured(model: Any, X: NDArray[np.float64], y: NDArray[np.intp], test: Dataset) -> dict[str, Any]:
+def _measured(model: Any, train: Dataset, test: Dataset) -> dict[str, Any]:
     start = perf_counter()
-    model.fit(X, y)
+    model.fit(train.X, train.y)
     fitted = perf_counter()
     predicted = model.predict(test.X)
     done = perf_counter()
@@ -139,24 +178,28 @@ def benchmark(
     models: Sequence[str],
     settings: Settings,
     folder: Path,
+    sizes: Sequence[str],
     n_jobs: int = 1,
     on_run: Callable[[BenchmarkRun], Any] = lambda run: None,
 ) -> list[BenchmarkRun]:
-    """Make the runs that the folder does not have yet; return all its runs, also those of other models.
+    """Make the runs that the folder does not have yet; return all its runs, also those not asked for.
 
-    ``on_run`` is called for each requested run, new or not.
+    ``sizes`` are numbers of training rows, as in `BenchmarkRun.train_rows`. ``on_run`` is called for
+    each requested run, new or not.
     """
+    check_train_rows(sets, sizes)
     claim(folder, settings)
     path = folder / "runs.csv"
     runs = {_key(run): run for run in (read_records(path, BenchmarkRun) if path.exists() else ())}
-    combinations = product(sets, range(settings.n_splits), models)
-    asked = {(dataset.name, split, model): dataset for dataset, split, model in combinations}
+    # The smallest first: they are done soon.
+    combinations = product(sorted(sizes, key=row_limit), sets, range(settings.n_splits), models)
+    asked = {(dataset.name, size, split, model): dataset for size, dataset, split, model in combinations}
     for key in asked.keys() & runs.keys():
         on_run(runs[key])
     left = [
-        delayed(run_one)(dataset, split, model, settings.seed, settings.max_rows)
-        for (name, split, model), dataset in asked.items()
-        if (name, split, model) not in runs
+        delayed(run_one)(dataset, split, model, settings.seed, size)
+        for (name, size, split, model), dataset in asked.items()
+        if (name, size, split, model) not in runs
     ]
     written = perf_counter()
     try:
@@ -174,16 +217,17 @@ def benchmark(
     return _in_order(runs, settings)
 
 
-def _key(run: BenchmarkRun) -> tuple[str, int, str]:
-    return run.set, run.split, run.model
+def _key(run: BenchmarkRun) -> Key:
+    return run.set, run.train_rows, run.split, run.model
 
 
-def _in_order(runs: dict[tuple[str, int, str], BenchmarkRun], settings: Settings) -> list[BenchmarkRun]:
-    """Sorted by set, split and model."""
+def _in_order(runs: dict[Key, BenchmarkRun], settings: Settings) -> list[BenchmarkRun]:
+    """Sorted by set, number of training rows, split and model."""
     # An older folder may have models that no longer exist: they come last.
     sets, models = list(settings.sets), {model: number for number, model in enumerate(MODELS)}
 
-    def place(run: BenchmarkRun) -> tuple[int, int, int]:
-        return sets.index(run.set), run.split, models.get(run.model, len(models))
+    def place(run: BenchmarkRun) -> tuple[int, int, int, int]:
+        model = models.get(run.model, len(models))
+        return sets.index(run.set), row_limit(run.train_rows), run.split, model
 
     return sorted(runs.values(), key=place)

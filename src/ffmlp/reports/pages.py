@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -82,7 +82,7 @@ class Table:
 
     Blank lines of the text separate paragraphs. Without lines, the section has no table. ``details``
     are titles and preformatted texts, to be opened one by one. In HTML, a ``folded`` table and its
-    notes are opened by the reader.
+    notes are opened by the reader. ``bold`` has the line and the column of each cell in bold.
     """
 
     title: str
@@ -92,6 +92,7 @@ class Table:
     notes: Sequence[str] = ()
     details: Sequence[tuple[str, str]] = ()
     folded: bool = False
+    bold: Collection[tuple[int, int]] = ()
 
 
 @dataclass(frozen=True)
@@ -145,7 +146,11 @@ def _beside(title: str, pictures: Sequence[Picture]) -> list[Picture]:
 def _pipes(table: Table) -> str:
     if not table.lines:
         return ""
-    lines = [table.header, ["---"] * len(table.header), *table.lines]
+    body = [
+        [f"**{cell}**" if (number, column) in table.bold else cell for column, cell in enumerate(line)]
+        for number, line in enumerate(table.lines)
+    ]
+    lines = [table.header, ["---"] * len(table.header), *body]
     rows = ([cell.replace("|", "\\|") for cell in line] for line in lines)
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
@@ -184,17 +189,18 @@ def _grid(table: Table) -> str:
     cards = n_columns > _MAX_PHONE_COLUMNS
     look = 'class="cards"' if cards else f'style="--columns:{n_columns}"'
     head = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in table.header)
-    rows = "".join(f"<tr>{_row(table.header, line)}</tr>" for line in table.lines)
+    rows = "".join(f"<tr>{_row(table, number)}</tr>" for number in range(len(table.lines)))
     grid = f"<table {look}><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
     return _scrolling("grid", table.title, grid)
 
 
-def _row(header: Sequence[str], line: Sequence[str]) -> str:
+def _row(table: Table, number: int) -> str:
     """The cells of a line, each with the name of its column, which cards show."""
+    line = table.lines[number]
     tags = ['th scope="row"', *["td"] * (len(line) - 1)]
     return "".join(
-        f'<{tag} data-label="{escape(label)}">{_cell(cell)}</{tag[:2]}>'
-        for tag, label, cell in zip(tags, header, line, strict=True)
+        f'<{tag} data-label="{escape(label)}">{_cell(cell, (number, column) in table.bold)}</{tag[:2]}>'
+        for column, (tag, label, cell) in enumerate(zip(tags, table.header, line, strict=True))
     )
 
 
@@ -204,9 +210,10 @@ def _scrolling(name: str, title: str, content: str) -> str:
     return f'<div class="scroll {name}" tabindex="0" role="region" aria-label="{label}">{content}</div>'
 
 
-def _cell(text: str) -> str:
+def _cell(text: str, bold: bool) -> str:
     """Keep a mean and its deviation on one line."""
-    return escape(text).replace(" ± ", "&nbsp;±&nbsp;").replace("/ ", "/&nbsp;")
+    cell = escape(text).replace(" ± ", "&nbsp;±&nbsp;").replace("/ ", "/&nbsp;")
+    return f"<b>{cell}</b>" if bold else cell
 
 
 def _figure(picture: Picture) -> str:
