@@ -308,11 +308,10 @@ static PyObject *grow(PyObject *Py_UNUSED(module), PyObject *arguments)
     return n_nodes < 0 ? PyErr_NoMemory() : PyLong_FromSsize_t(n_nodes);
 }
 
-/* The nearest integer, halves to even ones. */
+/* The nearest integer, halves to even ones: sums with 1.5 · 2^52 are integers. */
 static int32_t rounded(double x)
 {
-    const double large = 6755399441055744.0; /* 1.5 · 2^52: sums with it are integers */
-    return (int32_t)((x + large) - large);
+    return (int32_t)((x + 6755399441055744.0) - 6755399441055744.0);
 }
 
 static PyObject *subtract(PyObject *Py_UNUSED(module), PyObject *arguments)
