@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ffmlp.arrays import AnyFloats, Floats, Indices
 from ffmlp.design.pruning import PruningPath
-from ffmlp.design.subsets import changes
+from ffmlp.design.subsets import lexicographic
 from ffmlp.model.hyperplanes import Hyperplanes
 from ffmlp.model.stages import Stages
 
@@ -50,8 +50,7 @@ class Samples:
         The result does not depend on the order of the samples or on repetition, to the last bit.
         """
         group = self.y if self.members is None else self.members
-        order = np.lexsort((*self.X.T[::-1], group, self.y))
-        first = np.flatnonzero(changes(order, group, *self.X.T))
+        order, first = lexicographic(self.y, group, *self.X.T)
         distinct = self.select(order[first])
         weight = np.add.reduceat(self.weight[order], first)
         return replace(distinct, X=np.ascontiguousarray(distinct.X), weight=weight)
