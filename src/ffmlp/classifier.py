@@ -208,7 +208,9 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
             rng, progress = check_random_state(self.random_state), Progress(self.verbose)
             if self.n_components == "auto":  # the user did not ask for a number of blobs
                 warnings.filterwarnings("ignore", "Class .* has too few distinct samples")
-            with threads_for(samples, plans):
+            if len(plans) > 1 or plans[0].design == "readout":
+                samples = samples.merged()
+            with threads_for(plans):
                 self.selection_ = select(samples, plans, rng, progress)
                 design = design_network(samples, self.selection_.plan, rng, progress)
             self.classes_, self.network_ = samples.labels, design.network

@@ -98,12 +98,15 @@ def _components(n_components: tuple[int, ...] | None) -> str:
 def select(
     samples: Samples, plans: Sequence[Plan], rng: np.random.RandomState, progress: Progress
 ) -> Selection:
-    """The first plan, unless the one of least log-loss on held-out samples is clearly better."""
+    """The first plan, unless the one of least log-loss on held-out samples is clearly better.
+
+    Samples are merged.
+    """
     unknown = np.full(len(plans), np.nan)
     if len(plans) == 1:
         return Selection(tuple(plans), unknown, unknown, 0)
     with progress.step("selection"):
-        judged = [_judged(plans, *parts, rng) for parts in splits(samples.merged())]
+        judged = [_judged(plans, *parts, rng) for parts in splits(samples)]
         judged = [part for part in judged if part is not None]
         if not judged:  # all but a sample or two are of one class
             return Selection(tuple(plans), unknown, unknown, 0)
