@@ -83,7 +83,8 @@ def test_blocks_of_rows_have_the_means_and_spreads_of_all(monkeypatch, digits, t
     monkeypatch.setattr(readout, "MAX_LEFT_OUT", 200)
     whole = fit_readout(planes, X, y, weight, 3, leave_out=True)
     monkeypatch.setattr(regressors, "_ENTRIES_AT_ONCE", 0)
-    monkeypatch.setattr(regressors, "_ENTRIES_PER_BLOCK", 15 * 97)
+    monkeypatch.setattr(regressors, "_ENTRIES_PER_THREAD", 15 * 97)
+    monkeypatch.setattr(regressors, "_ENTRIES_PER_PRODUCT", 15 * 20)
     monkeypatch.setattr(regressors, "_DIGITS", digits)
     blocks = fit_readout(planes, X, y, weight, 3, leave_out=True)
     assert whole.ridge == blocks.ridge
@@ -95,7 +96,8 @@ def test_blocks_of_rows_have_the_means_and_spreads_of_all(monkeypatch, digits, t
 def test_the_number_of_threads_changes_no_bit(monkeypatch, n_threads):
     X, y = overlapping(900)
     monkeypatch.setattr(regressors, "_ENTRIES_AT_ONCE", 0)
-    monkeypatch.setattr(regressors, "_ENTRIES_PER_BLOCK", 15 * 97)
+    monkeypatch.setattr(regressors, "_ENTRIES_PER_THREAD", 15 * 97)
+    monkeypatch.setattr(regressors, "_ENTRIES_PER_PRODUCT", 15 * 20)
 
     def readout(n):
         pools = [{"user_api": "blas", "num_threads": 9}, {"user_api": "openmp", "num_threads": n}]

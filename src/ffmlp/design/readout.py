@@ -8,6 +8,7 @@ has these L + N regressors instead of 2L.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,7 +18,6 @@ from scipy.optimize import brentq
 from ffmlp.arrays import Floats, Indices, without_rounding
 from ffmlp.design.regressors import Regressors
 from ffmlp.design.subsets import weighted_subsample
-from ffmlp.design.threads import in_threads
 from ffmlp.model.hyperplanes import Hyperplanes
 
 # Candidates for the ridge, the penalty on squared weights of regressors of unit variance, per sample.
@@ -116,18 +116,21 @@ def _left_out_evidence(
     tiny = len(y) > _SAMPLES_PER_REGRESSOR * len(half)
     half, coefficients = half.astype(regressors.dtype), coefficients.astype(regressors.dtype)
 
-    def evidence(rows: slice) -> Floats:
-        block = regressors.rows(rows)
-        fitted = shares + block @ coefficients
-        if tiny:
-            return fitted
-        rotated = block @ half
-        leverage = weight[rows] * (np.einsum("ij,ij->i", rotated, rotated) + 1.0 / weight.sum())
-        leverage = np.minimum(leverage, _LARGEST_LEVERAGE)[:, None]
-        target = np.eye(len(shares))[y[rows]]
-        return target - (target - fitted) / (1.0 - leverage)
+    evidence = np.empty((len(y), len(shares)))
 
-    return np.concatenate(list(in_threads(evidence, regressors.blocks())))
+    def fill(blocks: Iterator[tuple[slice, NDArray]]) -> None:
+        for rows, block in blocks:
+            evidence[rows] = shares + block @ coefficients
+            if tiny:
+                continue
+            rotated = block @ half
+            leverage = weight[rows] * (np.einsum("ij,ij->i", rotated, rotated) + 1.0 / weight.sum())
+            leverage = np.minimum(leverage, _LARGEST_LEVERAGE)[:, None]
+            target = np.eye(len(shares))[y[rows]]
+            evidence[rows] = target - (target - evidence[rows]) / (1.0 - leverage)
+
+    list(regressors.in_threads(fill))
+    return evidence
 
 
 def best_temperature(evidence: Floats, owners: Indices, y: Indices, weight: Floats) -> float:

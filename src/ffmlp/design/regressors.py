@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +16,12 @@ from ffmlp.design.scaling import Scaling
 from ffmlp.design.threads import in_threads
 from ffmlp.model.hyperplanes import NO_BLOB, Hyperplanes
 
-# Entries that are held in memory: of all rows (128 MB), of a block of them, and of a part in the cache.
-_ENTRIES_AT_ONCE, _ENTRIES_PER_BLOCK, _ENTRIES_IN_CACHE = 1 << 24, 1 << 22, 1 << 17
+T = TypeVar("T")
+
+# Entries of all rows that are held in memory (64 MB), of the rows that a thread is given at once, of a
+# product, and of a part of it that stays in the cache.
+_ENTRIES_AT_ONCE, _ENTRIES_PER_THREAD = 1 << 23, 1 << 24
+_ENTRIES_PER_PRODUCT, _ENTRIES_IN_CACHE = 1 << 21, 1 << 17
 # Single precision is enough for responses up to this many standard deviations.
 _DIGITS = 1e4
 # A regressor that varies by less than this, in log-odds or standard deviations, or by less than a share
@@ -83,14 +89,15 @@ class Regressors:
         factor[-1, len(planes) :] -= self.mean[len(planes) :]
         return (factor / self.scale).astype(self.dtype)
 
-    def rows(self, rows: slice | Indices) -> NDArray:
-        """The columns of some samples."""
+    def rows(self, rows: slice | Indices, out: NDArray | None = None) -> NDArray:
+        """The columns of some samples; their memory may be given, with at least as many rows."""
         if self.whole is not None:
             return self.whole[rows]
         Z = self.units.apply(self.planes.mapped(self.X[rows]))
         inputs = np.ones((len(Z), Z.shape[1] + 1), self.dtype)
         inputs[:, :-1] = Z
-        columns, n_bends = np.empty((len(Z), len(self.mean)), self.dtype), len(self.planes)
+        columns = np.empty((len(Z), len(self.mean)), self.dtype) if out is None else out[: len(Z)]
+        n_bends = len(self.planes)
         middle = (self.mean / self.scale)[:n_bends].astype(self.dtype)
         for part in row_blocks(len(Z), len(self.mean), _ENTRIES_IN_CACHE):
             bends = np.matmul(inputs[part], self.factor, out=columns[part])[:, :n_bends]
@@ -98,24 +105,44 @@ class Regressors:
             bends -= middle
         return columns
 
-    def blocks(self) -> list[slice]:
-        """Slices of the samples, each small enough for one thread."""
-        return list(row_blocks(len(self.X), len(self.mean), _ENTRIES_PER_BLOCK))
+    def in_threads(self, action: Callable[[Iterator[tuple[slice, NDArray]]], T]) -> Iterator[T]:
+        """The results of an action for the blocks of a part of the samples, part by part.
+
+        An action reads pairs of samples (a slice) and their columns, whose memory is reused.
+        """
+        n_columns = len(self.mean)
+
+        def blocks(part: slice) -> Iterator[tuple[slice, NDArray]]:
+            slices = list(row_blocks(part.stop - part.start, n_columns, _ENTRIES_PER_PRODUCT))
+            memory = np.empty((slices[0].stop, n_columns), self.dtype)
+            for some in slices:
+                rows = slice(part.start + some.start, part.start + some.stop)
+                yield rows, self.rows(rows, memory)
+
+        parts = list(row_blocks(len(self.X), n_columns, _ENTRIES_PER_THREAD))
+        return in_threads(lambda part: action(blocks(part)), parts)
 
     def products(self, y: Indices, weight: Floats, n_classes: int) -> tuple[Floats, Floats]:
         """Weighted products (p, p) of the columns, and (p, C) of the columns and class indicators."""
+        n_columns = len(self.mean)
 
-        def of_block(rows: slice) -> tuple[NDArray, NDArray]:
-            block, targets = self.rows(rows), np.eye(n_classes, dtype=self.dtype)[y[rows]]
-            if (weight[rows] != 1.0).any():
-                root = np.sqrt(weight[rows, None]).astype(self.dtype)
-                block, targets = block * root, targets * root
-            return block.T @ block, block.T @ targets
+        def summed(blocks: Iterator[tuple[slice, NDArray]]) -> tuple[Floats, Floats]:
+            gram, sums = np.zeros((n_columns, n_columns)), np.zeros((n_columns, n_classes))
+            products = np.empty((n_columns, n_columns), self.dtype)
+            for rows, block in blocks:
+                targets = np.eye(n_classes, dtype=self.dtype)[y[rows]]
+                if (weight[rows] != 1.0).any():
+                    root = np.sqrt(weight[rows, None]).astype(self.dtype)
+                    block, targets = block * root, targets * root
+                gram += np.matmul(block.T, block, out=products)
+                sums += block.T @ targets
+            return gram, sums
 
-        gram, sums = np.zeros((len(self.mean), len(self.mean))), np.zeros((len(self.mean), n_classes))
-        for squares, products in in_threads(of_block, self.blocks()):
-            gram += squares
-            sums += products
+        parts = self.in_threads(summed)
+        gram, sums = next(parts)
+        for more_gram, more_sums in parts:
+            gram += more_gram
+            sums += more_sums
         return gram, sums
 
     def principal_axes(
