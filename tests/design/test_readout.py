@@ -72,9 +72,9 @@ def test_weights_are_those_of_ridge_regression(n_planes):
     np.testing.assert_allclose(np.abs(h) @ ours.even + h @ ours.odd + ours.bias, expected, atol=1e-8)
 
 
-@pytest.mark.parametrize(("digits", "tolerance"), [(0, 1e-9), (1e4, 2e-5)])  # double, single
+@pytest.mark.parametrize(("most", "tolerance"), [(0, 1e-9), (1e4, 2e-5)])  # double, single
 @pytest.mark.parametrize("weighted", [False, True])
-def test_blocks_of_rows_have_the_means_and_spreads_of_all(monkeypatch, digits, tolerance, weighted):
+def test_blocks_of_rows_have_the_means_and_spreads_of_all(monkeypatch, most, tolerance, weighted):
     X, y = overlapping(1500)
     X = X + np.where(np.arange(1500) % 300 == 0, 40.0, 0.0)[:, None] + 1e5  # rare, so unlike the others
     weight = np.random.default_rng(1).integers(1, 4, 1500).astype(float) if weighted else np.ones(1500)
@@ -85,7 +85,7 @@ def test_blocks_of_rows_have_the_means_and_spreads_of_all(monkeypatch, digits, t
     monkeypatch.setattr(regressors, "_ENTRIES_AT_ONCE", 0)
     monkeypatch.setattr(regressors, "_ENTRIES_PER_THREAD", 15 * 97)
     monkeypatch.setattr(regressors, "_ENTRIES_PER_PRODUCT", 15 * 20)
-    monkeypatch.setattr(regressors, "_DIGITS", digits)
+    monkeypatch.setattr(regressors, "_MOST_DEVIATIONS", most)
     blocks = fit_readout(planes, X, y, weight, 3, leave_out=True)
     assert whole.ridge == blocks.ridge
     np.testing.assert_allclose(whole.even, blocks.even, atol=tolerance)
@@ -171,7 +171,9 @@ def test_an_error_threshold_keeps_as_few_as_reach_it_or_all():
     assert never.pruning_path_.initial_error_rate == full.pruning_path_.initial_error_rate
 
 
-def test_a_response_that_varies_by_rounding_only_has_no_weight():
+@pytest.mark.parametrize("entries", [1 << 23, 0])  # double, single precision
+def test_a_response_that_varies_by_rounding_only_has_no_weight(monkeypatch, entries):
+    monkeypatch.setattr(regressors, "_ENTRIES_AT_ONCE", entries)
     rng = np.random.default_rng(3)
     X = rng.integers(0, 2, (700, 2)).astype(float)
     y = rng.permutation(np.logical_xor(X[:, 0], X[:, 1]) ^ (rng.random(700) < 0.2)).astype(int)

@@ -100,3 +100,36 @@ def test_merged_samples_are_sorted_by_all_columns_and_equal_ones_are_one(data):
     np.testing.assert_array_equal(merged.weight, np.add.reduceat(weight[order], first))
     if given_members:
         np.testing.assert_array_equal(merged.members, members[order[first]])
+
+
+def test_thinned_samples_have_the_weight_of_all_and_some_of_every_class():
+    rng = np.random.default_rng(0)
+    X, y, weight = (
+        rng.normal(size=(5000, 2)),
+        np.zeros(5000, int),
+        rng.integers(1, 4, 5000).astype(float),
+    )
+    y[:2000], y[:3], y[3] = 1, 2, 3
+    samples = Samples(X, y, weight, np.arange(4), np.ones(4), ("a", "b")).merged()
+    assert samples.thinned(5000) is samples
+    few = samples.thinned(500)
+    assert 450 < len(few.y) < 510
+    mass = np.bincount(y, weight)
+    np.testing.assert_allclose(np.bincount(few.y, few.weight), mass, rtol=0.02)
+    assert np.count_nonzero(few.y == 2) == 3  # rare samples are all kept
+    mean = np.average(X, axis=0, weights=weight)
+    np.testing.assert_allclose(np.average(few.X, axis=0, weights=few.weight), mean, atol=0.15)
+
+
+def test_thinned_samples_do_not_depend_on_how_weight_is_written():
+    rng = np.random.default_rng(1)
+    X, y, times = rng.normal(size=(900, 2)), rng.integers(3, size=900), rng.integers(1, 5, 900)
+    rows = rng.permutation(np.repeat(np.arange(900), times))
+    one, two = (
+        Samples(X[rows], y[rows], weight.astype(float), np.arange(3), np.ones(3), ("a", "b"))
+        .merged()
+        .thinned(200)
+        for rows, weight in ((np.arange(900), times), (rows, np.ones(len(rows))))
+    )
+    np.testing.assert_array_equal(one.X, two.X)
+    np.testing.assert_array_equal(one.weight, two.weight)

@@ -115,7 +115,6 @@ def _left_out_evidence(
     """
     tiny = len(y) > _SAMPLES_PER_REGRESSOR * len(half)
     half, coefficients = half.astype(regressors.dtype), coefficients.astype(regressors.dtype)
-
     evidence = np.empty((len(y), len(shares)))
 
     def fill(blocks: Iterator[tuple[slice, NDArray]]) -> None:
@@ -129,7 +128,7 @@ def _left_out_evidence(
             target = np.eye(len(shares))[y[rows]]
             evidence[rows] = target - (target - evidence[rows]) / (1.0 - leverage)
 
-    list(regressors.in_threads(fill))
+    list(regressors.part_by_part(fill))
     return evidence
 
 

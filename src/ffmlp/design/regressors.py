@@ -23,10 +23,11 @@ T = TypeVar("T")
 _ENTRIES_AT_ONCE, _ENTRIES_PER_THREAD = 1 << 23, 1 << 24
 _ENTRIES_PER_PRODUCT, _ENTRIES_IN_CACHE = 1 << 21, 1 << 17
 # Single precision is enough for responses up to this many standard deviations.
-_DIGITS = 1e4
+_MOST_DEVIATIONS = 1e4
 # A regressor that varies by less than this, in log-odds or standard deviations, or by less than a share
-# of its largest terms, varies by rounding error only. Its weight would be huge.
-_LEAST_SPREAD, _LEAST_SHARE = 1e-9, 1e-14
+# of its largest terms (the second one in single precision), varies by rounding error only. Its weight
+# would be huge.
+_LEAST_SPREAD, _LEAST_SHARE, _LEAST_SINGLE_SHARE = 1e-9, 1e-14, 1e-6
 # An eigenvalue below this share of the largest one counts as 0.
 _SMALLEST_EIGENVALUE = 1e-10
 
@@ -70,7 +71,10 @@ class Regressors:
         regressors = raw.standardised(*mean_and_spread(raw.rows(some), mass))
         ends = units.apply(planes.mapped(np.stack([X.min(axis=0), X.max(axis=0)])))
         reach = np.append(np.abs(ends).max(axis=0), 1.0) @ np.abs(regressors.factor)
-        return replace(regressors, dtype=np.float32 if reach.max() <= _DIGITS else np.float64)
+        if reach.max() > _MOST_DEVIATIONS:
+            return regressors
+        least = np.maximum(least, _LEAST_SINGLE_SHARE * reach * regressors.scale)
+        return replace(regressors, dtype=np.float32, least=least)
 
     def standardised(self, mean: Floats, spread: Floats) -> Regressors:
         """Columns of the given mean and spread become those of mean 0 and spread 1."""
@@ -105,10 +109,10 @@ class Regressors:
             bends -= middle
         return columns
 
-    def in_threads(self, action: Callable[[Iterator[tuple[slice, NDArray]]], T]) -> Iterator[T]:
-        """The results of an action for the blocks of a part of the samples, part by part.
+    def part_by_part(self, action: Callable[[Iterator[tuple[slice, NDArray]]], T]) -> Iterator[T]:
+        """The results of an action for each part of the samples, in threads.
 
-        An action reads pairs of samples (a slice) and their columns, whose memory is reused.
+        An action reads blocks of a part: a slice of the samples, and their columns in reused memory.
         """
         n_columns = len(self.mean)
 
@@ -138,7 +142,7 @@ class Regressors:
                 sums += block.T @ targets
             return gram, sums
 
-        parts = self.in_threads(summed)
+        parts = self.part_by_part(summed)
         gram, sums = next(parts)
         for more_gram, more_sums in parts:
             gram += more_gram
@@ -166,7 +170,7 @@ class Regressors:
             gram -= total * np.outer(mean, mean)
             sums -= total * np.outer(mean, shares)
             if self.whole is None:
-                regressors = self.standardised(mean, np.sqrt(np.diag(gram) / total))
+                regressors = self.standardised(mean, np.sqrt(np.maximum(np.diag(gram), 0.0) / total))
                 relative = self.scale / regressors.scale
                 gram *= np.outer(relative, relative)
                 sums *= relative[:, None]
