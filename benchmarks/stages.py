@@ -167,14 +167,14 @@ def fit_against_mixtures(loaded: bool) -> None:
 
 def memory_above_start(action: Callable[[], object]) -> tuple[float, float]:
     """Seconds, and the peak of resident memory in MB above that before the call."""
-
-    def megabytes(name: str) -> float:
-        return int(Path("/proc/self/status").read_text().split(f"{name}:")[1].split()[0]) / 2**10
-
     Path("/proc/self/clear_refs").write_text("5")  # the peak starts anew from here
-    before = megabytes("VmRSS")
+    before = resident_megabytes()
     seconds = best(action, 1)
-    return seconds, megabytes("VmHWM") - before
+    return seconds, resident_megabytes("VmHWM") - before
+
+
+def resident_megabytes(name: str = "VmRSS") -> float:
+    return int(Path("/proc/self/status").read_text().split(f"{name}:")[1].split()[0]) / 2**10
 
 
 def scale(n_rows: int) -> None:

@@ -15,10 +15,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from ffmlp import export
 from ffmlp.arrays import Floats
-from ffmlp.design.designs import design_network
 from ffmlp.design.plans import possible_plans, threads_for
 from ffmlp.design.progress import Progress
-from ffmlp.design.selection import select
+from ffmlp.design.selection import selected_design
 from ffmlp.explanations.explain import Explanations, explained
 from ffmlp.model.blobs import feature_units
 from ffmlp.model.hyperplanes import Hyperplanes
@@ -208,9 +207,8 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
             rng, progress = check_random_state(self.random_state), Progress(self.verbose)
             if self.n_components == "auto":  # the user did not ask for a number of blobs
                 warnings.filterwarnings("ignore", "Class .* has too few distinct samples")
-            with threads_for(samples, plans):
-                self.selection_ = select(samples, plans, rng, progress)
-                design = design_network(samples, self.selection_.plan, rng, progress)
+            with threads_for(plans):
+                self.selection_, design = selected_design(samples, plans, rng, progress)
             self.classes_, self.network_ = samples.labels, design.network
             self.blobs_, self.pruning_path_ = design.blobs, design.pruning_path
             self.timings_ = progress.seconds

@@ -2,7 +2,7 @@ import numpy as np
 from problems import four_moons, overlapping
 
 from ffmlp.design.blobs import nearest
-from ffmlp.design.cells import SAMPLES_PER_CELL, bisected, cell_blobs, principal_axes
+from ffmlp.design.cells import SAMPLES_PER_CELL, bisected, cell_blobs, principal_axes, small_blobs
 
 
 def test_bisection_makes_as_many_cells_as_asked_for():
@@ -39,6 +39,13 @@ def test_small_classes_have_few_blobs():
     blobs = cell_blobs(X, y, np.ones(200), 1000)
     assert np.count_nonzero(blobs.classes == 0) == 1
     assert len(blobs) <= 200 / SAMPLES_PER_CELL + 3
+
+
+def test_more_samples_never_have_fewer_small_blobs():
+    X, y = overlapping(600)
+    n_blobs = [len(small_blobs(X, y, np.full(600, n / 600))) for n in (600, 3000, 2e4, 1e5, 1e6, 1e8)]
+    assert n_blobs == sorted(n_blobs)
+    assert n_blobs[1] < n_blobs[3] < n_blobs[4] < 2 * n_blobs[1]
 
 
 def test_weights_count_samples_and_order_does_not_matter():

@@ -7,9 +7,10 @@ from scipy.special import softmax
 from sklearn.linear_model import Ridge
 
 from ffmlp import FFMLPClassifier
-from ffmlp.design import readout, readout_pruning
+from ffmlp.design import readout, readout_pruning, regressors, threads
 from ffmlp.design.readout import RIDGES, best_temperature, fit_readout
 from ffmlp.design.readout_pruning import prune_readout
+from ffmlp.design.regressors import spanning
 from ffmlp.model.hyperplanes import Hyperplanes
 
 
@@ -19,9 +20,9 @@ def random_planes(n_planes, n_features, seed=0):
     return Hyperplanes(rng.normal(size=(n_planes, n_features)), rng.normal(size=n_planes), pairs)
 
 
-def regressors(planes, X):
+def columns(planes, X):
     h = planes.log_odds(X)
-    return np.hstack([np.abs(h), h[:, readout._spanning(planes)]])
+    return np.hstack([np.abs(h), h[:, spanning(planes)]])
 
 
 def naive_left_out(F, Y, weight, ridge):
@@ -48,7 +49,7 @@ def test_ridge_is_the_one_of_least_leave_one_out_error(n_planes, weighted):
     weight = np.random.default_rng(1).integers(1, 4, 60).astype(float) if weighted else np.ones(60)
     planes = random_planes(n_planes, 3)
     ours = fit_readout(planes, X, y, weight, 3)
-    F, Y = regressors(planes, X), np.eye(3)[y]
+    F, Y = columns(planes, X), np.eye(3)[y]
     errors, rates = [], []
     for ridge in RIDGES:
         left_out = naive_left_out(F, Y, weight, ridge)
@@ -64,21 +65,48 @@ def test_weights_are_those_of_ridge_regression(n_planes):
     X, y = overlapping(60)
     planes = random_planes(n_planes, 3)
     ours = fit_readout(planes, X, y, np.ones(60), 3)
-    F, Y = regressors(planes, X), np.eye(3)[y]
+    F, Y = columns(planes, X), np.eye(3)[y]
     scaled = (F - F.mean(axis=0)) / F.std(axis=0)
     expected = Ridge(ours.ridge * 60).fit(scaled, Y).predict(scaled)
     h = planes.log_odds(X)
     np.testing.assert_allclose(np.abs(h) @ ours.even + h @ ours.odd + ours.bias, expected, atol=1e-8)
 
 
-def test_blocks_of_rows_change_nothing(monkeypatch):
-    X, y = overlapping(200)
+@pytest.mark.parametrize(("most", "tolerance"), [(0, 1e-9), (1e4, 2e-5)])  # double, single
+@pytest.mark.parametrize("weighted", [False, True])
+def test_blocks_of_rows_have_the_means_and_spreads_of_all(monkeypatch, most, tolerance, weighted):
+    X, y = overlapping(1500)
+    X = X + np.where(np.arange(1500) % 300 == 0, 40.0, 0.0)[:, None] + 1e5  # rare, so unlike the others
+    weight = np.random.default_rng(1).integers(1, 4, 1500).astype(float) if weighted else np.ones(1500)
     planes = random_planes(12, 3)
-    whole = fit_readout(planes, X, y, np.ones(200), 3)
-    monkeypatch.setattr(readout, "_ENTRIES_AT_ONCE", 15 * 17)
-    blocks = fit_readout(planes, X, y, np.ones(200), 3)
-    np.testing.assert_allclose(whole.even, blocks.even, atol=1e-9)
+    planes = replace(planes, biases=planes.biases - 1e5 * planes.weights.sum(axis=1))
+    monkeypatch.setattr(readout, "MAX_LEFT_OUT", 200)
+    whole = fit_readout(planes, X, y, weight, 3, leave_out=True)
+    monkeypatch.setattr(regressors, "_ENTRIES_AT_ONCE", 0)
+    monkeypatch.setattr(regressors, "_ENTRIES_PER_THREAD", 15 * 97)
+    monkeypatch.setattr(regressors, "_ENTRIES_PER_PRODUCT", 15 * 20)
+    monkeypatch.setattr(regressors, "_MOST_DEVIATIONS", most)
+    blocks = fit_readout(planes, X, y, weight, 3, leave_out=True)
     assert whole.ridge == blocks.ridge
+    np.testing.assert_allclose(whole.even, blocks.even, atol=tolerance)
+    np.testing.assert_allclose(whole.left_out, blocks.left_out, atol=tolerance)
+
+
+@pytest.mark.parametrize("n_threads", [2, 3])
+def test_the_number_of_threads_changes_no_bit(monkeypatch, n_threads):
+    X, y = overlapping(900)
+    monkeypatch.setattr(regressors, "_ENTRIES_AT_ONCE", 0)
+    monkeypatch.setattr(regressors, "_ENTRIES_PER_THREAD", 15 * 97)
+    monkeypatch.setattr(regressors, "_ENTRIES_PER_PRODUCT", 15 * 20)
+
+    def readout(n):
+        pools = [{"user_api": "blas", "num_threads": 9}, {"user_api": "openmp", "num_threads": n}]
+        monkeypatch.setattr(threads, "threadpool_info", lambda: pools)
+        return fit_readout(random_planes(12, 3), X, y, np.ones(900), 3, leave_out=True)
+
+    one, several = readout(1), readout(n_threads)
+    assert one.even.tobytes() == several.even.tobytes()
+    assert one.left_out.tobytes() == several.left_out.tobytes()
 
 
 def test_few_samples_left_out_are_enough(monkeypatch):
@@ -153,6 +181,17 @@ def test_a_response_that_varies_by_rounding_only_has_no_weight():
     assert np.abs(clf.network_.stages.even).max() < 1e3
 
 
+def test_single_precision_gives_no_weight_to_its_rounding_errors(monkeypatch):
+    X, y = overlapping(1500)
+    X = np.column_stack([X, X[:, 0]])  # equal features that cancel
+    planes = random_planes(12, 4)
+    planes.weights[5], planes.biases[5] = [1000, 0, 0, -1000], 3
+    double = fit_readout(planes, X, y, np.ones(1500), 3)
+    monkeypatch.setattr(regressors, "_ENTRIES_AT_ONCE", 0)
+    single = fit_readout(planes, X, y, np.ones(1500), 3)
+    assert 0 < np.abs(single.even - double.even).max() < 1e-3
+
+
 def test_temperature_is_the_same_in_any_order_and_moderate_where_classes_are_separated():
     rng = np.random.default_rng(0)
     y, owners = rng.integers(2, size=300), np.array([0, 1, 0, 1])
@@ -169,11 +208,11 @@ def test_hyperplanes_that_span_all_are_not_chosen_by_rounding():
     rng = np.random.default_rng(0)
     normals = rng.integers(-2, 3, size=(40, 3)).astype(float)
     planes = Hyperplanes(normals, np.zeros(40), np.tile([0, 1], (40, 1)))
-    chosen = readout._spanning(planes)
+    chosen = spanning(planes)
     assert np.linalg.matrix_rank(normals[chosen]) == len(chosen) == 3
     for _ in range(20):
         rounded = replace(planes, weights=normals * (1 + 1e-15 * rng.normal(size=normals.shape)))
-        np.testing.assert_array_equal(readout._spanning(rounded), chosen)
+        np.testing.assert_array_equal(spanning(rounded), chosen)
 
 
 @pytest.mark.parametrize("seed", range(10))

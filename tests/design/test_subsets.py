@@ -1,8 +1,12 @@
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 from sklearn.datasets import make_moons
 
 from ffmlp import FFMLPClassifier
+from ffmlp.design.problem import Samples
 from ffmlp.design.subsets import evenly, weighted_subsample
 
 
@@ -72,3 +76,60 @@ def test_classes_that_take_turns_are_designed_as_well(parameters, accuracy):
     rows = np.argsort(y, kind="stable").reshape(2, -1).T.ravel()  # one of each class in turn
     clf = FFMLPClassifier(design="readout", random_state=0, **parameters).fit(X[rows], y[rows])
     assert clf.score(X, y) > accuracy
+
+
+@given(st.data())
+def test_merged_samples_are_sorted_by_all_columns_and_equal_ones_are_one(data):
+    n, n_features = data.draw(st.integers(1, 40)), data.draw(st.integers(1, 4))
+    dtype = data.draw(st.sampled_from([np.float32, np.float64]))
+    X = data.draw(arrays(dtype, (n, n_features), elements=st.sampled_from([-1.0, -0.0, 0.0, 0.5, 2.0])))
+    y, members = (data.draw(arrays(np.intp, n, elements=st.integers(0, 2))) for _ in range(2))
+    weight = data.draw(arrays(np.float64, n, elements=st.integers(1, 3)))
+    given_members = data.draw(st.booleans())
+    group = members if given_members else y
+    names = tuple(map(str, range(n_features)))
+    samples = Samples(X, y, weight, np.arange(3), np.ones(3), names, members if given_members else None)
+
+    order = np.lexsort((*X.T[::-1], group, y))
+    table = np.column_stack([y, group, X.astype(np.float64)])[order]
+    first = np.flatnonzero(np.append(True, (table[1:] != table[:-1]).any(axis=1)))
+    merged = samples.merged()
+    assert merged.X.tobytes() == X[order[first]].tobytes()
+    assert merged.X.flags.c_contiguous
+    np.testing.assert_array_equal(merged.y, y[order[first]])
+    np.testing.assert_array_equal(merged.weight, np.add.reduceat(weight[order], first))
+    if given_members:
+        np.testing.assert_array_equal(merged.members, members[order[first]])
+
+
+def test_thinned_samples_have_the_weight_of_all_and_some_of_every_class():
+    rng = np.random.default_rng(0)
+    X, y, weight = (
+        rng.normal(size=(5000, 2)),
+        np.zeros(5000, int),
+        rng.integers(1, 4, 5000).astype(float),
+    )
+    y[:2000], y[:3], y[3] = 1, 2, 3
+    samples = Samples(X, y, weight, np.arange(4), np.ones(4), ("a", "b")).merged()
+    assert samples.thinned(5000) is samples
+    few = samples.thinned(500)
+    assert 450 < len(few.y) < 510
+    mass = np.bincount(y, weight)
+    np.testing.assert_allclose(np.bincount(few.y, few.weight), mass, rtol=0.02)
+    assert np.count_nonzero(few.y == 2) == 3  # rare samples are all kept
+    mean = np.average(X, axis=0, weights=weight)
+    np.testing.assert_allclose(np.average(few.X, axis=0, weights=few.weight), mean, atol=0.15)
+
+
+def test_thinned_samples_do_not_depend_on_how_weight_is_written():
+    rng = np.random.default_rng(1)
+    X, y, times = rng.normal(size=(900, 2)), rng.integers(3, size=900), rng.integers(1, 5, 900)
+    rows = rng.permutation(np.repeat(np.arange(900), times))
+    one, two = (
+        Samples(X[rows], y[rows], weight.astype(float), np.arange(3), np.ones(3), ("a", "b"))
+        .merged()
+        .thinned(200)
+        for rows, weight in ((np.arange(900), times), (rows, np.ones(len(rows))))
+    )
+    np.testing.assert_array_equal(one.X, two.X)
+    np.testing.assert_array_equal(one.weight, two.weight)

@@ -17,11 +17,12 @@ SAMPLES_PER_CELL = 6.0
 # Features that are constant within a few samples, such as categories, would dominate the other features.
 REGULARIZATION = 0.01
 LLOYD_ITERATIONS = 5
-# The number of small blobs for up to `_ROWS_OF_SMALL_DATA` samples. Beyond, it grows with the cube root
-# of n. From `_ROWS_OF_LARGE_DATA` on it falls with the square root: least squares then take no longer.
+# The number of small blobs for up to `_ROWS_OF_SMALL_DATA` samples, and how many more for twice as many.
+# The time of least squares grows with the square of their number; the regions beside a readout
+# make better use of many samples.
 N_SMALL_BLOBS = 130
 _ROWS_OF_SMALL_DATA = 3000
-_ROWS_OF_LARGE_DATA = 100_000
+_BLOBS_PER_DOUBLING = 4
 # With more features, small blobs are separated along principal axes only: the full covariance of a blob
 # would be estimated from far fewer samples than it has entries, and all of them would not fit in memory.
 _MAX_AXES = 100
@@ -29,10 +30,8 @@ _MAX_AXES = 100
 
 def small_blobs(Z: Floats, y: Indices, weight: Floats) -> Blobs:
     """Small blobs, more of them for more samples; with many features, along principal axes."""
-    n_samples = weight.sum()
-    growth = max(1.0, n_samples / _ROWS_OF_SMALL_DATA) ** (1 / 3)
-    growth *= min(1.0, _ROWS_OF_LARGE_DATA / n_samples) ** (5 / 6)
-    n_blobs = N_SMALL_BLOBS * growth
+    doublings = np.log2(max(1.0, weight.sum() / _ROWS_OF_SMALL_DATA))
+    n_blobs = N_SMALL_BLOBS + _BLOBS_PER_DOUBLING * doublings
     if Z.shape[1] <= _MAX_AXES:
         return cell_blobs(Z, y, weight, n_blobs)
     axes = principal_axes(Z, weight, _MAX_AXES)

@@ -38,6 +38,8 @@ from ffmlp.model.features import mapped_features
 from ffmlp.model.hyperplanes import Hyperplanes
 from ffmlp.model.network import Network
 
+# Many small blobs, and maps and thresholds of features beside them, are made from this many samples.
+MAX_SAMPLES_OF_SMALL_BLOBS = 50_000
 N_NEIGHBOURS = 5
 # Thresholds of each feature; fewer if they would outnumber the other hyperplanes.
 MAX_THRESHOLDS_OF_EACH_FEATURE = 16
@@ -68,21 +70,24 @@ class Design:
 def design_network(
     samples: Samples, plan: Plan, rng: np.random.RandomState, progress: Progress
 ) -> Design:
-    """The stages of the paper, one after the other; the plan chooses layers l_2 and l_out."""
-    if plan.chooses_greedily or plan.max_regions:
-        samples = samples.merged()
+    """The stages of the paper, one after the other; the plan chooses layers l_2 and l_out.
+
+    Samples of a readout are merged.
+    """
     with progress.step("gmm"):
-        gaussianisation = fit_gaussianisation(samples.X, samples.weight) if plan.gaussianise else None
-        scores = mapped_features(samples.X, gaussianisation)
-        scaling = Scaling.of(scores, samples.weight)
-        blobs = _blobs(scores, samples, plan, scaling, rng)
+        has_small_blobs = plan.n_components is None and samples.members is None
+        seen = samples.thinned(MAX_SAMPLES_OF_SMALL_BLOBS) if has_small_blobs else samples
+        gaussianisation = fit_gaussianisation(seen.X, seen.weight) if plan.gaussianise else None
+        scores = mapped_features(seen.X, gaussianisation)
+        scaling = Scaling.of(scores, seen.weight)
+        blobs = _blobs(scores, seen, plan, scaling, rng)
         progress.say(f"{len(blobs)} blobs in {len(samples.labels)} classes")
 
     with progress.step("boundaries"):
         planes = _hyperplanes(blobs, plan, samples, rng)
         if plan.design == "readout":
             n_each = max(1, min(MAX_THRESHOLDS_OF_EACH_FEATURE, _MAX_THRESHOLDS // scores.shape[1]))
-            planes = axis_thresholds(scaling.apply(scores), samples.weight, n_each).joined(planes)
+            planes = axis_thresholds(scaling.apply(scores), seen.weight, n_each).joined(planes)
         # Signs are read. The paper does not move its hyperplanes. It does not need to: those of drawn
         # samples are random, so that no training sample lies on one.
         elif plan.design != "paper":

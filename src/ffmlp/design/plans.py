@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 AUTO = "auto"
 # Numbers of blobs per class that are tried in designs with few blobs.
 _NUMBERS_OF_COMPONENTS = (1, 2, 4)
-_SAMPLES_WORTH_THREADS = 20_000
 # Mixtures of more features take too long.
 _MAX_FEATURES_OF_MIXTURES = 100
 
@@ -130,12 +129,12 @@ def _checked_count(count: object, name: str) -> int:
     return int(count)
 
 
-def threads_for(samples: Samples, plans: list[Plan]) -> AbstractContextManager:
-    """Limit matrix products to one thread for a readout of few samples.
+def threads_for(plans: list[Plan]) -> AbstractContextManager:
+    """Limit matrix products of a readout to one thread; blocks of samples have threads of their own.
 
-    Small matrices gain little from more threads, and threads on busy cores wait for each other: a factor
-    of ten has been measured on two busy cores. The other designs have few matrix products.
+    Threads of a product wait for each other: on two busy cores, a factor of ten has been measured. Their
+    number would also change rounding errors. The other designs have few matrix products.
     """
-    if len(samples.y) >= _SAMPLES_WORTH_THREADS or all(plan.design != "readout" for plan in plans):
+    if all(plan.design != "readout" for plan in plans):
         return nullcontext()
     return threadpool_limits(1, user_api="blas")

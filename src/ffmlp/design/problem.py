@@ -9,9 +9,12 @@ from numpy.typing import NDArray
 
 from ffmlp.arrays import AnyFloats, Floats, Indices
 from ffmlp.design.pruning import PruningPath
-from ffmlp.design.subsets import changes
+from ffmlp.design.subsets import lexicographic
 from ffmlp.model.hyperplanes import Hyperplanes
 from ffmlp.model.stages import Stages
+
+# Samples of a class that are kept when samples are thinned.
+_FEWEST_OF_A_CLASS = 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,11 +53,19 @@ class Samples:
         The result does not depend on the order of the samples or on repetition, to the last bit.
         """
         group = self.y if self.members is None else self.members
-        order = np.lexsort((*self.X.T[::-1], group, self.y))
-        first = np.flatnonzero(changes(order, group, *self.X.T))
+        order, first = lexicographic(self.y, group, *self.X.T)
         distinct = self.select(order[first])
         weight = np.add.reduceat(self.weight[order], first)
         return replace(distinct, X=np.ascontiguousarray(distinct.X), weight=weight)
+
+    def thinned(self, at_most: int) -> Samples:
+        """About ``at_most`` samples, evenly spaced, with the weight of all, and some of every class."""
+        if len(self.y) <= at_most:
+            return self
+        mass = np.bincount(self.y, self.weight, len(self.labels))
+        each = np.minimum(mass.sum() / at_most, mass / _FEWEST_OF_A_CLASS)[self.y]
+        taken = np.diff(np.round(np.cumsum(self.weight / each)), prepend=0.0)
+        return self.reweighted(taken * each)
 
 
 @dataclass(frozen=True)
@@ -80,12 +91,6 @@ class Plan:
     shrink: bool = True
     all_pairs: bool = False
     max_regions: float = 0
-
-    @property
-    def chooses_greedily(self) -> bool:
-        """Whether hyperplanes of a readout are chosen one by one, so that rounding could decide."""
-        pruned = self.design == "readout" and self.error_threshold is not None
-        return pruned or self.max_neurons is not None
 
     def max_half_spaces(self, n_classes: int) -> float:
         """The largest number of l_1 neurons of the readout design; l_2 and l_out have two per class."""

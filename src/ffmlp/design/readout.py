@@ -9,34 +9,27 @@ has these L + N regressors instead of 2L.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import eigh, qr
 from scipy.optimize import brentq
 
-from ffmlp.arrays import Floats, Indices, row_blocks, without_rounding
+from ffmlp.arrays import Floats, Indices, without_rounding
+from ffmlp.design.regressors import Regressors
 from ffmlp.design.subsets import weighted_subsample
-from ffmlp.model.hyperplanes import NO_BLOB, Hyperplanes
+from ffmlp.model.hyperplanes import Hyperplanes
 
 # Candidates for the ridge, the penalty on squared weights of regressors of unit variance, per sample.
 RIDGES = 10.0 ** np.arange(-3.0, 2.1, 0.5)
 # Samples that are left out, one by one, to choose ridge and temperature.
 MAX_LEFT_OUT = 1000
-# Rows of regressors held in memory at once, as a number of entries (128 MB).
-_ENTRIES_AT_ONCE = 1 << 24
-# A regressor that varies by less than this, in log-odds or standard deviations, or by less than a share
-# of its largest terms, varies by rounding error only. Its weight would be huge.
-_LEAST_SPREAD, _LEAST_SHARE = 1e-9, 1e-14
 # Leverages are clipped to this: a sample of leverage 1 determines its own prediction.
 _LARGEST_LEVERAGE = 0.999
 # With more samples for each regressor, leaving one out changes next to nothing.
 _SAMPLES_PER_REGRESSOR = 20
 # Evidence this far below any other adds nothing to a sum of exponentials.
 _FAR = 1e300
-# An eigenvalue below this share of the largest one counts as 0.
-_SMALLEST_EIGENVALUE = 1e-10
 # The range of the logarithm of the temperature, and the least decrease of the log-loss per unit of it:
 # without misclassified samples, the log-loss would decrease forever.
 _LOG_TEMPERATURES, _LEAST_GAIN = np.linspace(-5.0, 5.0, 11), 1e-9
@@ -70,29 +63,29 @@ def fit_readout(
     ``leave_out``, the evidence for each sample is also computed without it.
     """
     total = weight.sum()
-    regressors = _Regressors.of(planes, X).standardised(weight / total)
-    targets = np.eye(n_classes)[y]
-    shares = weight @ targets / total
-    # Rotated regressors T have T'WT = diag(eigenvalues): every ridge is a scaling of their weights.
-    eigenvalues, rotation, moments = regressors.principal_axes(weight, targets - shares)
-
+    shares = np.bincount(y, weight, n_classes) / total
     left_out, mass = weighted_subsample(X, y, weight, MAX_LEFT_OUT)
-    truth = y[left_out]
+    # Rotated regressors T have T'WT = diag(eigenvalues): every ridge is a scaling of their weights.
+    regressors = Regressors.of(planes, X, weight, left_out, mass)
+    regressors, eigenvalues, rotation, moments = regressors.principal_axes(y, weight, shares)
+
+    truth, targets = y[left_out], np.eye(n_classes)[y[left_out]]
     rotated = regressors.rows(left_out) @ rotation
     squares, errors, evidence = rotated**2, [], []
     for ridge in RIDGES * total:
         shrinkage = 1.0 / (eigenvalues + ridge)
         leverage = np.minimum(squares @ shrinkage + 1.0 / total, _LARGEST_LEVERAGE)
-        residual = targets[left_out] - shares - rotated @ (shrinkage[:, None] * moments)
+        residual = targets - shares - rotated @ (shrinkage[:, None] * moments)
         residual /= (1.0 - leverage)[:, None]
         errors.append(mass @ np.sum(residual**2, axis=1))
-        evidence.append(targets[left_out] - residual)
+        evidence.append(targets - residual)
     best = int(np.argmin(without_rounding(np.array(errors) / total)))
     shrinkage = 1.0 / (eigenvalues + RIDGES[best] * total)
     coefficients = rotation @ (moments * shrinkage[:, None])
     each = None
     if leave_out:
-        each = _left_out_evidence(regressors, rotation, shrinkage, coefficients, targets, shares, weight)
+        half = rotation * np.sqrt(shrinkage)
+        each = _left_out_evidence(regressors, half, coefficients, y, weight, shares)
     coefficients /= regressors.scale[:, None]
 
     odd = np.zeros((len(planes), n_classes))
@@ -109,26 +102,33 @@ def fit_readout(
 
 
 def _left_out_evidence(
-    regressors: _Regressors,
-    rotation: Floats,
-    shrinkage: Floats,
+    regressors: Regressors,
+    half: Floats,
     coefficients: Floats,
-    targets: Floats,
-    shares: Floats,
+    y: Indices,
     weight: Floats,
+    shares: Floats,
 ) -> Floats:
-    """The evidence (n, C) for each sample, fitted without it; where leverages are tiny, with it."""
-    tiny = len(targets) > _SAMPLES_PER_REGRESSOR * len(rotation)
-    half = rotation * np.sqrt(shrinkage)
-    evidence = np.empty_like(targets)
-    for rows, block in regressors.blocks():
-        fitted = shares + block @ coefficients
-        if not tiny:
+    """The evidence (n, C) for each sample, fitted without it; where leverages are tiny, with it.
+
+    ``half @ half.T`` is the inverse of the Gram matrix with the ridge.
+    """
+    tiny = len(y) > _SAMPLES_PER_REGRESSOR * len(half)
+    half, coefficients = half.astype(regressors.dtype), coefficients.astype(regressors.dtype)
+    evidence = np.empty((len(y), len(shares)))
+
+    def fill(blocks: Iterator[tuple[slice, NDArray]]) -> None:
+        for rows, block in blocks:
+            evidence[rows] = shares + block @ coefficients
+            if tiny:
+                continue
             rotated = block @ half
             leverage = weight[rows] * (np.einsum("ij,ij->i", rotated, rotated) + 1.0 / weight.sum())
             leverage = np.minimum(leverage, _LARGEST_LEVERAGE)[:, None]
-            fitted = targets[rows] - (targets[rows] - fitted) / (1.0 - leverage)
-        evidence[rows] = fitted
+            target = np.eye(len(shares))[y[rows]]
+            evidence[rows] = target - (target - evidence[rows]) / (1.0 - leverage)
+
+    list(regressors.part_by_part(fill))
     return evidence
 
 
@@ -167,108 +167,3 @@ def best_temperature(evidence: Floats, owners: Indices, y: Indices, weight: Floa
     low, high = tried[max(best - 1, 0)], tried[min(best + 1, len(tried) - 1)]
     is_inside = slope(low) < 0 < slope(high)
     return float(np.exp(brentq(slope, low, high) if is_inside else tried[best]))
-
-
-@dataclass(frozen=True, eq=False)
-class _Regressors:
-    """The p columns ``([|h|, h[:, linear]] − mean) / scale`` of samples X, computed block by block.
-
-    ``linear`` are hyperplanes whose h span those of all hyperplanes.
-    """
-
-    planes: Hyperplanes
-    linear: Indices
-    X: NDArray
-    mean: Floats
-    scale: Floats
-    whole: Floats | None = None  # all rows, if they fit in memory
-
-    @classmethod
-    def of(cls, planes: Hyperplanes, X: NDArray) -> _Regressors:
-        linear = _spanning(planes)
-        n_columns = len(planes) + len(linear)
-        regressors = cls(planes, linear, X, np.zeros(n_columns), np.ones(n_columns))
-        if len(X) * n_columns > _ENTRIES_AT_ONCE:
-            return regressors
-        return replace(regressors, whole=regressors.rows(slice(None)))
-
-    def rows(self, rows: slice | Indices) -> Floats:
-        if self.whole is not None:
-            return self.whole[rows]
-        h = self.planes.signed_responses(self.X[rows])
-        columns = np.empty((len(h), len(self.mean)))
-        columns[:, len(self.planes) :] = h[:, self.linear]
-        np.abs(h, out=columns[:, : len(self.planes)])
-        columns -= self.mean
-        columns /= self.scale
-        return columns
-
-    def blocks(self) -> Iterator[tuple[slice, Floats]]:
-        for rows in row_blocks(len(self.X), len(self.mean), _ENTRIES_AT_ONCE):
-            yield rows, self.rows(rows)
-
-    def standardised(self, share: Floats) -> _Regressors:
-        """Columns of weighted mean 0 and variance 1; constant ones are 0."""
-        mean = np.sum([share[rows] @ block for rows, block in self.blocks()], axis=0)
-        squares = [share[rows] @ np.square(block - mean) for rows, block in self.blocks()]
-        scale = np.sqrt(np.sum(squares, axis=0))
-        reach = self.planes.reach(self.X)
-        rounding = _LEAST_SHARE * np.concatenate([reach, reach[self.linear]])
-        scale = np.where(scale > np.maximum(_LEAST_SPREAD, rounding), scale, 1.0)
-        if self.whole is not None:
-            self.whole[:] -= mean
-            self.whole[:] /= scale
-        return replace(self, mean=mean, scale=scale)
-
-    def principal_axes(self, weight: Floats, others: Floats) -> tuple[Floats, Floats, Floats]:
-        """Positive eigenvalues (r,) and eigenvectors (p, r) of the weighted Gram matrix, and moments.
-
-        Moments are weighted products (r, C) of the columns along the eigenvectors with other columns
-        (n, C). With fewer samples than columns, the smaller matrix of products of rows gives the same.
-        """
-        root = np.sqrt(weight)[:, None]
-        few = len(self.X) < len(self.mean)
-        if few:
-            wide = self.rows(slice(None)) * root
-            gram = wide @ wide.T
-        else:
-            gram = np.zeros((len(self.mean), len(self.mean)))
-            sums = np.zeros((len(self.mean), others.shape[1]))
-            for rows, block in self.blocks():
-                sums += block.T @ (weight[rows, None] * others[rows])
-                weighted = block if (weight[rows] == 1.0).all() else block * root[rows]
-                gram += weighted.T @ weighted
-        values, vectors = eigh(gram, overwrite_a=True, check_finite=False, driver="evd")
-        positive = values > _SMALLEST_EIGENVALUE * values[-1]
-        values, vectors = values[positive], vectors[:, positive]
-        if not few:
-            return values, vectors, vectors.T @ sums
-        lengths = np.sqrt(values)
-        # The eigenvectors are less precise for small eigenvalues. The moments do not use them.
-        return values, wide.T @ (vectors / lengths), lengths[:, None] * (vectors.T @ (root * others))
-
-
-def _spanning(planes: Hyperplanes) -> Indices:
-    """At most N hyperplanes whose normals span those of all.
-
-    For a feature with thresholds, this is its middle one, which is the easiest to read. For the other
-    features, these are the pivots of a QR decomposition.
-    """
-    is_threshold = planes.pairs[:, 0] == NO_BLOB
-    thresholds = np.flatnonzero(is_threshold)
-    features = np.abs(planes.weights[thresholds]).argmax(axis=1)
-    spanned, first, count = np.unique(features, return_index=True, return_counts=True)
-    chosen = thresholds[first + count // 2]
-    rest = np.delete(planes.weights[~is_threshold], spanned, axis=1)
-    rest = rest[:, rest.any(axis=0)]
-    if not rest.size:
-        return chosen
-    rest = rest / np.abs(rest).max(axis=0)
-    length = np.linalg.norm(rest, axis=1)
-    # Rounding would choose among normals of equal length, so earlier ones are made slightly longer.
-    length = np.where(length > 0, length, 1.0) * (1.0 + 1e-6 * np.linspace(0.0, 1.0, len(length)))
-    normals = (rest / length[:, None]).T
-    _, triangle, order = qr(normals, mode="economic", pivoting=True, check_finite=False)
-    diagonal = np.abs(np.diag(triangle))
-    pivots = order[: np.count_nonzero(diagonal > 1e-10 * diagonal[0])]
-    return np.sort(np.concatenate([chosen, np.flatnonzero(~is_threshold)[pivots]]))

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ffmlp.arrays import Floats, Indices, without_rounding
-from ffmlp.design.designs import design_network
+from ffmlp.design.designs import Design, design_network
 from ffmlp.design.problem import Plan, Samples
 from ffmlp.design.progress import Progress
 from ffmlp.design.subsets import evenly
@@ -95,15 +95,25 @@ def _components(n_components: tuple[int, ...] | None) -> str:
     return str(distinct[0]) if len(distinct) == 1 else f"{distinct[0]} to {distinct[-1]}"
 
 
+def selected_design(
+    samples: Samples, plans: Sequence[Plan], rng: np.random.RandomState, progress: Progress
+) -> tuple[Selection, Design]:
+    """The best of the plans, and its network."""
+    if len(plans) > 1 or plans[0].design == "readout":
+        samples = samples.merged()
+    selection = select(samples, plans, rng, progress)
+    return selection, design_network(samples, selection.plan, rng, progress)
+
+
 def select(
     samples: Samples, plans: Sequence[Plan], rng: np.random.RandomState, progress: Progress
 ) -> Selection:
-    """The first plan, unless the one of least log-loss on held-out samples is clearly better."""
+    """The first plan, unless the one of least log-loss on held-out merged samples is clearly better."""
     unknown = np.full(len(plans), np.nan)
     if len(plans) == 1:
         return Selection(tuple(plans), unknown, unknown, 0)
     with progress.step("selection"):
-        judged = [_judged(plans, *parts, rng) for parts in splits(samples.merged())]
+        judged = [_judged(plans, *parts, rng) for parts in splits(samples)]
         judged = [part for part in judged if part is not None]
         if not judged:  # all but a sample or two are of one class
             return Selection(tuple(plans), unknown, unknown, 0)

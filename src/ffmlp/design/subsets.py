@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ffmlp.arrays import AnyFloats, Flags, Floats, Indices
+from ffmlp.arrays import AnyFloats, Floats, Indices
 
 GOLDEN_RATIO = (np.sqrt(5.0) - 1.0) / 2.0
 
@@ -34,14 +34,26 @@ def weighted_subsample(X: AnyFloats, y: Indices, weight: Floats, at_most: int) -
     return rows, times * (cumulated[-1] / at_most)
 
 
-def changes(order: Indices, *columns: NDArray) -> Flags:
-    """Whether each sample (n,), in the given order, differs from the previous one in some column."""
-    new = np.zeros(len(order), bool)
-    new[0] = True
+def lexicographic(*columns: NDArray) -> tuple[Indices, Indices]:
+    """An order of the samples by the columns, the first one first; where groups of equal samples start.
+
+    A column is read only for samples that are equal in all columns before it. Samples that are equal in
+    all of them keep their order.
+    """
+    n_samples = len(columns[0])
+    order, new = np.arange(n_samples), np.arange(n_samples) == 0
     for column in columns:
-        values = column[order]
-        new[1:] |= values[1:] != values[:-1]
-    return new
+        tied = ~new
+        tied[:-1] |= tied[1:]
+        places = np.flatnonzero(tied)
+        if not len(places):
+            break
+        values, is_first = column[order[places]], new[places]
+        if not (is_first[1:] | (values[1:] == values[:-1])).all():
+            by_value = np.lexsort((values, np.cumsum(is_first)))
+            order[places], values = order[places[by_value]], values[by_value]
+            new[places[1:]] |= values[1:] != values[:-1]
+    return order, np.flatnonzero(new)
 
 
 def _grouped(X: AnyFloats, y: Indices) -> tuple[Indices, Indices]:
@@ -52,10 +64,4 @@ def _grouped(X: AnyFloats, y: Indices) -> tuple[Indices, Indices]:
         # different factors, so that different samples seldom have the same sum.
         for feature, column in enumerate(X.T):
             place += (1.0 + feature * GOLDEN_RATIO % 1.0) * column
-    place = np.nan_to_num(place)
-    order = np.lexsort((place, y))
-    new = changes(order, place, y)
-    if not new.all() and (changes(order, *X.T) & ~new).any():
-        order = np.lexsort((*X.T, place, y))
-        new = changes(order, y, *X.T)
-    return order, np.flatnonzero(new)
+    return lexicographic(y, np.nan_to_num(place), *X.T)
