@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
@@ -25,6 +26,8 @@ from ffmlp.model.regions import Regions
 from ffmlp.robustness.distance import Robustness, scaled_distances
 from ffmlp.robustness.limits import checked_limits
 from ffmlp.validation import all_or_nothing, check_parameters, checked_samples, training_samples
+
+_ROWS_WORTH_A_THREAD = 10_000
 
 
 class FFMLPClassifier(ClassifierMixin, BaseEstimator):
@@ -44,9 +47,8 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
     design : {"auto", "paper", "region", "blob", "readout"}, default="auto"
         How layers l_2 and l_out are made. ``"paper"`` is the paper to the letter, with one l_2 neuron
         per occupied region. ``"region"`` has the same neurons and an answer for every sample.
-        ``"blob"`` has one per blob. ``"readout"`` has one per class, fitted by least squares;
-        thresholds of single features are more hyperplanes. ``"auto"`` tries the readout design and, up
-        to 600 samples, the blob design.
+        ``"blob"`` has one per blob. ``"readout"`` has one per class, fitted by least squares, beside
+        regions where it errs. ``"auto"`` tries the readout and, up to 600 samples, the blob design.
     gaussianise : bool or "auto", default="auto"
         Whether each feature is first mapped towards a Gaussian distribution. ``"auto"`` tries both,
         but does not map features for the region and paper designs.
@@ -63,10 +65,9 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
         0.05 and None if there are regions, and else keeps all. The readout design adds hyperplanes
         instead, the most informative first, until the leave-one-out error rate is below it, at most all.
     max_neurons : int or None, default=None
-        The largest number of neurons in l_1, l_2 and l_out together. Half-spaces are chosen and moved
-        so that they approximate the readout of all hyperplanes. The blob design is tried too, if it is
-        small enough. 50 neurons cost less than a point of accuracy on average.
-    max_regions : int or "auto", default=0
+        The largest number of neurons in l_1, l_2 and l_out together, without regions. Half-spaces are
+        chosen and moved so that they approximate the readout of all hyperplanes.
+    max_regions : int or "auto", default="auto"
         The largest number of regions beside the readout of all hyperplanes. They correct its evidence
         where it errs on left-out samples. ``"auto"`` has as many as these samples prove worth it.
     pruning : {"greedy", "optimal"}, default="greedy"
@@ -80,6 +81,8 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
         The weight of a sample of each class; ``"balanced"`` gives all classes the same total weight.
     random_state : int, RandomState instance or None, default=None
         Seeds the mixtures and what is drawn from them. The readout design is deterministic.
+    n_jobs : int or None, default=None
+        Threads that grow trees of regions and predict; -1 for all cores. Results do not depend on it.
     verbose : int, default=0
         If positive, print the progress by stage and the number of hyperplanes left.
 
@@ -114,8 +117,8 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
     ``FFMLPClassifier(2, design="paper", error_threshold=0.05)`` is the paper to the letter. The region
     design also shrinks covariances of few samples, draws no samples and predicts in unseen regions.
 
-    A sample weight is a frequency: a sample of weight 2 counts as two samples, one of weight 0 as none.
-    Weights whose mean is below one cannot be frequencies and are scaled to a mean of one.
+    A sample of weight 2 counts as two samples, one of weight 0 as none. Weights whose mean is below one
+    cannot be frequencies and are scaled to a mean of one.
 
     References
     ----------
@@ -151,12 +154,13 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
         all_pairs: bool = False,
         error_threshold: float | str | None = "auto",
         max_neurons: int | None = None,
-        max_regions: int | str = 0,
+        max_regions: int | str = "auto",
         pruning: str = "greedy",
         time_limit: float = 60.0,
         penalty: float = 1000.0,
         class_weight: Mapping[Any, float] | str | None = None,
         random_state: int | np.random.RandomState | None = None,
+        n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
         self.n_components = n_components
@@ -172,6 +176,7 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
         self.penalty = penalty
         self.class_weight = class_weight
         self.random_state = random_state
+        self.n_jobs = n_jobs
         self.verbose = verbose
 
     def fit(
@@ -207,7 +212,7 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
             rng, progress = check_random_state(self.random_state), Progress(self.verbose)
             if self.n_components == "auto":  # the user did not ask for a number of blobs
                 warnings.filterwarnings("ignore", "Class .* has too few distinct samples")
-            with threads_for(plans):
+            with threads_for(plans, self.n_jobs):
                 self.selection_, design = selected_design(samples, plans, rng, progress)
             self.classes_, self.network_ = samples.labels, design.network
             self.blobs_, self.pruning_path_ = design.blobs, design.pruning_path
@@ -240,17 +245,15 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
         -------
         ndarray of shape (n_samples,)
         """
-        samples = checked_samples(self, X)
-        return self.classes_[self.network_.classes(samples)]
+        return self.classes_[self._by_rows("classes", X)]
 
     def predict_proba(self, X: ArrayLike) -> Floats:
         """The probability of each class.
 
-        For the region design it is the class frequencies of the training samples in the sample's region;
-        for the other designs it is the output of the network, in the paper design divided by its sum. In
-        a region without training samples, the region design takes the region that the sample violates
-        least (by the sum of ``|w·x + b|`` over the hyperplanes on whose wrong side it lies), and the
-        silent network of the paper design gives all classes the same probability.
+        For the region design it is the class frequencies of the training samples in the sample's region,
+        or, if there are none, in the region that it violates least (by the sum of ``|w·x + b|`` over
+        hyperplanes on whose wrong side it lies). For the other designs it is the output of the network,
+        in the paper design divided by its sum; where that is 0, all classes are equally probable.
 
         Parameters
         ----------
@@ -260,15 +263,14 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
         -------
         ndarray of shape (n_samples, n_classes)
         """
-        samples = checked_samples(self, X)
-        return self.network_.probabilities(samples)
+        return self._by_rows("probabilities", X)
 
     def decision_function(self, X: ArrayLike) -> Floats:
         """Log-odds of the classes.
 
-        With two classes, the log-odds of the second over the first. With more, a score for each class
-        whose softmax is `predict_proba`. The region and paper designs have probabilities of 0 and 1,
-        whose log-odds are infinite. They return probabilities, and with two classes their difference.
+        With two classes, those of the second over the first. With more, a score for each class whose
+        softmax is `predict_proba`. The region and paper designs have probabilities of 0 and 1, whose
+        log-odds are infinite. They return probabilities, and with two classes their difference.
 
         Parameters
         ----------
@@ -278,9 +280,15 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
         -------
         ndarray of shape (n_samples, n_classes), or (n_samples,) with two classes
         """
-        samples = checked_samples(self, X)
-        confidence = self.network_.confidences(samples)
+        confidence = self._by_rows("confidences", X)
         return confidence[:, 1] - confidence[:, 0] if confidence.shape[1] == 2 else confidence
+
+    def _by_rows(self, what: str, X: ArrayLike) -> NDArray:
+        """What the network computes for each row, in threads if there are many."""
+        samples = checked_samples(self, X)
+        n_parts = min(effective_n_jobs(self.n_jobs), 1 + len(samples) // _ROWS_WORTH_A_THREAD)
+        compute, parts = getattr(self.network_, what), np.array_split(samples, n_parts)
+        return np.concatenate(Parallel(n_parts, require="sharedmem")(map(delayed(compute), parts)))
 
     def explain(
         self,
@@ -297,8 +305,7 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
         ----------
         X : array-like of shape (n_samples, n_features)
         counterfactual : bool, default=False
-            Whether to search for the smallest change that gives another class, in standard deviations
-            of the features. Where `robustness` is not exact, it is the smallest change found.
+            Whether to search for the smallest change that gives another class, in standard deviations.
         frozen : sequence of int or str, default=()
             Features, by number or name, that must not change.
         bounds : mapping of feature to (low, high), default=None
@@ -309,8 +316,7 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
         Returns
         -------
         Explanations
-            ``explanations[0]`` explains the first sample, ``print(explanations)`` prints a page each,
-            ``explanations.to_frame()`` returns a data frame.
+            One page each if printed; ``explanations.to_frame()`` is a data frame.
         """
         samples = checked_samples(self, X)
         explanations = explained(self.network_, self.blobs_, samples)
@@ -331,9 +337,8 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
     ) -> Robustness:
         """The distance of each sample to the nearest point that is predicted to be of another class.
 
-        It is exact for the region design without gaussianised features, also for samples in regions
-        without training samples. For the other designs it lies between ``lower``, a proved bound, and
-        ``distance``, at which another class was found.
+        It is exact for the region design without gaussianised features. For the other designs it lies
+        between ``lower``, a proved bound, and ``distance``, at which another class was found.
 
         Parameters
         ----------
@@ -369,9 +374,8 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
         -------
         torch.nn.Sequential
             Layers ``gaussianise`` (if features are mapped), ``half_spaces``, ``regions`` (or ``blobs``
-            or ``evidence``) and ``classes``, the last three followed by their activations. The output is
-            that of ``network_.forward``, which is not ``predict_proba`` if there are regions.
-            `ffmlp.from_torch` converts the module back to a network.
+            or ``evidence``) and ``classes``, the last three with activations. The output is that of
+            ``network_.forward``. `ffmlp.from_torch` converts the module back to a network.
         """
         check_is_fitted(self)
         return export.to_torch(self.network_, dtype)
@@ -387,9 +391,8 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
         Returns
         -------
         onnx.ModelProto
-            Its input is ``X`` of shape (rows, n_features_in_). Its outputs are those of `predict` and
-            `predict_proba`: ``label`` (rows,), integers or strings as in ``classes_``, and
-            ``probabilities`` (rows, n_classes).
+            Its input is ``X`` (rows, n_features_in_). Its outputs are those of `predict` and
+            `predict_proba`: ``label`` (rows,) and ``probabilities`` (rows, n_classes).
         """
         check_is_fitted(self)
         return export.to_onnx(self.network_, input_type)

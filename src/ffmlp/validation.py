@@ -65,6 +65,12 @@ def check_parameters(classifier: FFMLPClassifier) -> None:
             f"max_regions needs the readout design, got design={classifier.design!r}. Choose it, or "
             "max_regions=0."
         )
+    jobs = classifier.n_jobs
+    if jobs is not None and (not isinstance(jobs, Integral) or isinstance(jobs, bool) or jobs == 0):
+        raise ValueError(
+            f"n_jobs must be an int other than 0, or None for one thread, got {jobs!r}. Use -1 for all "
+            "cores."
+        )
     if classifier.all_pairs and classifier.design not in ("paper", "region"):
         raise ValueError(
             f'all_pairs=True needs design="region" or design="paper", got design={classifier.design!r}. '

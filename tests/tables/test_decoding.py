@@ -24,7 +24,7 @@ def written(encoding):
         (written("utf-16")[:-1], "utf-16", "line 3: not valid utf-16. Give another --encoding"),
         (written("utf-16") + b"\x00\xd8\n\0\n\0", "utf-16", "line 4: not valid utf-16. Give another"),
         (written("utf-8") * 9000 + b"\xff\n", "utf-8", "line 27001: not valid utf-8. Save the file as"),
-        (gzip.compress(b"a,b\n1,2\n", mtime=0), "utf-8", "The file is compressed: its name must end with .gz."),
+        (gzip.compress(b"a,b\n1,2\n", mtime=0), "utf-8", "The file is compressed: its name must end"),
         (b"PK\x03\x04\x14\0\0\0[Content", "utf-8", "The file is a spreadsheet or a zip archive: save"),
         (b"a\0b,c\n1,2\n", "utf-8", "line 1: contains zero bytes. The file is not text, or not in utf"),
     ],

@@ -39,7 +39,6 @@ class Problem:
     smooth: Floats
     weight: Floats
     fold: Indices
-    n_jobs: int | None
 
     @property
     def residuals(self) -> Floats:
@@ -128,9 +127,7 @@ class Forest:
             leaves = tree.leaves(problem.ranks.select(out))
             return tree, sums[:, 1:] / sums[:, :1], (place[out], leaves)
 
-        grown = Parallel(problem.n_jobs, require="sharedmem")(
-            delayed(tree_of)(number) for number in range(n_trees)
-        )
+        grown = Parallel(require="sharedmem")(delayed(tree_of)(number) for number in range(n_trees))
         trees, means, found = (list(part) for part in zip(*grown, strict=True))
         return cls(trees, means, found, problem.weight[problem.judged])
 
@@ -222,9 +219,7 @@ class Sequences:
 
     def go_on(self, n_rounds: int) -> None:
         """Grow trees until each sequence has ``n_rounds``."""
-        Parallel(self._problem.n_jobs, require="sharedmem")(
-            delayed(one.go_on)(n_rounds) for one in self._each
-        )
+        Parallel(require="sharedmem")(delayed(one.go_on)(n_rounds) for one in self._each)
 
     def n_regions(self, size: int) -> int:
         """The number of leaves in so many rounds."""

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from itertools import product
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from joblib import parallel_config
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
@@ -129,12 +130,17 @@ def _checked_count(count: object, name: str) -> int:
     return int(count)
 
 
-def threads_for(plans: list[Plan]) -> AbstractContextManager:
-    """Limit matrix products of a readout to one thread; blocks of samples have threads of their own.
+@contextmanager
+def threads_for(plans: list[Plan], n_jobs: int | None) -> Iterator[None]:
+    """Trees in so many threads, and matrix products of a readout in one.
 
-    Threads of a product wait for each other: on two busy cores, a factor of ten has been measured. Their
-    number would also change rounding errors. The other designs have few matrix products.
+    Blocks of samples have threads of their own. Threads of a product wait for each other: on two busy
+    cores, a factor of ten has been measured. Their number would also change rounding errors. The other
+    designs have few matrix products.
     """
-    if all(plan.design != "readout" for plan in plans):
-        return nullcontext()
-    return threadpool_limits(1, user_api="blas")
+    with ExitStack() as stack:
+        if n_jobs is not None:
+            stack.enter_context(parallel_config("threading", n_jobs=n_jobs))
+        if any(plan.design == "readout" for plan in plans):
+            stack.enter_context(threadpool_limits(1, user_api="blas"))
+        yield

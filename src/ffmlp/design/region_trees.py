@@ -61,21 +61,15 @@ def grow_regions(
     shares: Floats,
     left_out: Floats,
     max_regions: float,
-    n_jobs: int | None = None,
 ) -> Grown | None:
     """Regions for distinct samples with responses h (n, F) of the hyperplanes ``axes``; None if useless.
 
     ``left_out`` (n, C) is the evidence of the readout for samples that it has not seen. Samples are
     sorted by class and value. Trees have a seed of their own, so that the same samples give the same
-    regions for any number of jobs. Takes O(n·F·log n) time for each tree of up to `ROWS_OF_TREE`.
+    regions for any number of threads. Takes O(n·F·log n) time for each tree of up to `ROWS_OF_TREE`.
     """
     problem = Problem(
-        Ranks.of(h, weight),
-        np.eye(len(shares))[y] - shares,
-        left_out - shares,
-        weight,
-        _folds(len(y)),
-        n_jobs,
+        Ranks.of(h, weight), np.eye(len(shares))[y] - shares, left_out - shares, weight, _folds(len(y))
     )
     best = _Mix.of(problem, [])
     if len(y) > MANY_SAMPLES:
