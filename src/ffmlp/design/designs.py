@@ -39,7 +39,7 @@ from ffmlp.model.hyperplanes import Hyperplanes
 from ffmlp.model.network import Network
 
 # Many small blobs, and maps and thresholds of features beside them, are made from this many samples.
-MAX_SAMPLES_OF_SMALL_BLOBS = 50_000
+MAX_SAMPLES_OF_SMALL_BLOBS = 20_000
 N_NEIGHBOURS = 5
 # Thresholds of each feature; fewer if they would outnumber the other hyperplanes.
 MAX_THRESHOLDS_OF_EACH_FEATURE = 16
@@ -148,5 +148,5 @@ def _warn_of_missing_blobs(blobs: Blobs, samples: Samples, wanted: tuple[int, ..
                 f"Class {name!r} has too few distinct samples for {wanted[label]} Gaussian blobs; it "
                 f"gets {made[label]}.",
                 UserWarning,
-                stacklevel=5,
+                stacklevel=6,
             )
