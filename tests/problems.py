@@ -15,7 +15,7 @@ IRIS = load_iris(return_X_y=True)
 DESIGNS = {
     "region": {"design": "region"},
     "blob": {"design": "blob"},
-    "readout": {"design": "readout"},
+    "readout": {"design": "readout", "max_regions": 0},
     "readout with regions": {"design": "readout", "max_regions": "auto"},
 }
 

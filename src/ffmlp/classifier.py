@@ -37,7 +37,7 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
     neurons of layer l_1. A neuron of l_2 stands for a region between hyperplanes, a blob or the evidence
     for a class, by the design. No backpropagation is used.
 
-    What is ``"auto"`` is chosen by log-loss on held-out samples; ``selection_`` has the alternatives.
+    What is ``"auto"`` is chosen on held-out samples.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
     class_weight : mapping of class label to float, "balanced" or None, default=None
         The weight of a sample of each class; ``"balanced"`` gives all classes the same total weight.
     random_state : int, RandomState instance or None, default=None
-        Seeds the mixtures and what is drawn from them. The readout design is deterministic.
+        Seeds the mixtures and what is drawn from them. The readout design needs no seed.
     n_jobs : int or None, default=None
         Threads that grow trees of regions and predict; -1 for all cores. Results do not depend on it.
     verbose : int, default=0
@@ -113,12 +113,10 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
     -----
     Blobs and regions refer to a class by its index in ``classes_``. If features are gaussianised, blobs
     and hyperplanes are in the space of their scores.
-
     ``FFMLPClassifier(2, design="paper", error_threshold=0.05)`` is the paper to the letter. The region
     design also shrinks covariances of few samples, draws no samples and predicts in unseen regions.
 
-    A sample of weight 2 counts as two samples, one of weight 0 as none. Weights whose mean is below one
-    cannot be frequencies and are scaled to a mean of one.
+    A sample of weight 2 counts as two samples. Weights are scaled to a mean of one if it is below.
 
     References
     ----------
@@ -245,15 +243,16 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
         -------
         ndarray of shape (n_samples,)
         """
-        return self.classes_[self._by_rows("classes", X)]
+        numbers = self._by_rows("classes", X)
+        return self.classes_[numbers]
 
     def predict_proba(self, X: ArrayLike) -> Floats:
         """The probability of each class.
 
         For the region design it is the class frequencies of the training samples in the sample's region,
         or, if there are none, in the region that it violates least (by the sum of ``|w·x + b|`` over
-        hyperplanes on whose wrong side it lies). For the other designs it is the output of the network,
-        in the paper design divided by its sum; where that is 0, all classes are equally probable.
+        hyperplanes on whose wrong side it lies). For other designs it is the output of the network, in
+        the paper design divided by its sum; where that is 0, all classes are equally probable.
 
         Parameters
         ----------

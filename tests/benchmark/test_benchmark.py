@@ -233,7 +233,7 @@ def test_models_that_are_not_installed(monkeypatch):
         peers.select_models(["svm", "lda"])
     with pytest.raises(
         ValueError,
-        match=r"Unknown model 'mars'. Available: ffmlp, ffmlp-regions, ffmlp-region, ffmlp-paper, ",
+        match=r"Unknown model 'mars'. Available: ffmlp, ffmlp-smooth, ffmlp-region, ffmlp-paper, ",
     ):
         peers.select_models(["svm", "mars"])
     assert peers.select_models(["svm", "qda", "svm"]) == (["svm", "qda"], {})

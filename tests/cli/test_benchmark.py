@@ -45,7 +45,7 @@ def test_benchmark_writes_a_report_and_resumes(folder, tmp_path, capsys):
     [
         (
             ["--models", "mars"],
-            "Unknown model 'mars'. Available: ffmlp, ffmlp-regions, ffmlp-region, ffmlp-paper, ",
+            "Unknown model 'mars'. Available: ffmlp, ffmlp-smooth, ffmlp-region, ffmlp-paper, ",
         ),
         (
             ["--models", "lda", "gone"],

@@ -1,12 +1,10 @@
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from sklearn.datasets import load_digits, load_wine
-from sklearn.tree import ExtraTreeRegressor
 
 from ffmlp import FFMLPClassifier
-from ffmlp.design.region_trees import _not_above, _Tree, best_link, grow_regions
+from ffmlp.design.links import best_link
+from ffmlp.design.region_trees import grow_regions
 
 
 def checkerboard(n_samples=1200, seed=0):
@@ -20,35 +18,6 @@ def regression(n_samples=400, seed=0):
     rng = np.random.default_rng(seed)
     h = rng.normal(size=(n_samples, 3)).astype(np.float32)
     return h, np.column_stack([h[:, 0] > 0.3, h[:, 1] * h[:, 2]]) + 0.1 * rng.normal(size=(n_samples, 2))
-
-
-@pytest.mark.parametrize("splitter", ["random", "best"])
-@pytest.mark.parametrize("n_leaves", [2, 3, 8, 31])
-def test_the_first_splits_of_a_tree_are_the_best_smaller_tree(splitter, n_leaves):
-    """What sizes rely on: scikit-learn numbers the nodes of best-first trees in the order of splits."""
-    h, target = regression()
-    options = {"splitter": splitter, "random_state": 0, "max_features": 3}
-    large, small = (
-        ExtraTreeRegressor(max_leaf_nodes=size, **options).fit(h, target) for size in (200, n_leaves)
-    )
-    tree = _Tree.of(large, h, np.hstack([target, -target]), np.ones(len(h)))
-    node = tree.nodes(large.apply(h), n_leaves)
-    np.testing.assert_array_equal(node, small.apply(h))
-    np.testing.assert_allclose(tree.means[node, :2], small.predict(h))
-    np.testing.assert_allclose(tree.means[node, 2:], -small.predict(h))
-    right = large.tree_.children_right
-    inner = tree.left >= 0
-    np.testing.assert_array_equal(right[inner], tree.left[inner] + 1)
-
-
-@given(st.lists(st.floats(-1e30, 1e30), min_size=1, max_size=20))
-def test_single_thresholds_part_the_same_samples(thresholds):
-    thresholds = np.array(thresholds)
-    single = _not_above(thresholds)
-    near = np.float32(thresholds)
-    near = np.concatenate([near, np.nextafter(near, np.float32(np.inf))])
-    for threshold, rounded in zip(thresholds, single, strict=True):
-        np.testing.assert_array_equal(near.astype(np.float64) > threshold, near > rounded)
 
 
 def test_regions_find_what_the_readout_cannot():
@@ -157,12 +126,13 @@ def test_the_link_has_the_least_log_loss():
 
     def loss(power, floor):
         p = np.maximum(evidence, floor) ** power
-        return -np.mean(np.log((p / p.sum(axis=1, keepdims=True))[np.arange(500), y]))
+        loss = -np.mean(np.log((p / p.sum(axis=1, keepdims=True))[np.arange(500), y]))
+        return loss + 10 * np.log(power) ** 2 / 500  # the power of few samples stays near 1
 
     best = loss(power, floor)
     for factor in (0.8, 0.9, 1.1, 1.25):
         assert best <= loss(power * factor, floor) + 1e-4
-    for other in 10.0 ** np.arange(-3.5, -0.4, 0.5):
+    for other in 10.0 ** np.arange(-3.5, -0.9, 0.5):
         assert best <= loss(power, other) + 1e-4
 
 

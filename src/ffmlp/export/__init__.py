@@ -38,7 +38,7 @@ def from_torch(module: Any) -> Network:
     >>> import ffmlp, torch
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
-    >>> clf = ffmlp.FFMLPClassifier(design="readout", gaussianise=False).fit(X, y)
+    >>> clf = ffmlp.FFMLPClassifier(design="readout", max_regions=0).fit(X, y)
     >>> module = clf.to_torch(torch.float64)  # to be trained as any module
     >>> ffmlp.from_torch(module).meaning(2, 0)
     'trained neuron 0 of evidence, largest weight to class 0'
