@@ -5,6 +5,7 @@ from sklearn.datasets import load_digits, load_wine
 from ffmlp import FFMLPClassifier
 from ffmlp.design.links import best_link
 from ffmlp.design.region_trees import grow_regions
+from ffmlp.design.tree_growth import Ranks
 
 
 def checkerboard(n_samples=1200, seed=0):
@@ -18,6 +19,10 @@ def regression(n_samples=400, seed=0):
     rng = np.random.default_rng(seed)
     h = rng.normal(size=(n_samples, 3)).astype(np.float32)
     return h, np.column_stack([h[:, 0] > 0.3, h[:, 1] * h[:, 2]]) + 0.1 * rng.normal(size=(n_samples, 2))
+
+
+def ranks(h):
+    return Ranks.of(h, np.ones(len(h)))
 
 
 def test_regions_find_what_the_readout_cannot():
@@ -104,7 +109,7 @@ def test_regions_alone_classify_where_the_readout_knows_nothing():
     y = (h[:, 0] * h[:, 1] > 0).astype(int)
     shares = np.bincount(y) / len(y)
     left_out = np.tile(shares, (len(y), 1))  # a readout that knows nothing
-    grown = grow_regions(h, np.arange(3), y, np.ones(len(y)), shares, left_out, np.inf)
+    grown = grow_regions(ranks(h), np.arange(3), y, np.ones(len(y)), shares, left_out, np.inf)
     evidence = grown.trees.evidence(h.astype(np.float64))
     assert np.mean((shares + evidence).argmax(axis=1) == y) > 0.9
     np.testing.assert_allclose(evidence.sum(axis=1), 0, atol=1e-12)  # shares of all classes add up
@@ -115,7 +120,7 @@ def test_no_regions_where_the_readout_is_right():
     y = (h[:, 0] > 0).astype(int)
     perfect = np.eye(2)[y]
     shares = np.bincount(y) / len(y)
-    assert grow_regions(h, np.arange(3), y, np.ones(len(y)), shares, perfect, np.inf) is None
+    assert grow_regions(ranks(h), np.arange(3), y, np.ones(len(y)), shares, perfect, np.inf) is None
 
 
 def test_the_link_has_the_least_log_loss():
@@ -161,4 +166,4 @@ def test_samples_that_cannot_be_split_have_no_regions():
     y = np.arange(40) % 2
     left_out = np.full((40, 2), [0.9, 0.1])
     shares = np.full(2, 0.5)
-    assert grow_regions(h, np.arange(2), y, np.ones(40), shares, left_out, np.inf) is None
+    assert grow_regions(ranks(h), np.arange(2), y, np.ones(40), shares, left_out, np.inf) is None

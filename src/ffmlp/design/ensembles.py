@@ -19,7 +19,7 @@ from ffmlp.arrays import Floats, Indices
 from ffmlp.design.tree_growth import MOST_CHANNELS, Ranks, Tree, integers
 
 # Samples that one tree of a forest sees, and that one sequence sees.
-ROWS_OF_TREE, _ROWS_OF_SEQUENCE = 50_000, 200_000
+ROWS_OF_TREE, _ROWS_OF_SEQUENCE = 50_000, 100_000
 # A sequence begins at a part of the evidence: least squares give it back what the trees do not need.
 _START = 0.5
 # Each tree of a sequence has so many leaves and a part of its values. The weight of some samples is
@@ -54,6 +54,11 @@ class Problem:
     def judged(self) -> Indices:
         """The samples in folds, on which ensembles are judged."""
         return np.flatnonzero(self.fold >= 0)
+
+    def weighted(self, rows: Indices) -> Floats:
+        """The weights, and the weighted classes and residuals (m, 1 + 2C), of some samples."""
+        weight, classes = self.weight[rows, None], self.classes[rows]
+        return np.hstack([weight, weight * classes, weight * (classes - self.smooth[rows])])
 
     def parts(self, number: int, most: int) -> tuple[Indices, Indices]:
         """Samples that tree ``number`` sees, and those of its fold. All trees together see every one."""
@@ -112,8 +117,6 @@ class Forest:
         seed: int,
     ) -> Forest:
         """Tree t is grown without the samples of its fold; nodes of fewer samples are not split."""
-        both = np.hstack([problem.classes, problem.residuals]) * problem.weight[:, None]
-        both = np.column_stack([problem.weight, both])
         place = np.cumsum(problem.fold >= 0) - 1
 
         def tree_of(number: int) -> tuple[Tree, Floats, tuple[Indices, NDArray[np.int32]]]:
@@ -123,9 +126,9 @@ class Forest:
             targets, _ = integers(problem.weight[inside], along)
             ranks = problem.ranks.select(inside)
             tree = Tree.grown(ranks, targets, most, rng.randint(1 << 31), random=random, fewest=fewest)
-            sums = tree.sums(both[inside])
+            sums = tree.sums(problem.weighted(inside))
             leaves = tree.leaves(problem.ranks.select(out))
-            return tree, sums[:, 1:] / sums[:, :1], (place[out], leaves)
+            return tree.without_samples(), sums[:, 1:] / sums[:, :1], (place[out], leaves)
 
         grown = Parallel(require="sharedmem")(delayed(tree_of)(number) for number in range(n_trees))
         trees, means, found = (list(part) for part in zip(*grown, strict=True))
@@ -176,7 +179,8 @@ class _Sequence:
         self._rng = np.random.RandomState(number)
         self.trees: list[Tree] = []
         self.values: list[Floats] = []
-        self.found = [np.zeros((len(self.out), len(self._basis.T)))]  # for left-out samples, by rounds
+        self._sum = np.zeros((len(self.out), len(self._basis.T)))  # of left-out samples
+        self.found: dict[int, Floats] = {}  # that sum after some rounds
 
     def go_on(self, n_rounds: int) -> None:
         """Grow trees until there are ``n_rounds``."""
@@ -186,9 +190,10 @@ class _Sequence:
             values = _RATE * totals[:, 1:] / (totals[:, :1] + prior)
             tree.subtract(values, self._targets)
             values = self._unit * values @ self._basis
-            self.trees.append(tree)
+            self.trees.append(tree.without_samples())
             self.values.append(values)
-            self.found.append(self.found[-1] + values[tree.leaves(self._ranks_out)])
+            self._sum += values[tree.leaves(self._ranks_out)]
+        self.found[n_rounds] = self._sum.copy()
 
     def _next_tree(self) -> tuple[Tree, Floats]:
         """A tree on what is left, and the sums of all targets in its nodes."""

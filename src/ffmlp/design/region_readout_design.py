@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ffmlp.arrays import Floats, Indices
+from ffmlp.arrays import AnyFloats, Floats, Indices
 from ffmlp.design.problem import Plan, Samples, UpperLayers
 from ffmlp.design.progress import Progress
 from ffmlp.design.region_trees import FEW_SAMPLES, Grown, grow_regions
+from ffmlp.design.tree_growth import Ranks
 from ffmlp.model.hyperplanes import NO_BLOB, Hyperplanes
 from ffmlp.model.readout_stages import ReadoutStages
 from ffmlp.model.region_readout_stages import RegionReadoutStages
@@ -39,10 +40,10 @@ def with_regions(
     if not isinstance(stages, ReadoutStages) or upper.left_out is None or not len(axes):
         return upper
     left_out = _cross_fitted(samples, plan, upper.left_out, rng, design)
-    h = upper.hyperplanes.select(axes).signed_responses(samples.X).astype(np.float32)
     importance = samples.importance
     shares = np.bincount(samples.y, importance, len(samples.labels)) / importance.sum()
-    grown = grow_regions(h, axes, samples.y, importance, shares, left_out, plan.max_regions)
+    ranks = _ranks(upper.hyperplanes.select(axes), samples.X, importance)
+    grown = grow_regions(ranks, axes, samples.y, importance, shares, left_out, plan.max_regions)
     if grown is None:
         progress.say("no regions: they would not lower the error on left-out samples")
         return upper
@@ -56,6 +57,14 @@ def _axes(planes: Hyperplanes) -> Indices:
     features = np.abs(planes.weights[thresholds]).argmax(axis=1)
     _, first = np.unique(features, return_index=True)
     return thresholds[first]
+
+
+def _ranks(planes: Hyperplanes, X: AnyFloats, weight: Floats) -> Ranks:
+    """The ranks of the responses, which trees compare in single precision."""
+    h = np.empty((len(X), len(planes)), np.float32)
+    for rows, block in planes.blocks(X):
+        h[rows] = block
+    return Ranks.of(h, weight)
 
 
 def _cross_fitted(

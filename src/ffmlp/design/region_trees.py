@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import nnls
 
 from ffmlp.arrays import Floats, Indices
@@ -54,7 +53,7 @@ class Grown:
 
 
 def grow_regions(
-    h: NDArray[np.float32],
+    ranks: Ranks,
     axes: Indices,
     y: Indices,
     weight: Floats,
@@ -62,15 +61,13 @@ def grow_regions(
     left_out: Floats,
     max_regions: float,
 ) -> Grown | None:
-    """Regions for distinct samples with responses h (n, F) of the hyperplanes ``axes``; None if useless.
+    """Regions for distinct samples by their responses to the hyperplanes ``axes``; None if useless.
 
     ``left_out`` (n, C) is the evidence of the readout for samples that it has not seen. Samples are
     sorted by class and value. Trees have a seed of their own, so that the same samples give the same
     regions for any number of threads. Takes O(n·F·log n) time for each tree of up to `ROWS_OF_TREE`.
     """
-    problem = Problem(
-        Ranks.of(h, weight), np.eye(len(shares))[y] - shares, left_out - shares, weight, _folds(len(y))
-    )
+    problem = Problem(ranks, np.eye(len(shares))[y] - shares, left_out - shares, weight, _folds(len(y)))
     best = _Mix.of(problem, [])
     if len(y) > MANY_SAMPLES:
         best = _with_sequences(problem, best, max_regions)

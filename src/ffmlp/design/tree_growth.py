@@ -8,10 +8,11 @@ neither on the order of the samples nor on the number of threads.
 from __future__ import annotations
 
 import heapq
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
 from ffmlp.arrays import Floats, Indices
@@ -27,7 +28,7 @@ MOST_CHANNELS = 8
 # Ranks have 15 bits. The best split is sought between groups of 128 ranks.
 _N_RANKS, _N_BINS, _BIN_SHIFT = 1 << 15, 256, 7
 # Ranks are those among so many samples.
-_ROWS_OF_RANKS = 1 << 15
+_ROWS_OF_RANKS = 1 << 13
 # Compiled loops read the ranks of so many features at once.
 _WIDTH = 8
 # A gain below this share of what it is a difference of may be rounding error.
@@ -54,11 +55,13 @@ class Ranks:
         n_features = h.shape[1]
         table = np.zeros((len(h), -(-n_features // _WIDTH) * _WIDTH), np.int16)
         some = evenly(len(h), _ROWS_OF_RANKS)
-        levels = []
-        for feature in range(n_features):
+
+        def fill(feature: int) -> tuple[NDArray[np.float32], NDArray[np.int16]]:
             thresholds, ranks = _levels(h[some, feature], weight[some])
             table[:, feature] = ranks[np.searchsorted(thresholds, h[:, feature])]
-            levels.append((thresholds, ranks))
+            return thresholds, ranks
+
+        levels = Parallel(require="sharedmem")(map(delayed(fill), range(n_features)))
         return cls(table, tuple(levels))
 
     def select(self, rows: Indices) -> Ranks:
@@ -160,6 +163,10 @@ class Tree:
     def __len__(self) -> int:
         """The number of leaves."""
         return (len(self.nodes) + 1) // 2
+
+    def without_samples(self) -> Tree:
+        """The tree alone: its samples take more memory than its nodes."""
+        return replace(self, rows=self.rows[:0].copy())
 
     def sums(self, values: Floats) -> Floats:
         """The sums (M, K) of values (n, K) of the samples in each node."""
