@@ -51,9 +51,10 @@ trained.to_csv(f"{folder}/train.csv", index=False)
 MODELS = {
     "region, 2 blobs": ["--design", "region", "--n-components", "2"],
     "blob, 2 blobs": ["--design", "blob", "--n-components", "2"],
-    "readout, 2 blobs": ["--design", "readout", "--n-components", "2"],
+    "readout, 2 blobs": ["--design", "readout", "--n-components", "2", "--max-regions", "0"],
     "readout, 50 neurons": ["--max-neurons", "50"],
-    "readout (default)": [],
+    "readout": ["--max-regions", "0"],
+    "readout with regions (default)": [],
 }
 
 

@@ -21,7 +21,8 @@ PARAMETERS = {
     "paper": {"n_components": 2, "gaussianise": False, "error_threshold": 0.05},
     "region": {"n_components": 2, "gaussianise": False, "error_threshold": 0.05},
     "blob": {"n_components": 2, "gaussianise": False, "error_threshold": 0.05},
-    "readout": {"gaussianise": True},
+    "readout": {"gaussianise": True, "max_regions": 0},
+    "regions": {"design": "readout", "gaussianise": True, "max_regions": 500},
 }
 
 
@@ -39,7 +40,7 @@ def write_classifiers():
         [iris.data[::15], 3 * iris.data[::30] - 8, np.zeros((1, 4)), [[1e6, -1e6, 1, 1]]]
     )
     for design, parameters in PARAMETERS.items():
-        clf = FFMLPClassifier(design=design, random_state=0, **parameters)
+        clf = FFMLPClassifier(**{"design": design, "random_state": 0} | parameters)
         clf.fit(iris.data, iris.target_names[iris.target])
         path = HERE / f"{design}-{FORMAT_VERSION}.model"
         save(clf, path)

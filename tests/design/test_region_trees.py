@@ -2,7 +2,9 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits, load_wine
 
-from ffmlp import FFMLPClassifier
+from ffmlp import FFMLPClassifier, classifier
+from ffmlp.design import region_trees
+from ffmlp.design.ensembles import Problem
 from ffmlp.design.links import best_link
 from ffmlp.design.region_trees import grow_regions
 from ffmlp.design.tree_growth import Ranks
@@ -167,3 +169,65 @@ def test_samples_that_cannot_be_split_have_no_regions():
     left_out = np.full((40, 2), [0.9, 0.1])
     shares = np.full(2, 0.5)
     assert grow_regions(ranks(h), np.arange(2), y, np.ones(40), shares, left_out, np.inf) is None
+
+
+@pytest.fixture
+def many(monkeypatch):
+    """600 samples are many: trees also grow one after the other."""
+    monkeypatch.setattr(region_trees, "MANY_SAMPLES", 600)
+
+
+def test_sequences_of_trees_find_what_the_readout_cannot(many):
+    X, y = checkerboard(3000)
+    X_test, y_test = checkerboard(seed=1)
+    clf = FFMLPClassifier(random_state=0).fit(X, y)
+    trees = clf.network_.stages.trees
+    assert len(trees.roots) > 2 * 20  # more than two sequences of the fewest rounds
+    assert clf.score(X_test, y_test) > 0.95
+    limited = FFMLPClassifier(max_regions=3000, random_state=0).fit(X, y)
+    assert 0 < limited.n_regions_ <= 3000
+
+
+def test_sequences_for_more_classes_than_channels(many):
+    X, y = load_digits(return_X_y=True)
+    clf = FFMLPClassifier(random_state=0).fit(X[::2], y[::2])
+    assert clf.n_regions_ > 0
+    assert clf.score(X[1::2], y[1::2]) > 0.97
+
+
+@pytest.mark.parametrize("n_samples", [500, 1500])
+def test_threads_change_no_bit(many, n_samples, monkeypatch):
+    X, y = checkerboard(n_samples)
+    weight = np.random.default_rng(0).integers(1, 4, n_samples)
+    one, two = (
+        FFMLPClassifier(design="readout", n_jobs=n_jobs).fit(X, y, sample_weight=weight)
+        for n_jobs in (None, 2)
+    )
+    assert one.n_regions_ > 0
+    equal_networks(one, two)
+    monkeypatch.setattr(classifier, "_ROWS_WORTH_A_THREAD", 100)
+    for method in ("predict", "predict_proba", "decision_function"):
+        np.testing.assert_array_equal(getattr(one, method)(X), getattr(two, method)(X))
+
+
+@pytest.mark.parametrize("n_jobs", [0, 1.5, True, "all"])
+def test_wrong_numbers_of_threads(n_jobs):
+    with pytest.raises(ValueError, match="n_jobs must be an int other than 0, or None for one thread"):
+        FFMLPClassifier(n_jobs=n_jobs).fit(*checkerboard(60))
+
+
+@pytest.mark.parametrize("n_samples", [30, 20_000, 130_001])
+def test_all_trees_together_see_every_sample_and_none_of_its_fold(n_samples):
+    fold = region_trees._folds(n_samples)
+    values = np.zeros((n_samples, 2))
+    h = np.zeros((n_samples, 1), np.float32)
+    problem = Problem(ranks(h), values, values, np.ones(n_samples), fold)
+    n_trees = -(-n_samples // 50_000) * problem.n_folds
+    seen = np.zeros(n_samples, int)
+    for number in range(n_trees):
+        inside, out = problem.parts(number, 50_000)
+        assert len(inside) <= 50_000
+        assert not np.isin(out, inside).any()
+        np.testing.assert_array_equal(fold[out], number % problem.n_folds)
+        seen[inside] += 1
+    assert seen.min() >= 1

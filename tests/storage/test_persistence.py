@@ -107,7 +107,11 @@ def test_a_pipeline_is_saved_with_its_preprocessing_and_metadata(tmp_path):
 
 @pytest.mark.parametrize(
     ("design", "version"),
-    [*product(("region", "blob", "readout"), range(1, FORMAT_VERSION + 1)), ("paper", 2)],
+    [
+        *product(("region", "blob", "readout"), range(1, FORMAT_VERSION + 1)),
+        ("paper", 2),
+        ("regions", 2),
+    ],
 )
 def test_models_of_every_format_are_still_read(design, version):
     """The files were written when the format was made; predictions are kept beside them."""
@@ -118,8 +122,11 @@ def test_models_of_every_format_are_still_read(design, version):
     np.testing.assert_allclose(clf.predict_proba(samples), expected["probabilities"], atol=1e-12)
     assert clf.network_.meaning(1, 0) == expected["first_neuron"]
     assert clone(clf).get_params() == clf.get_params()
-    assert (clf.max_regions, clf.all_pairs) == (0, False)  # newer than the files
-    assert design in repr(clf)
+    assert (clf.max_regions, clf.all_pairs) == (
+        500 if design == "regions" else 0,
+        False,
+    )  # newer: as before
+    assert (clf.n_regions_ > 0) == (design in ("paper", "region", "regions"))
 
 
 @pytest.fixture(scope="module")
