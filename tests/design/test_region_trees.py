@@ -4,10 +4,10 @@ from sklearn.datasets import load_digits, load_wine
 
 from ffmlp import FFMLPClassifier, classifier
 from ffmlp.design import region_trees
-from ffmlp.design.ensembles import Problem
+from ffmlp.design.ensembles import Problem, Sequences
 from ffmlp.design.links import best_link
 from ffmlp.design.region_trees import grow_regions
-from ffmlp.design.tree_growth import Ranks
+from ffmlp.design.tree_growth import Ranks, Tree
 
 
 def checkerboard(n_samples=1200, seed=0):
@@ -231,3 +231,19 @@ def test_all_trees_together_see_every_sample_and_none_of_its_fold(n_samples):
         np.testing.assert_array_equal(fold[out], number % problem.n_folds)
         seen[inside] += 1
     assert seen.min() >= 1
+
+
+def test_sums_along_random_axes_do_not_overflow(monkeypatch):
+    """Residuals of 20 classes that all point in one direction, along which random axes may lie."""
+    n, n_classes, largest = 500, 20, []
+    h = np.random.default_rng(0).normal(size=(n, 2)).astype(np.float32)
+    classes = np.where(h[:, [0]] > 0, 1.0, -1.0) * (np.arange(n_classes) - (n_classes - 1) / 2)
+    grown = Tree.grown
+
+    def spy(ranks, targets, *args, **options):
+        largest.append(np.abs(targets.astype(np.int64)).sum(axis=0).max())
+        return grown(ranks, targets, *args, **options)
+
+    monkeypatch.setattr(Tree, "grown", spy)
+    Sequences(Problem(ranks(h), classes, 0 * classes, np.ones(n), region_trees._folds(n))).go_on(3)
+    assert 2**20 < max(largest) < 2**31

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -173,8 +174,8 @@ class _Sequence:
         self._basis = helmert(problem.classes.shape[1])
         along = (problem.classes - _START * problem.smooth)[inside] @ self._basis.T
         weight = problem.weight[inside]
-        # The sum of squares falls with each tree, so that no sum can exceed this one.
-        bound = np.sqrt(weight.sum() * (weight @ along**2).max())
+        # The sum of squares falls with each tree, so that no sum along any axis can exceed this one.
+        bound = np.sqrt(weight.sum() * (weight @ along**2).sum())
         self._targets, self._unit = integers(weight, along, bound)
         self._rng = np.random.RandomState(number)
         self.trees: list[Tree] = []
@@ -201,18 +202,11 @@ class _Sequence:
         if many:
             axes = _basis(len(self._basis.T), self._rng) @ self._basis.T
             targets = np.column_stack([targets[:, 0], np.rint(targets[:, 1:] @ axes.T)]).astype(np.int32)
-        tree = Tree.grown(
-            self._ranks,
-            targets,
-            _LEAVES_OF_ROUND,
-            seed=0,  # best splits are not random
-            random=False,
-            fewest=_FEWEST_OF_ROUND,
-            prior=_PRIOR,
-        )
-        return tree, tree.sums(self._targets.astype(np.float64)) if many else tree.totals.astype(
-            np.float64
-        )
+        grow = partial(Tree.grown, self._ranks, targets, _LEAVES_OF_ROUND, fewest=_FEWEST_OF_ROUND)
+        tree = grow(0, random=False, prior=_PRIOR)
+        if many:
+            return tree, tree.sums(self._targets.astype(np.float64))
+        return tree, tree.totals.astype(np.float64)
 
 
 class Sequences:
