@@ -109,8 +109,8 @@ def _with_forests(problem: Problem, best: _Mix, max_regions: float) -> _Mix:
         Forest.grown(problem, target, n_trees, most, fewest, random=not few, seed=kind)
         for kind, target in enumerate(kinds)
     ]
-    without = best
-    for n_leaves in _sizes(most):
+    without, largest = best, max(len(tree) for forest in forests for tree in forest.trees)
+    for n_leaves in _sizes(min(most, largest)):
         mix = _Mix.of(problem, [*without.ensembles, *((forest, n_leaves) for forest in forests)])
         if mix.loss < (1.0 - _LEAST_GAIN) * best.loss:
             best = mix
@@ -135,7 +135,7 @@ def _sizes(most: int) -> Iterator[int]:
     while size < most:
         yield size
         size *= 2
-    yield most
+    yield max(most, 2)
 
 
 @dataclass(frozen=True, eq=False)
