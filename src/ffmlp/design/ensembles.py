@@ -41,10 +41,9 @@ class Problem:
     weight: Floats
     fold: Indices
 
-    @property
-    def residuals(self) -> Floats:
-        """What the evidence leaves unexplained."""
-        return self.classes - self.smooth
+    def targets(self, rows: Indices, part: float) -> Floats:
+        """What a part of the evidence leaves unexplained of some samples (m, C)."""
+        return self.classes[rows] - part * self.smooth[rows]
 
     @property
     def n_folds(self) -> int:
@@ -58,8 +57,8 @@ class Problem:
 
     def weighted(self, rows: Indices) -> Floats:
         """The weights, and the weighted classes and residuals (m, 1 + 2C), of some samples."""
-        weight, classes = self.weight[rows, None], self.classes[rows]
-        return np.hstack([weight, weight * classes, weight * (classes - self.smooth[rows])])
+        weight = self.weight[rows, None]
+        return np.hstack([weight, weight * self.classes[rows], weight * self.targets(rows, 1.0)])
 
     def parts(self, number: int, most: int) -> tuple[Indices, Indices]:
         """Samples that tree ``number`` sees, and those of its fold. All trees together see every one."""
@@ -109,7 +108,7 @@ class Forest:
     def grown(
         cls,
         problem: Problem,
-        target: Floats,
+        part: float,
         n_trees: int,
         most: int,
         fewest: int,
@@ -117,13 +116,16 @@ class Forest:
         random: bool,
         seed: int,
     ) -> Forest:
-        """Tree t is grown without the samples of its fold; nodes of fewer samples are not split."""
+        """Trees on what a part of the evidence leaves unexplained, each without the samples of its fold.
+
+        Nodes of fewer samples than ``fewest`` are not split.
+        """
         place = np.cumsum(problem.fold >= 0) - 1
 
         def tree_of(number: int) -> tuple[Tree, Floats, tuple[Indices, NDArray[np.int32]]]:
             inside, out = problem.parts(number, ROWS_OF_TREE)
             rng = np.random.RandomState([seed, number])
-            along = target[inside] @ _basis(target.shape[1], rng).T
+            along = problem.targets(inside, part) @ _basis(problem.classes.shape[1], rng).T
             targets, _ = integers(problem.weight[inside], along)
             ranks = problem.ranks.select(inside)
             tree = Tree.grown(ranks, targets, most, rng.randint(1 << 31), random=random, fewest=fewest)
@@ -172,7 +174,7 @@ class _Sequence:
         inside, self.out = problem.parts(number, _ROWS_OF_SEQUENCE)
         self._ranks, self._ranks_out = problem.ranks.select(inside), problem.ranks.select(self.out)
         self._basis = helmert(problem.classes.shape[1])
-        along = (problem.classes - _START * problem.smooth)[inside] @ self._basis.T
+        along = problem.targets(inside, _START) @ self._basis.T
         weight = problem.weight[inside]
         # The sum of squares falls with each tree, so that no sum along any axis can exceed this one.
         bound = np.sqrt(weight.sum() * (weight @ along**2).sum())

@@ -96,18 +96,18 @@ def _with_forests(problem: Problem, best: _Mix, max_regions: float) -> _Mix:
     """The best size of forests beside what there is; few regions are those of few best splits."""
     few, n = max_regions < _FEW_REGIONS, len(problem.fold)
     n_trees, fewest = N_TREES * (2 if n <= FEW_SAMPLES else 1), _FEWEST_SAMPLES
-    kinds = [problem.residuals, problem.classes]
+    parts = [1.0, 0.0]  # of the evidence: trees on residuals, and trees on classes
     if few:
-        n_trees, kinds = _FEW_TREES, [problem.residuals]
+        n_trees, parts = _FEW_TREES, [1.0]
     elif n > MANY_SAMPLES:
         n_trees, fewest = max(_N_TREES_OF_MANY, -(-n // ROWS_OF_TREE) * problem.n_folds), _FEWEST_OF_MANY
-        kinds = [(problem.residuals + problem.classes) / 2]
-    most = int(min(_MOST_LEAVES, (max_regions - best.n_regions) / (n_trees * len(kinds))))
+        parts = [0.5]
+    most = int(min(_MOST_LEAVES, (max_regions - best.n_regions) / (n_trees * len(parts))))
     if most < 2:
         return best
     forests = [
-        Forest.grown(problem, target, n_trees, most, fewest, random=not few, seed=kind)
-        for kind, target in enumerate(kinds)
+        Forest.grown(problem, part, n_trees, most, fewest, random=not few, seed=seed)
+        for seed, part in enumerate(parts)
     ]
     without, largest = best, max(len(tree) for forest in forests for tree in forest.trees)
     for n_leaves in _sizes(min(most, largest)):
