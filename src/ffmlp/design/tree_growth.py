@@ -165,8 +165,8 @@ class Tree:
         return (len(self.nodes) + 1) // 2
 
     def without_samples(self) -> Tree:
-        """The tree alone: its samples take more memory than its nodes."""
-        return replace(self, rows=self.rows[:0].copy())
+        """The nodes alone: samples and totals take more memory."""
+        return replace(self, rows=self.rows[:0].copy(), totals=self.totals[:0].copy())
 
     def sums(self, values: Floats) -> Floats:
         """The sums (M, K) of values (n, K) of the samples in each node."""
