@@ -50,8 +50,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     what = "blobs per class (auto)"
     design.add_argument("--n-components", type=_number, default="auto", metavar="N", help=what)
     design.add_argument("--max-neurons", type=int, metavar="N", help="neurons at most (no limit)")
-    what = "regions beside a readout, at most, or auto (0)"
-    design.add_argument("--max-regions", type=_number, default=0, metavar="N", help=what)
+    what = "regions beside a readout, at most; 0 for none (auto)"
+    design.add_argument("--max-regions", type=_number, default="auto", metavar="N", help=what)
     design.add_argument("--seed", type=int, default=0, metavar="N", help="random seed (0)")
     add_shared(parser, "DATA", output=("MODEL", "model file to write"))
 
