@@ -24,6 +24,7 @@ from ffmlp import FFMLPClassifier
         FFMLPClassifier(design="paper"),
         FFMLPClassifier(design="region"),
         FFMLPClassifier(design="blob"),
+        FFMLPClassifier(design="readout"),
         FFMLPClassifier(design="readout", max_regions=0),
         FFMLPClassifier(design="readout", error_threshold=0.1),
         FFMLPClassifier(max_neurons=30),
