@@ -47,6 +47,24 @@ def check_parameters(classifier: FFMLPClassifier) -> None:
             "error_threshold must be a number in [0, 1] (a training error rate), None for no pruning, "
             f"or 'auto', got {threshold!r}."
         )
+    _check_limits(classifier)
+    if classifier.all_pairs and classifier.design not in ("paper", "region"):
+        raise ValueError(
+            f'all_pairs=True needs design="region" or design="paper", got design={classifier.design!r}. '
+            "Choose one of them, or all_pairs=False."
+        )
+    if classifier.design == "paper":
+        _check_no_extension(classifier)
+    if not (_is_real(classifier.time_limit) and classifier.time_limit > 0):
+        raise ValueError(
+            f"time_limit must be a positive number of seconds, got {classifier.time_limit!r}."
+        )
+    if not (_is_real(classifier.penalty) and 1 <= classifier.penalty <= 1e300):
+        raise ValueError(f"penalty must be a number from 1 to 1e300, got {classifier.penalty!r}.")
+
+
+def _check_limits(classifier: FFMLPClassifier) -> None:
+    """Raise a ValueError if the size of the network or the number of threads is invalid."""
     size = classifier.max_neurons
     if size is not None and (not isinstance(size, Integral) or isinstance(size, bool) or size < 1):
         raise ValueError(f"max_neurons must be an int of at least 1, or None, got {size!r}.")
@@ -71,19 +89,6 @@ def check_parameters(classifier: FFMLPClassifier) -> None:
             f"n_jobs must be an int other than 0, or None for one thread, got {jobs!r}. Use -1 for all "
             "cores."
         )
-    if classifier.all_pairs and classifier.design not in ("paper", "region"):
-        raise ValueError(
-            f'all_pairs=True needs design="region" or design="paper", got design={classifier.design!r}. '
-            "Choose one of them, or all_pairs=False."
-        )
-    if classifier.design == "paper":
-        _check_no_extension(classifier)
-    if not (_is_real(classifier.time_limit) and classifier.time_limit > 0):
-        raise ValueError(
-            f"time_limit must be a positive number of seconds, got {classifier.time_limit!r}."
-        )
-    if not (_is_real(classifier.penalty) and 1 <= classifier.penalty <= 1e300):
-        raise ValueError(f"penalty must be a number from 1 to 1e300, got {classifier.penalty!r}.")
 
 
 def _check_no_extension(classifier: FFMLPClassifier) -> None:
