@@ -19,7 +19,7 @@ setup(
         Extension(
             name,
             [f"src/{name.replace('.', '/')}.c"],
-            depends=headers,
+            depends=["src/ffmlp/_module.h", *headers],
             define_macros=[("Py_LIMITED_API", "0x030b0000")] if STABLE else [],
             # Results are those of NumPy to the last bit: no product is summed before it is rounded.
             extra_compile_args=["-ffp-contract=off"],

@@ -4,7 +4,7 @@ from sklearn.datasets import load_digits, load_wine
 
 from ffmlp import FFMLPClassifier, classifier
 from ffmlp.design import region_trees
-from ffmlp.design.ensembles import Problem, Sequences
+from ffmlp.design.ensembles import Sequences, TreeSamples
 from ffmlp.design.links import best_link
 from ffmlp.design.region_trees import grow_regions
 from ffmlp.design.tree_growth import Ranks, Tree
@@ -221,14 +221,14 @@ def test_all_trees_together_see_every_sample_and_none_of_its_fold(n_samples):
     fold = region_trees._folds(n_samples)
     values = np.zeros((n_samples, 2))
     h = np.zeros((n_samples, 1), np.float32)
-    problem = Problem(ranks(h), values, values, np.ones(n_samples), fold)
-    n_trees = -(-n_samples // 50_000) * problem.n_folds
+    samples = TreeSamples(ranks(h), values, values, np.ones(n_samples), fold)
+    n_trees = -(-n_samples // 50_000) * samples.n_folds
     seen = np.zeros(n_samples, int)
     for number in range(n_trees):
-        inside, out = problem.parts(number, 50_000)
+        inside, out = samples.parts(number, 50_000)
         assert len(inside) <= 50_000
         assert not np.isin(out, inside).any()
-        np.testing.assert_array_equal(fold[out], number % problem.n_folds)
+        np.testing.assert_array_equal(fold[out], number % samples.n_folds)
         seen[inside] += 1
     assert seen.min() >= 1
 
@@ -245,5 +245,5 @@ def test_sums_along_random_axes_do_not_overflow(monkeypatch):
         return grown(ranks, targets, *args, **options)
 
     monkeypatch.setattr(Tree, "grown", spy)
-    Sequences(Problem(ranks(h), classes, 0 * classes, np.ones(n), region_trees._folds(n))).go_on(3)
+    Sequences(TreeSamples(ranks(h), classes, 0 * classes, np.ones(n), region_trees._folds(n))).go_on(3)
     assert 2**20 < max(largest) < 2**31

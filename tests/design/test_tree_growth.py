@@ -64,7 +64,7 @@ def test_each_split_lowers_the_squared_error_by_its_gain(random):
     tree = grown(h, weight, target, random=random)
     assert len(tree) == 40
     counts = np.bincount(tree.leaves(Ranks.of(h, weight)), minlength=len(tree.nodes))
-    leaf = tree.nodes[:, 2] < 0
+    leaf = tree.left < 0
     np.testing.assert_array_equal(counts[leaf], (tree.nodes[:, 4] - tree.nodes[:, 3])[leaf])
     if random:
         return
@@ -81,7 +81,7 @@ def test_each_split_lowers_the_squared_error_by_its_gain(random):
     left = tree.rows[tree.nodes[1, 3] : tree.nodes[1, 4]]
     right = tree.rows[tree.nodes[2, 3] : tree.nodes[2, 4]]
     assert error(left) + error(right) == pytest.approx(min(splits)[0])
-    assert tree.nodes[0, 0] == min(splits)[1]
+    assert tree.features[0] == min(splits)[1]
 
 
 @SIDES
@@ -148,7 +148,9 @@ def test_thresholds_part_responses_as_ranks_do(values, seed):
         return
     split = np.random.default_rng(seed).choice(splits)
     node = np.array([[0, split, 1, 0, len(h)]], np.int32)
-    np.testing.assert_array_equal(ranks.table[:, 0] > split, h[:, 0] > ranks.thresholds(node)[0])
+    tree = Tree(node, np.arange(len(h), dtype=np.int32), np.zeros((1, 2), np.int32))
+    threshold = ranks.thresholds(tree, np.array([0]))
+    np.testing.assert_array_equal(ranks.table[:, 0] > split, h[:, 0] > threshold)
 
 
 def test_ranks_of_many_samples_are_those_of_some():
@@ -156,3 +158,14 @@ def test_ranks_of_many_samples_are_those_of_some():
     ranks = Ranks.of(h, np.ones(len(h)))
     share = np.argsort(np.argsort(h[:, 0])) / len(h)
     np.testing.assert_allclose(ranks.table[:, 0] / 2**15, share, atol=0.01)
+
+
+@pytest.mark.parametrize("n_targets", [0, MOST_CHANNELS])
+def test_tables_that_do_not_fit_are_refused(n_targets):
+    if tree_growth.compiled is None:
+        pytest.skip("not compiled")
+    h, weight, _ = problem(20)
+    with pytest.raises(ValueError, match="do not fit each other"):
+        Tree.grown(
+            Ranks.of(h, weight), np.ones((20, 1 + n_targets), np.int32), 4, 0, random=True, fewest=2
+        )

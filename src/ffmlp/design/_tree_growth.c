@@ -10,30 +10,31 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../_module.h"
 #include "../_tables.h"
 #include "_open_nodes.h"
 
-/* Codes are 15 bits long. Best splits are sought between groups of 128 codes. */
+/* Ranks are 15 bits long. Best splits are sought between groups of 128 ranks. */
 #define N_BINS 256
 #define BIN_SHIFT 7
 /* A gain below this share of what it is a difference of may be rounding error. */
 #define LEAST_GAIN 1e-9
 
-/* Features are read eight at a time: the codes of further columns are constant. */
+/* Features are read eight at a time: the ranks of further columns are constant. */
 #define WIDTH 8
 #define MOST_CHANNELS 8
-typedef int16_t Codes __attribute__((vector_size(2 * WIDTH), aligned(2)));
+typedef int16_t Ranks __attribute__((vector_size(2 * WIDTH), aligned(2)));
 typedef int32_t Sums __attribute__((vector_size(4 * WIDTH), aligned(4)));
 
-/* The samples of a node are rows first to end; codes up to the threshold go left. A leaf has no left child. */
+/* The samples of a node are rows first to end; ranks up to the threshold go left. A leaf has no left child. */
 typedef struct {
     int32_t feature, threshold, left, first, end;
 } Node;
 
 typedef struct {
-    const int16_t *codes; /* (n, stride) */
+    const int16_t *ranks; /* (n, stride) */
     const int32_t *targets; /* (n, K) */
-    Py_ssize_t n_features, stride, n_channels; /* a row of codes is longer than the features: see WIDTH */
+    Py_ssize_t n_features, stride, n_channels; /* a row of ranks is longer than the features: see WIDTH */
     int32_t *rows; /* those that the tree sees; those of a node are neighbours */
     Node *nodes; /* 2·leaves - 1 */
     Py_ssize_t n_leaves, fewest;
@@ -88,15 +89,15 @@ static void add_up(const Growth *g, const int32_t *rows, Py_ssize_t n, const int
 
 /* Sums on the left of one random threshold for each of eight features. */
 static inline void sum_left(const Growth *g, const int32_t *rows, Py_ssize_t n, Py_ssize_t feature, uint64_t own,
-                            Codes *thresholds, Sums *sums, const int n_channels)
+                            Ranks *thresholds, Sums *sums, const int n_channels)
 {
-    const int16_t *codes = g->codes + feature;
-    Codes low = *(const Codes *)(codes + rows[0] * g->stride), high = low;
+    const int16_t *ranks = g->ranks + feature;
+    Ranks low = *(const Ranks *)(ranks + rows[0] * g->stride), high = low;
     for (Py_ssize_t i = 1; i < n; i++) {
-        const Codes code = *(const Codes *)(codes + rows[i] * g->stride);
-        const Codes less = code < low, more = code > high;
-        low = (code & less) | (low & ~less);
-        high = (code & more) | (high & ~more);
+        const Ranks rank = *(const Ranks *)(ranks + rows[i] * g->stride);
+        const Ranks less = rank < low, more = rank > high;
+        low = (rank & less) | (low & ~less);
+        high = (rank & more) | (high & ~more);
     }
     for (int j = 0; j < WIDTH; j++) {
         const uint64_t draw = mixed(own + (uint64_t)(feature + j)) >> 32;
@@ -106,8 +107,8 @@ static inline void sum_left(const Growth *g, const int32_t *rows, Py_ssize_t n, 
     for (int k = 0; k < n_channels; k++)
         sums[k] = (Sums){0};
     for (Py_ssize_t i = 0; i < n; i++) {
-        const Codes code = *(const Codes *)(codes + rows[i] * g->stride);
-        const Sums left = __builtin_convertvector(code <= low, Sums);
+        const Ranks rank = *(const Ranks *)(ranks + rows[i] * g->stride);
+        const Sums left = __builtin_convertvector(rank <= low, Sums);
         const int32_t *target = g->targets + rows[i] * n_channels;
         for (int k = 0; k < n_channels; k++)
             sums[k] += left & target[k];
@@ -115,15 +116,15 @@ static inline void sum_left(const Growth *g, const int32_t *rows, Py_ssize_t n, 
     *thresholds = low;
 }
 
-/* Add the targets of rows to the bins of their codes. */
+/* Add the targets of rows to the bins of their ranks. */
 static inline void add_counts(const Growth *g, const int32_t *rows, Py_ssize_t n, int32_t *counts,
                               const int n_channels)
 {
     for (Py_ssize_t i = 0; i < n; i++) {
-        const int16_t *codes = g->codes + rows[i] * g->stride;
+        const int16_t *ranks = g->ranks + rows[i] * g->stride;
         const int32_t *restrict target = g->targets + rows[i] * n_channels;
         for (Py_ssize_t f = 0; f < g->n_features; f++) {
-            int32_t *restrict bin = counts + (f * N_BINS + (codes[f] >> BIN_SHIFT)) * n_channels;
+            int32_t *restrict bin = counts + (f * N_BINS + (ranks[f] >> BIN_SHIFT)) * n_channels;
             for (int k = 0; k < n_channels; k++)
                 bin[k] += target[k];
         }
@@ -148,7 +149,7 @@ static inline void consider_random(const Growth *g, Open *best, const int32_t *r
 {
     const uint64_t own = mixed(g->seed + (uint64_t)best->number);
     for (Py_ssize_t f = 0; f < g->n_features; f += WIDTH) {
-        Codes thresholds;
+        Ranks thresholds;
         Sums sums[MOST_CHANNELS];
         sum_left(g, rows, n, f, own, &thresholds, sums, n_channels);
         for (int j = 0; j < WIDTH; j++)
@@ -208,11 +209,11 @@ static void open_node(Growth *g, int32_t number, int32_t *counts)
 /* Move the rows of the left side to the front, both sides in their order; return the number on the left. */
 static Py_ssize_t part(const Growth *g, int32_t *rows, Py_ssize_t n, const Open *split)
 {
-    const int16_t *codes = g->codes + split->feature;
+    const int16_t *ranks = g->ranks + split->feature;
     Py_ssize_t n_left = 0, n_right = 0;
     for (Py_ssize_t i = 0; i < n; i++) {
         const int32_t row = rows[i];
-        const int is_right = codes[row * g->stride] > split->threshold;
+        const int is_right = ranks[row * g->stride] > split->threshold;
         rows[n_left] = g->right[n_right] = row;
         n_right += is_right;
         n_left += 1 - is_right;
@@ -273,6 +274,17 @@ static Py_ssize_t grow_tree(Growth *g, Py_ssize_t n_seen)
     return n_nodes;
 }
 
+/* Whether the tables fit each other: loops and memory rely on it. */
+static int fit_together(const Py_buffer *ranks, const Py_buffer *targets, const Py_buffer *rows,
+                        const Py_buffer *nodes, const Py_buffer *totals, Py_ssize_t n_features)
+{
+    const Py_ssize_t n_channels = targets->shape[1];
+    return ranks->shape[1] % WIDTH == 0 && 0 < n_features && n_features <= ranks->shape[1] && n_channels >= 2 &&
+           n_channels <= MOST_CHANNELS && targets->shape[0] == ranks->shape[0] && rows->shape[0] > 0 &&
+           rows->shape[0] <= ranks->shape[0] && nodes->shape[0] % 2 == 1 && nodes->shape[1] == 5 &&
+           totals->shape[0] == nodes->shape[0] && totals->shape[1] == n_channels;
+}
+
 static PyObject *grow(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
     PyObject *objects[5];
@@ -283,7 +295,12 @@ static PyObject *grow(PyObject *Py_UNUSED(module), PyObject *arguments)
                           &g.n_features, &seed, &g.fewest, &g.prior, &g.is_random) ||
         get_tables(objects, tables, "hiiii", (const int[]){2, 2, 1, 2, 2}, 5, 2) < 0)
         return NULL;
-    g.codes = tables[0].buf;
+    if (!fit_together(&tables[0], &tables[1], &tables[2], &tables[3], &tables[4], g.n_features)) {
+        release(tables, 5);
+        PyErr_SetString(PyExc_ValueError, "Ranks, targets, rows, nodes and totals do not fit each other.");
+        return NULL;
+    }
+    g.ranks = tables[0].buf;
     g.stride = tables[0].shape[1];
     g.targets = tables[1].buf;
     g.n_channels = tables[1].shape[1];
@@ -349,14 +366,14 @@ static PyObject *descend(PyObject *Py_UNUSED(module), PyObject *arguments)
     if (!PyArg_UnpackTuple(arguments, "descend", 4, 4, &objects[0], &objects[1], &objects[2], &objects[3]) ||
         get_tables(objects, tables, "hiii", (const int[]){2, 1, 2, 1}, 4, 3) < 0)
         return NULL;
-    const int16_t *codes = tables[0].buf;
+    const int16_t *ranks = tables[0].buf;
     const int32_t *rows = tables[1].buf;
     const Node *nodes = tables[2].buf;
     int32_t *found = tables[3].buf;
     const Py_ssize_t stride = tables[0].shape[1], n_rows = tables[1].shape[0];
     Py_BEGIN_ALLOW_THREADS
     for (Py_ssize_t i = 0; i < n_rows; i++) {
-        const int16_t *own = codes + rows[i] * stride;
+        const int16_t *own = ranks + rows[i] * stride;
         int32_t at = 0;
         while (nodes[at].left >= 0)
             at = nodes[at].left + (own[nodes[at].feature] > nodes[at].threshold);
@@ -369,32 +386,14 @@ static PyObject *descend(PyObject *Py_UNUSED(module), PyObject *arguments)
 
 static PyMethodDef methods[] = {
     {"grow", grow, METH_VARARGS,
-     "grow(codes, targets, rows, nodes, totals, n_features, seed, fewest, prior, is_random)\n--\n\n"
+     "grow(ranks, targets, rows, nodes, totals, n_features, seed, fewest, prior, is_random)\n--\n\n"
      "Grow a tree on some rows, and sort them by leaves. Return the number of nodes."},
     {"subtract", subtract, METH_VARARGS,
      "subtract(rows, nodes, values, targets)\n--\n\n"
      "Subtract from targets the values of their leaves, times the weights."},
     {"descend", descend, METH_VARARGS,
-     "descend(codes, rows, nodes, found)\n--\n\nWrite the leaf of each of these rows to found."},
+     "descend(ranks, rows, nodes, found)\n--\n\nWrite the leaf of each of these rows to found."},
     {NULL, NULL, 0, NULL},
 };
 
-static PyModuleDef_Slot slots[] = {
-#ifdef Py_GIL_DISABLED
-    {Py_mod_gil, Py_MOD_GIL_NOT_USED},
-#endif
-    {0, NULL},
-};
-
-static struct PyModuleDef module = {
-    .m_base = PyModuleDef_HEAD_INIT,
-    .m_name = "_tree_growth",
-    .m_doc = "Trees grown best-first on integer targets.",
-    .m_methods = methods,
-    .m_slots = slots,
-};
-
-PyMODINIT_FUNC PyInit__tree_growth(void)
-{
-    return PyModuleDef_Init(&module);
-}
+DEFINE_MODULE(_tree_growth, "Trees grown best-first on integer targets.")

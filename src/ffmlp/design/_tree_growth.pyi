@@ -2,7 +2,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 def grow(
-    codes: NDArray[np.int16],
+    ranks: NDArray[np.int16],
     targets: NDArray[np.int32],
     rows: NDArray[np.int32],
     nodes: NDArray[np.int32],
@@ -22,7 +22,7 @@ def subtract(
     /,
 ) -> None: ...
 def descend(
-    codes: NDArray[np.int16],
+    ranks: NDArray[np.int16],
     rows: NDArray[np.int32],
     nodes: NDArray[np.int32],
     found: NDArray[np.int32],

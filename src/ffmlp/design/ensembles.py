@@ -29,10 +29,11 @@ _LEAVES_OF_ROUND, _RATE, _PRIOR, _FEWEST_OF_ROUND = 128, 0.12, 5.0, 20
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
-    """Samples with the ranks of their responses; classes and evidence are relative to the shares.
+class TreeSamples:
+    """Samples as trees see them; classes and evidence are relative to the shares of the classes.
 
-    ``fold`` (n,) is -1 for samples that are not judged. ``smooth`` (n, C) is left-out evidence.
+    ``smooth`` (n, C) is the left-out evidence of the readout. ``fold`` (n,) is -1 for samples that are
+    not judged.
     """
 
     ranks: Ranks
@@ -69,7 +70,9 @@ class Problem:
 
 
 class Ensemble(Protocol):
-    """Trees, the largest sizes that they can be cut to, and their values for left-out samples."""
+    """Trees that can be cut to a size, with ``n_kinds`` of values for left-out samples."""
+
+    n_kinds: int
 
     def n_regions(self, size: int) -> int:
         """The number of leaves of all trees."""
@@ -99,6 +102,8 @@ class Forest:
     ``found`` are judged samples, numbered in this order, and their leaves, tree by tree.
     """
 
+    n_kinds = 2
+
     trees: list[Tree]
     means: list[Floats]
     found: list[tuple[Indices, NDArray[np.int32]]]
@@ -107,7 +112,7 @@ class Forest:
     @classmethod
     def grown(
         cls,
-        problem: Problem,
+        samples: TreeSamples,
         part: float,
         n_trees: int,
         most: int,
@@ -120,22 +125,22 @@ class Forest:
 
         Nodes of fewer samples than ``fewest`` are not split.
         """
-        place = np.cumsum(problem.fold >= 0) - 1
+        place = np.cumsum(samples.fold >= 0) - 1
 
         def tree_of(number: int) -> tuple[Tree, Floats, tuple[Indices, NDArray[np.int32]]]:
-            inside, out = problem.parts(number, ROWS_OF_TREE)
+            inside, out = samples.parts(number, ROWS_OF_TREE)
             rng = np.random.RandomState([seed, number])
-            along = problem.targets(inside, part) @ _basis(problem.classes.shape[1], rng).T
-            targets, _ = integers(problem.weight[inside], along)
-            ranks = problem.ranks.select(inside)
+            along = samples.targets(inside, part) @ _basis(samples.classes.shape[1], rng).T
+            targets, _ = integers(samples.weight[inside], along)
+            ranks = samples.ranks.select(inside)
             tree = Tree.grown(ranks, targets, most, rng.randint(1 << 31), random=random, fewest=fewest)
-            sums = tree.sums(problem.weighted(inside))
-            leaves = tree.leaves(problem.ranks.select(out))
+            sums = tree.sums(samples.weighted(inside))
+            leaves = tree.leaves(samples.ranks.select(out))
             return tree.without_samples(), sums[:, 1:] / sums[:, :1], (place[out], leaves)
 
         grown = Parallel(require="sharedmem")(delayed(tree_of)(number) for number in range(n_trees))
         trees, means, found = (list(part) for part in zip(*grown, strict=True))
-        return cls(trees, means, found, problem.weight[problem.judged])
+        return cls(trees, means, found, samples.weight[samples.judged])
 
     def n_regions(self, size: int) -> int:
         """The number of leaves of trees of up to ``size`` leaves."""
@@ -170,12 +175,12 @@ class _Sequence:
     ``targets`` (n, 1 + K) are integers: the weight, and what is still unexplained along K axes.
     """
 
-    def __init__(self, problem: Problem, number: int) -> None:
-        inside, self.out = problem.parts(number, _ROWS_OF_SEQUENCE)
-        self._ranks, self._ranks_out = problem.ranks.select(inside), problem.ranks.select(self.out)
-        self._basis = helmert(problem.classes.shape[1])
-        along = problem.targets(inside, _START) @ self._basis.T
-        weight = problem.weight[inside]
+    def __init__(self, samples: TreeSamples, number: int) -> None:
+        inside, self.out = samples.parts(number, _ROWS_OF_SEQUENCE)
+        self._ranks, self._ranks_out = samples.ranks.select(inside), samples.ranks.select(self.out)
+        self._basis = helmert(samples.classes.shape[1])
+        along = samples.targets(inside, _START) @ self._basis.T
+        weight = samples.weight[inside]
         # The sum of squares falls with each tree, so that no sum along any axis can exceed this one.
         bound = np.sqrt(weight.sum() * (weight @ along**2).sum())
         self._targets, self._unit = integers(weight, along, bound)
@@ -214,9 +219,11 @@ class _Sequence:
 class Sequences:
     """One sequence of trees for each fold that is left out."""
 
-    def __init__(self, problem: Problem) -> None:
-        self._problem = problem
-        self._each = [_Sequence(problem, number) for number in range(problem.n_folds)]
+    n_kinds = 1
+
+    def __init__(self, samples: TreeSamples) -> None:
+        self._samples = samples
+        self._each = [_Sequence(samples, number) for number in range(samples.n_folds)]
 
     def go_on(self, n_rounds: int) -> None:
         """Grow trees until each sequence has ``n_rounds``."""
@@ -228,8 +235,8 @@ class Sequences:
 
     def left_out(self, size: int) -> list[tuple[Floats, float]]:
         """The sum of the values of so many rounds; all trees are there, so that nothing is in excess."""
-        place = np.cumsum(self._problem.fold >= 0) - 1
-        values = np.empty((place[-1] + 1, self._problem.classes.shape[1]))
+        place = np.cumsum(self._samples.fold >= 0) - 1
+        values = np.empty((place[-1] + 1, self._samples.classes.shape[1]))
         for one in self._each:
             values[place[one.out]] = one.found[size]
         return [(values, 0.0)]

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.optimize import nnls
 
 from ffmlp.arrays import Floats, Indices
-from ffmlp.design.ensembles import ROWS_OF_TREE, Ensemble, Forest, Problem, Sequences
+from ffmlp.design.ensembles import ROWS_OF_TREE, Ensemble, Forest, Sequences, TreeSamples
 from ffmlp.design.links import best_link
 from ffmlp.design.subsets import evenly
 from ffmlp.design.tree_growth import Ranks
@@ -67,17 +67,19 @@ def grow_regions(
     sorted by class and value. Trees have a seed of their own, so that the same samples give the same
     regions for any number of threads. Takes O(n·F·log n) time for each tree of up to `ROWS_OF_TREE`.
     """
-    problem = Problem(ranks, np.eye(len(shares))[y] - shares, left_out - shares, weight, _folds(len(y)))
-    best = _Mix.of(problem, [])
+    samples = TreeSamples(
+        ranks, np.eye(len(shares))[y] - shares, left_out - shares, weight, _folds(len(y))
+    )
+    best = _Mix.of(samples, [])
     if len(y) > MANY_SAMPLES:
-        best = _with_sequences(problem, best, max_regions)
-    best = _with_forests(problem, best, max_regions)
+        best = _with_sequences(samples, best, max_regions)
+    best = _with_forests(samples, best, max_regions)
     if not best.ensembles:
         return None
-    trees = _joined(best, problem.ranks, axes)
+    trees = _joined(best, samples.ranks, axes)
     if trees is None:
         return None
-    judged = problem.judged
+    judged = samples.judged
     power, floor = best_link(shares + best.evidence, y[judged], weight[judged])
     return Grown(float(best.weights[0]), trees, power, floor)
 
@@ -92,37 +94,37 @@ def _folds(n: int) -> Indices:
     return fold
 
 
-def _with_forests(problem: Problem, best: _Mix, max_regions: float) -> _Mix:
+def _with_forests(samples: TreeSamples, best: _Mix, max_regions: float) -> _Mix:
     """The best size of forests beside what there is; few regions are those of few best splits."""
-    few, n = max_regions < _FEW_REGIONS, len(problem.fold)
+    few, n = max_regions < _FEW_REGIONS, len(samples.fold)
     n_trees, fewest = N_TREES * (2 if n <= FEW_SAMPLES else 1), _FEWEST_SAMPLES
     parts = [1.0, 0.0]  # of the evidence: trees on residuals, and trees on classes
     if few:
         n_trees, parts = _FEW_TREES, [1.0]
     elif n > MANY_SAMPLES:
-        n_trees, fewest = max(_N_TREES_OF_MANY, -(-n // ROWS_OF_TREE) * problem.n_folds), _FEWEST_OF_MANY
+        n_trees, fewest = max(_N_TREES_OF_MANY, -(-n // ROWS_OF_TREE) * samples.n_folds), _FEWEST_OF_MANY
         parts = [0.5]
     most = int(min(_MOST_LEAVES, (max_regions - best.n_regions) / (n_trees * len(parts))))
     if most < 2:
         return best
     forests = [
-        Forest.grown(problem, part, n_trees, most, fewest, random=not few, seed=seed)
+        Forest.grown(samples, part, n_trees, most, fewest, random=not few, seed=seed)
         for seed, part in enumerate(parts)
     ]
     without, largest = best, max(len(tree) for forest in forests for tree in forest.trees)
     for n_leaves in _sizes(min(most, largest)):
-        mix = _Mix.of(problem, [*without.ensembles, *((forest, n_leaves) for forest in forests)])
+        mix = _Mix.of(samples, [*without.ensembles, *((forest, n_leaves) for forest in forests)])
         if mix.loss < (1.0 - _LEAST_GAIN) * best.loss:
             best = mix
     return best
 
 
-def _with_sequences(problem: Problem, best: _Mix, max_regions: float) -> _Mix:
+def _with_sequences(samples: TreeSamples, best: _Mix, max_regions: float) -> _Mix:
     """Sequences of as many rounds as lower the loss."""
-    sequences = Sequences(problem)
+    sequences = Sequences(samples)
     for n_rounds in _ROUNDS:
         sequences.go_on(n_rounds)
-        mix = _Mix.of(problem, [(sequences, n_rounds)])
+        mix = _Mix.of(samples, [(sequences, n_rounds)])
         if mix.n_regions > max_regions or mix.loss >= (1.0 - _LEAST_GAIN) * best.loss:
             break
         best = mix
@@ -152,20 +154,19 @@ class _Mix:
         return sum(ensemble.n_regions(size) for ensemble, size in self.ensembles)
 
     @classmethod
-    def of(cls, problem: Problem, ensembles: list[tuple[Ensemble, int]]) -> _Mix:
-        judged = problem.judged
-        parts, kinds = [(problem.smooth[judged], 0.0)], [-1]
+    def of(cls, samples: TreeSamples, ensembles: list[tuple[Ensemble, int]]) -> _Mix:
+        judged = samples.judged
+        parts, kinds = [(samples.smooth[judged], 0.0)], [-1]
         for ensemble, size in ensembles:
-            own = ensemble.left_out(size)
-            parts.extend(own)
-            kinds.extend(range(len(own)) if len(own) > 1 else [-1])
+            parts.extend(ensemble.left_out(size))
+            kinds.extend(range(ensemble.n_kinds) if ensemble.n_kinds > 1 else [-1])
         # Regions know the classes and the residuals of their samples. Each of the two is weighed beside
         # the evidence alone, and the weights are averaged, which is steadier than weighing both.
         weights, loss = np.zeros(len(parts)), 0.0
         for kind in (0, 1):
             some = [place for place, own in enumerate(kinds) if own in (-1, kind)]
             found, left = _least_squares(
-                [parts[place] for place in some], problem.classes[judged], problem.weight[judged]
+                [parts[place] for place in some], samples.classes[judged], samples.weight[judged]
             )
             weights[some] += found / 2
             loss += left / 2
@@ -195,9 +196,8 @@ def _joined(mix: _Mix, ranks: Ranks, axes: Indices) -> RegionTrees | None:
     n_nodes = n_regions = 0
     place = 1
     for ensemble, size in mix.ensembles:
-        n_kinds = len(ensemble.left_out(size))
-        weights = mix.weights[place : place + n_kinds]
-        place += n_kinds
+        weights = mix.weights[place : place + ensemble.n_kinds]
+        place += ensemble.n_kinds
         if not weights.any():
             continue
         for tree, own in ensemble.weighted(size, weights):
@@ -205,14 +205,14 @@ def _joined(mix: _Mix, ranks: Ranks, axes: Indices) -> RegionTrees | None:
             if not n_splits:
                 continue
             # Nodes with children among those that are kept are splits.
-            left = tree.nodes[: len(own), 2]
+            left = tree.left[: len(own)]
             inner = (left >= 0) & (left < len(own))
             number = np.where(inner, n_nodes + np.cumsum(inner) - 1, 0)
             number[~inner] = -1 - (n_regions + np.arange(n_splits + 1))
-            split = tree.nodes[: len(own)][inner]
-            nodes.append(axes[split[:, 0]])
-            thresholds.append(ranks.thresholds(split))
-            children.append(np.column_stack([number[split[:, 2]], number[split[:, 2] + 1]]))
+            split = np.flatnonzero(inner)
+            nodes.append(axes[tree.features[split]])
+            thresholds.append(ranks.thresholds(tree, split))
+            children.append(np.column_stack([number[left[split]], number[left[split] + 1]]))
             roots.append(n_nodes)
             values.append(own[~inner])
             n_nodes += n_splits

@@ -68,9 +68,9 @@ class Ranks:
         """Some of the samples."""
         return Ranks(self.table[rows], self.levels)
 
-    def thresholds(self, nodes: NDArray[np.int32]) -> NDArray[np.float32]:
-        """What responses are compared with at these nodes of a tree."""
-        found = np.empty(len(nodes), np.float32)
+    def thresholds(self, tree: Tree, splits: Indices) -> NDArray[np.float32]:
+        """What responses are compared with at some splits of a tree."""
+        found, nodes = np.empty(len(splits), np.float32), tree.nodes[splits]
         for feature, (thresholds, ranks) in enumerate(self.levels):
             here = nodes[:, _FEATURE] == feature
             place = np.searchsorted(ranks, nodes[here, _THRESHOLD], side="right")
@@ -164,6 +164,16 @@ class Tree:
         """The number of leaves."""
         return (len(self.nodes) + 1) // 2
 
+    @property
+    def features(self) -> NDArray[np.int32]:
+        """The feature (M,) that each node compares; -1 for leaves."""
+        return self.nodes[:, _FEATURE]
+
+    @property
+    def left(self) -> NDArray[np.int32]:
+        """The left child (M,) of each node, which is followed by the right one; -1 for leaves."""
+        return self.nodes[:, _LEFT]
+
     def without_samples(self) -> Tree:
         """The nodes alone: samples and totals take more memory."""
         return replace(self, rows=self.rows[:0].copy(), totals=self.totals[:0].copy())
@@ -195,9 +205,8 @@ class Tree:
     @cached_property
     def _parents(self) -> Indices:
         parents = np.full(len(self.nodes), -1)
-        inner = np.flatnonzero(self.nodes[:, _LEFT] >= 0)
-        left = self.nodes[inner, _LEFT]
-        parents[left] = parents[left + 1] = inner
+        inner = np.flatnonzero(self.left >= 0)
+        parents[self.left[inner]] = parents[self.left[inner] + 1] = inner
         return parents
 
 

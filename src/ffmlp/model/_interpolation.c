@@ -9,6 +9,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "../_module.h"
+
 /* With as many cells as values, building the grid takes less time than using it. */
 #define FEWEST_CELLS 64
 #define MOST_CELLS 8192
@@ -138,22 +140,4 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static PyModuleDef_Slot slots[] = {
-#ifdef Py_GIL_DISABLED
-    {Py_mod_gil, Py_MOD_GIL_NOT_USED},
-#endif
-    {0, NULL},
-};
-
-static struct PyModuleDef module = {
-    .m_base = PyModuleDef_HEAD_INIT,
-    .m_name = "_interpolation",
-    .m_doc = "Piecewise linear interpolation of many values.",
-    .m_methods = methods,
-    .m_slots = slots,
-};
-
-PyMODINIT_FUNC PyInit__interpolation(void)
-{
-    return PyModuleDef_Init(&module);
-}
+DEFINE_MODULE(_interpolation, "Piecewise linear interpolation of many values.")

@@ -8,6 +8,7 @@
 
 #include <stdint.h>
 
+#include "../_module.h"
 #include "../_tables.h"
 
 #define SAMPLES_AT_ONCE 16
@@ -134,22 +135,4 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static PyModuleDef_Slot slots[] = {
-#ifdef Py_GIL_DISABLED
-    {Py_mod_gil, Py_MOD_GIL_NOT_USED},
-#endif
-    {0, NULL},
-};
-
-static struct PyModuleDef module = {
-    .m_base = PyModuleDef_HEAD_INIT,
-    .m_name = "_region_trees",
-    .m_doc = "Regions of many samples in trees of half-spaces.",
-    .m_methods = methods,
-    .m_slots = slots,
-};
-
-PyMODINIT_FUNC PyInit__region_trees(void)
-{
-    return PyModuleDef_Init(&module);
-}
+DEFINE_MODULE(_region_trees, "Regions of many samples in trees of half-spaces.")

@@ -7,6 +7,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include "../_module.h"
 #include "_plain_numbers.h"
 
 /* A column with more distinct texts is left to pandas. */
@@ -316,22 +317,4 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static PyModuleDef_Slot slots[] = {
-#ifdef Py_GIL_DISABLED
-    {Py_mod_gil, Py_MOD_GIL_NOT_USED},
-#endif
-    {0, NULL},
-};
-
-static struct PyModuleDef module = {
-    .m_base = PyModuleDef_HEAD_INIT,
-    .m_name = "_plain_lines",
-    .m_doc = "Lines of plain cells as columns of doubles and of texts.",
-    .m_methods = methods,
-    .m_slots = slots,
-};
-
-PyMODINIT_FUNC PyInit__plain_lines(void)
-{
-    return PyModuleDef_Init(&module);
-}
+DEFINE_MODULE(_plain_lines, "Lines of plain cells as columns of doubles and of texts.")
