@@ -374,7 +374,7 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
         torch.nn.Sequential
             Layers ``gaussianise`` (if features are mapped), ``half_spaces``, ``regions`` (or ``blobs``
             or ``evidence``) and ``classes``, the last three with activations. The output is that of
-            ``network_.forward``. `ffmlp.from_torch` converts the module back to a network.
+            ``network_.forward``: no `predict_proba` in the region design. See `ffmlp.from_torch`.
         """
         check_is_fitted(self)
         return export.to_torch(self.network_, dtype)

@@ -1,3 +1,4 @@
+import argparse
 import json
 import os
 import re
@@ -10,6 +11,7 @@ import pytest
 from sklearn.datasets import load_iris, load_wine
 
 import ffmlp
+from ffmlp.cli import fit as fit_command
 from ffmlp.cli import main
 
 pd = pytest.importorskip("pandas")
@@ -74,6 +76,15 @@ def test_fit_prints_accuracy_size_and_time_and_saves(here, capsys, load):
     model = ffmlp.load("data.model")
     assert (model.predict(frame.drop(columns="species")) == frame["species"]).mean() > 0.95
     assert [path.name for path in sorted(here.iterdir())] == ["data.csv", "data.model"]
+
+
+def test_the_design_options_have_the_defaults_of_the_classifier():
+    parser = argparse.ArgumentParser()
+    fit_command.add_options(parser)
+    options = vars(parser.parse_args(["data.csv", "--target", "y", "-o", "m.model"]))
+    defaults = ffmlp.FFMLPClassifier().get_params()
+    for name in ("design", "n_components", "max_neurons", "max_regions"):
+        assert options[name] == defaults[name]
 
 
 @pytest.mark.parametrize(("limit", "least", "most"), [("0", 0, 0), ("40", 2, 40), ("auto", 41, 10**6)])
