@@ -11,7 +11,7 @@ import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import check_random_state
+from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ffmlp import export
@@ -25,7 +25,13 @@ from ffmlp.model.hyperplanes import Hyperplanes
 from ffmlp.model.regions import Regions
 from ffmlp.robustness.distance import Robustness, scaled_distances
 from ffmlp.robustness.limits import checked_limits
-from ffmlp.validation import all_or_nothing, check_parameters, checked_samples, training_samples
+from ffmlp.validation import (
+    all_or_nothing,
+    check_parameters,
+    checked_cells,
+    checked_samples,
+    training_samples,
+)
 
 _ROWS_WORTH_A_THREAD = 10_000
 
@@ -77,6 +83,9 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
         Seconds after which optimal pruning returns the best solution so far.
     penalty : float, default=1000
         P of the paper, at least 1: a half-space has the weight -P to regions outside of it.
+    categorical_features : "from_dtype", None, or array-like of str, int or bool, default="from_dtype"
+        The columns of categories: by the types of a data frame (texts, categories, booleans), none, or
+        by names, positions or a mask. Columns of categories and numbers may have missing cells.
     class_weight : mapping of class label to float, "balanced" or None, default=None
         The weight of a sample of each class; ``"balanced"`` gives all classes the same total weight.
     random_state : int, RandomState instance or None, default=None
@@ -156,6 +165,7 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
         pruning: str = "greedy",
         time_limit: float = 60.0,
         penalty: float = 1000.0,
+        categorical_features: ArrayLike | str | None = "from_dtype",
         class_weight: Mapping[Any, float] | str | None = None,
         random_state: int | np.random.RandomState | None = None,
         n_jobs: int | None = None,
@@ -172,6 +182,7 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
         self.pruning = pruning
         self.time_limit = time_limit
         self.penalty = penalty
+        self.categorical_features = categorical_features
         self.class_weight = class_weight
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -317,11 +328,11 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
         Explanations
             One page each if printed; ``explanations.to_frame()`` is a data frame.
         """
-        samples = checked_samples(self, X)
-        explanations = explained(self.network_, self.blobs_, samples)
+        cells = checked_cells(self, X)
+        explanations = explained(self.network_, self.blobs_, cells)
         if not counterfactual:
             return explanations
-        scale = feature_units(self.blobs_, self.hyperplanes_)
+        scale = feature_units(self.blobs_, self.hyperplanes_)[self.network_.table.firsts]
         found = self.robustness(X, norm, scale=scale, frozen=frozen, bounds=bounds)
         return replace(explanations, robustness=found)
 
@@ -356,8 +367,9 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
         -------
         Robustness
         """
-        samples = np.asarray(checked_samples(self, X), np.float64)
-        limits = checked_limits(self.network_.feature_names, samples, norm, scale, frozen, bounds)
+        cells = np.asarray(checked_cells(self, X), np.float64)
+        samples = np.asarray(self.network_.inputs(cells), np.float64)
+        limits = checked_limits(self.network_.table, cells, samples, norm, scale, frozen, bounds)
         return scaled_distances(self.network_, self.blobs_, samples, limits)
 
     def to_torch(self, dtype: Any = None) -> Any:
@@ -395,6 +407,15 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         return export.to_onnx(self.network_, input_type)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        # On features of few distinct values, the paper's weights can be too large for its penalty.
+        tags.classifier_tags.poor_score = self.design == "paper"
+        return tags
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "network_")

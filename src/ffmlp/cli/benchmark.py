@@ -12,7 +12,7 @@ from ffmlp.extras import require
 from ffmlp.words import counted
 
 HELP = "compare FF-MLP with other classifiers on built-in data sets or your own"
-EXAMPLE = "ffmlp benchmark --data folder-of-csv-files"
+EXAMPLE = "ffmlp benchmark --data iris.csv --target species"
 INTERRUPTED = "run the same command again to continue"
 
 DEFAULT_ROWS = ("3000",)
@@ -24,8 +24,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     number: dict[str, Any] = {"type": int, "metavar": "N"}
     folder: dict[str, Any] = {"type": Path, "metavar": "FOLDER"}
     sets = parser.add_mutually_exclusive_group()
-    sets.add_argument("--data", help="CSV files: a header, numbers, the label last", **folder)
+    what = "a data file, or a folder of data files"
+    sets.add_argument("--data", type=Path, metavar="PATH", help=what)
     sets.add_argument("--large", action="store_true", help="large sets: diamonds and flights")
+    parser.add_argument("--target", metavar="COLUMN", help="column to predict (the last one)")
+    what = "columns of --data to leave out"
+    parser.add_argument("--ignore", nargs="+", default=[], metavar="COLUMN", help=what)
     parser.add_argument("--models", nargs="+", metavar="NAME", help="models to compare (all)")
     parser.add_argument("--splits", default=5, help="random splits of each data set (5)", **number)
     what = f"training rows at most, or all ({DEFAULT_ROWS[0]}; with --large {' '.join(LARGE_ROWS)})"
@@ -59,11 +63,13 @@ def run(options: argparse.Namespace) -> None:
     from ffmlp.benchmark.peers import select_models
     from ffmlp.benchmark.results import all_results
     from ffmlp.benchmark.runs import Settings, benchmark
-    from ffmlp.benchmark.sets import built_in, from_folder, large
+    from ffmlp.benchmark.sets import built_in, from_files, large
 
+    if options.data is None and (options.target is not None or options.ignore):
+        raise ValueError("--target and --ignore name columns of --data. Give it, too.")
     models, missing = select_models(options.models)
     if options.data is not None:
-        sets = from_folder(options.data)
+        sets = from_files(options.data, options.target, options.ignore)
     else:
         sets, missing_sets = large() if options.large else built_in(options.seed)
         missing |= missing_sets

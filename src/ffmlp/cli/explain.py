@@ -44,16 +44,14 @@ def run(options: argparse.Namespace) -> None:
             "--counterfactual needs numeric features, and the model has none. Leave it out."
         )
     found = _rows(table, model, options.row)
-    inputs = model.inputs(found)
-    # Numbers come first. A category cannot change by a fraction, so encoded ones are frozen.
-    encoded = list(inputs)[len(model.numbers) :] if model.categories else []
     # Unlike the Euclidean norm, the maximum norm needs no further package.
     explanations = model.classifier.explain(
-        inputs, counterfactual=options.counterfactual, norm="inf", frozen=encoded
+        model.classified(found), counterfactual=options.counterfactual, norm="inf"
     )
     values = []
     for number, row in enumerate(options.row):
-        explanation, instead = explanations[number], substitutes(model, found.iloc[number])
+        explanation, inputs = explanations[number], explanations.samples[number]
+        instead = substitutes(model.table, found.iloc[number], inputs)
         parts = [f"Row {row} of {table.path}", "\n".join(map(str, instead)), str(explanation)]
         console.say("\n" * (number > 0) + "\n\n".join(part for part in parts if part))
         values.append({"row": row, "substitutes": list(map(asdict, instead)), **asdict(explanation)})

@@ -41,9 +41,13 @@ def run(options: argparse.Namespace) -> None:
 
 def _onnx(model: TableModel) -> tuple[bytes, str]:
     require("ffmlp export --to onnx", "onnx")
-    from ffmlp.tabular.table_onnx import to_onnx
+    from ffmlp.export import to_onnx
 
-    content: bytes = to_onnx(model).SerializeToString()
+    if model.estimator is not model.classifier:
+        raise ValueError("a model of an earlier version cannot be exported. Fit it again.")
+    network, properties = model.classifier.network_, {"target": model.target}
+    graph = to_onnx(network, "float64", by_column=True, properties=properties)
+    content: bytes = graph.SerializeToString()
     return content, "the inputs are the columns by name: numbers as float64, categories as strings"
 
 
@@ -51,14 +55,14 @@ def _torch(model: TableModel) -> tuple[bytes, str]:
     require("ffmlp export --to torch", "torch")
     import torch
 
-    # Between one-hot categories there are no training rows: weights can be too large for float32.
     module = model.classifier.to_torch(torch.float64)
-    example = (torch.zeros((2, model.n_inputs), dtype=torch.float64),)
+    columns = model.classifier.network_.table
+    example = (torch.zeros((2, len(columns)), dtype=torch.float64),)
     program = torch.export.export(module, example, dynamic_shapes=({0: torch.export.Dim("rows")},))
     content = io.BytesIO()
     torch.export.save(program, content)
-    names = ", ".join(model.classifier.network_.feature_names)
-    inputs = f"the network alone; its inputs are imputed, encoded float64 values: {names}"
+    names = ", ".join(columns.names)
+    inputs = f"one float64 matrix; its columns: {names}; categories are their numbers, NaN is missing"
     return content.getvalue(), inputs
 
 

@@ -70,7 +70,7 @@ def run(options: argparse.Namespace) -> None:
     from threadpoolctl import threadpool_limits
 
     from ffmlp.classifier import FFMLPClassifier
-    from ffmlp.tabular.table_model import TableModel, pipeline, preparation
+    from ffmlp.tabular.table_model import TableModel
 
     console = Console(options)
     table = open_table(options.data, dialect(options))
@@ -82,7 +82,8 @@ def run(options: argparse.Namespace) -> None:
         console.note(f"left out {counted(n_dropped, 'row')} without {options.target!r}.")
     chosen = ("n_components", "design", "max_neurons", "max_regions")
     parameters: Any = {name: getattr(options, name) for name in chosen}
-    model = pipeline(columns, FFMLPClassifier(**parameters, random_state=options.seed))
+    parameters["categorical_features"] = list(columns.categories)
+    model = FFMLPClassifier(**parameters, random_state=options.seed)
     n_threads = 1 if X.size < _SMALL else None
     with threadpool_limits(n_threads), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
@@ -103,7 +104,7 @@ def run(options: argparse.Namespace) -> None:
         "fit_seconds": seconds,
     }
     names = columns.numbers, columns.categories, options.target, options.id
-    fitted = TableModel(*names, dialect(options), facts, preparation(model), model)
+    fitted = TableModel(*names, dialect(options), facts, model)
     fitted.save(options.output)
     _print_summary(console, fitted, options)
 

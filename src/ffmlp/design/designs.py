@@ -98,9 +98,9 @@ def design_network(
     if plan.max_regions:
         with progress.step("regions"):
             upper = with_regions(samples, plan, upper, rng, progress, design_network)
-    network = Network(
-        upper.hyperplanes, upper.stages, samples.labels, blobs.classes, samples.feature_names
-    )
+    columns, labels = samples.columns, samples.labels
+    names = columns.input_names(labels)
+    network = Network(upper.hyperplanes, upper.stages, labels, blobs.classes, names, columns)
     progress.say("network of {} → {} → {} → {} neurons".format(*network.layer_sizes))
     return Design(scaling.unscaled_blobs(blobs), upper.pruning_path, network)
 

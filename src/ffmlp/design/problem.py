@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from ffmlp.arrays import AnyFloats, Floats, Indices
 from ffmlp.design.pruning import PruningPath
 from ffmlp.design.subsets import lexicographic
+from ffmlp.model.columns import Columns
 from ffmlp.model.hyperplanes import Hyperplanes
 from ffmlp.model.stages import Stages
 
@@ -21,8 +22,9 @@ _FEWEST_OF_A_CLASS = 100
 class Samples:
     """Validated training samples.
 
-    ``weight`` (n,) is the frequency of each sample, ``class_weight`` (C,) the weight of a sample of each
-    class, and ``members`` (n,) the blob of each sample, if known.
+    ``X`` (n, N) are the inputs that the ``columns`` become. ``weight`` (n,) is the frequency of each
+    sample, ``class_weight`` (C,) the weight of a sample of each class, and ``members`` (n,) the blob of
+    each sample, if known.
     """
 
     X: AnyFloats
@@ -30,7 +32,7 @@ class Samples:
     weight: Floats
     labels: NDArray
     class_weight: Floats
-    feature_names: tuple[str, ...]
+    columns: Columns
     members: Indices | None = None
 
     @property

@@ -11,7 +11,7 @@ import numpy as np
 from ffmlp.arrays import AnyFloats, Floats, Indices
 from ffmlp.design.problem import Plan, Samples, UpperLayers
 from ffmlp.design.progress import Progress
-from ffmlp.design.region_trees import FEW_SAMPLES, Grown, grow_regions
+from ffmlp.design.region_trees import FEW_SAMPLES, N_FOLDS, Grown, dealt, grow_regions
 from ffmlp.design.tree_growth import Ranks
 from ffmlp.model.hyperplanes import NO_BLOB, Hyperplanes
 from ffmlp.model.readout_stages import ReadoutStages
@@ -19,9 +19,6 @@ from ffmlp.model.region_readout_stages import RegionReadoutStages
 
 if TYPE_CHECKING:
     from ffmlp.design.designs import Design
-
-# Folds of few samples, for the evidence of networks that have not seen them.
-_N_FOLDS = 5
 
 # Designs a network for samples and a plan.
 Designer = Callable[[Samples, Plan, np.random.RandomState, Progress], "Design"]
@@ -39,11 +36,15 @@ def with_regions(
     stages, axes = upper.stages, _axes(upper.hyperplanes)
     if not isinstance(stages, ReadoutStages) or upper.left_out is None or not len(axes):
         return upper
-    left_out = _cross_fitted(samples, plan, upper.left_out, rng, design)
+    few = len(samples.y) <= FEW_SAMPLES
+    samples, rows, fold = dealt(samples)
+    left_out = upper.left_out[rows]
+    if few:
+        left_out = _cross_fitted(samples, fold, plan, left_out, rng, design)
     importance = samples.importance
     shares = np.bincount(samples.y, importance, len(samples.labels)) / importance.sum()
     ranks = _ranks(upper.hyperplanes.select(axes), samples.X, importance)
-    grown = grow_regions(ranks, axes, samples.y, importance, shares, left_out, plan.max_regions)
+    grown = grow_regions(ranks, axes, samples.y, importance, shares, left_out, fold, plan.max_regions)
     if grown is None:
         progress.say("no regions: they would not lower the error on left-out samples")
         return upper
@@ -68,18 +69,21 @@ def _ranks(planes: Hyperplanes, X: AnyFloats, weight: Floats) -> Ranks:
 
 
 def _cross_fitted(
-    samples: Samples, plan: Plan, left_out: Floats, rng: np.random.RandomState, design: Designer
+    samples: Samples,
+    fold: Indices,
+    plan: Plan,
+    left_out: Floats,
+    rng: np.random.RandomState,
+    design: Designer,
 ) -> Floats:
-    """With few samples, the evidence of networks designed without them: their blobs count, too."""
-    if len(samples.y) > FEW_SAMPLES:
-        return left_out
+    """The evidence of networks designed without a fold: with few samples, their blobs count, too."""
     evidence = left_out.copy()
-    fold = np.arange(len(samples.y)) % _N_FOLDS
-    for number in range(_N_FOLDS):
+    for number in range(N_FOLDS):
         inside, out = np.flatnonzero(fold != number), np.flatnonzero(fold == number)
-        if len(np.unique(samples.y[inside])) < len(samples.labels):
+        if not len(out) or len(np.unique(samples.y[inside])) < len(samples.labels):
             continue  # a class is missing
-        network = design(samples.select(inside), replace(plan, max_regions=0), rng, Progress()).network
+        others = samples.select(inside).merged()
+        network = design(others, replace(plan, max_regions=0), rng, Progress()).network
         stages = network.stages
         assert isinstance(stages, ReadoutStages)
         evidence[out] = stages.evidence(network.hyperplanes, samples.X[out]) / stages.temperature

@@ -10,15 +10,16 @@ keeps. If no size lowers it clearly, there are no regions.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.optimize import nnls
 
-from ffmlp.arrays import Floats, Indices
+from ffmlp.arrays import AnyFloats, Floats, Indices
 from ffmlp.design.ensembles import ROWS_OF_TREE, Ensemble, Forest, Sequences, TreeSamples
 from ffmlp.design.links import best_link
-from ffmlp.design.subsets import evenly
+from ffmlp.design.problem import Samples
+from ffmlp.design.subsets import evenly, lexicographic
 from ffmlp.design.tree_growth import Ranks
 from ffmlp.model.region_trees import RegionTrees
 
@@ -29,7 +30,7 @@ FEW_SAMPLES = 600
 _FEWEST_SAMPLES, _FEWEST_OF_MANY = 3, 5
 _MOST_LEAVES = 1 << 14
 # Folds of the samples that are judged: all, or a share of many.
-_N_FOLDS = 5
+N_FOLDS = 5
 MANY_SAMPLES, _N_FOLDS_OF_MANY, _JUDGED_SHARE, _MOST_JUDGED = 10_000, 2, 0.2, 20_000
 _N_TREES_OF_MANY = 16
 # Numbers of trees that sequences may have.
@@ -59,17 +60,17 @@ def grow_regions(
     weight: Floats,
     shares: Floats,
     left_out: Floats,
+    fold: Indices,
     max_regions: float,
 ) -> Grown | None:
-    """Regions for distinct samples by their responses to the hyperplanes ``axes``; None if useless.
+    """Regions for samples by their responses to the hyperplanes ``axes``; None if they are useless.
 
-    ``left_out`` (n, C) is the evidence of the readout for samples that it has not seen. Samples are
-    sorted by class and value. Trees have a seed of their own, so that the same samples give the same
-    regions for any number of threads. Takes O(n·F·log n) time for each tree of up to `ROWS_OF_TREE`.
+    ``left_out`` (n, C) is the evidence of the readout for samples that it has not seen, and ``fold`` is
+    that of `dealt`. Samples are sorted by class and value. Trees have a seed of their own, so that the
+    same samples give the same regions for any number of threads. Takes O(n·F·log n) time for each tree
+    of up to `ROWS_OF_TREE`.
     """
-    samples = TreeSamples(
-        ranks, np.eye(len(shares))[y] - shares, left_out - shares, weight, _folds(len(y))
-    )
+    samples = TreeSamples(ranks, np.eye(len(shares))[y] - shares, left_out - shares, weight, fold)
     best = _Mix.of(samples, [])
     if len(y) > MANY_SAMPLES:
         best = _with_sequences(samples, best, max_regions)
@@ -84,14 +85,36 @@ def grow_regions(
     return Grown(float(best.weights[0]), trees, power, floor)
 
 
-def _folds(n: int) -> Indices:
-    """The fold of each sample; with many samples, most are in no fold: all trees see them."""
-    fold, n_folds, n_judged = np.full(n, -1), _N_FOLDS, n
+def dealt(merged: Samples) -> tuple[Samples, Indices, Indices]:
+    """Samples for trees, the merged sample that each one is, and the fold of each.
+
+    Samples of the same place are left out together, whatever their class: with one of them left out, the
+    others would make trees predict the wrong class there. A sample that is frequent enough to be in
+    every fold is divided instead. With many samples, most are in no fold: all trees see them.
+    """
+    n = len(merged.y)
     if n > MANY_SAMPLES:
-        n_folds, n_judged = _N_FOLDS_OF_MANY, int(min(_JUDGED_SHARE * n, _MOST_JUDGED))
-    judged = evenly(n, n_judged)
-    fold[judged] = np.arange(len(judged)) % n_folds
-    return fold
+        fold, judged = np.full(n, -1), evenly(n, int(min(_JUDGED_SHARE * n, _MOST_JUDGED)))
+        fold[judged] = np.arange(len(judged)) % _N_FOLDS_OF_MANY
+        return merged, np.arange(n), fold
+    frequent = merged.weight >= N_FOLDS
+    copies = np.where(frequent, N_FOLDS, 1)
+    rows = np.repeat(np.arange(n), copies)
+    number = np.arange(len(rows)) - np.repeat(np.cumsum(copies) - copies, copies)
+    fold = np.where(frequent[rows], number, _places(merged.X)[rows] % N_FOLDS)
+    unit = 8 * np.spacing(merged.weight.sum())  # of all weights, so that sums stay exact
+    weight = np.round(merged.weight / copies / unit) * unit
+    return replace(merged, weight=weight).select(rows), rows, fold
+
+
+def _places(X: AnyFloats) -> Indices:
+    """A number for each sample, the same for equal ones, in the order of their first appearance."""
+    order, first = lexicographic(*X.T)
+    group = np.empty(len(X), np.intp)
+    starts = np.zeros(len(X), np.intp)
+    starts[first] = 1
+    group[order] = np.cumsum(starts) - 1
+    return np.argsort(np.argsort(order[first]))[group]
 
 
 def _with_forests(samples: TreeSamples, best: _Mix, max_regions: float) -> _Mix:

@@ -45,7 +45,10 @@ class Explanations:
     ----------
     network : Network
     blobs : Blobs
+    cells : ndarray of shape (n, M)
+        The table: numbers, numbers of categories, NaN for missing cells.
     samples : ndarray of shape (n, N)
+        The inputs of the network for these cells.
     predicted, rivals : ndarray of shape (n,)
         The predicted class and the next best one, -1 if there is none.
     probabilities : ndarray of shape (n, C)
@@ -66,6 +69,7 @@ class Explanations:
 
     network: Network
     blobs: Blobs
+    cells: Floats
     samples: Floats
     predicted: Indices
     rivals: Indices
@@ -146,9 +150,15 @@ class Explanations:
         return planes.weights * (planes.mapped(self.samples[number : number + 1]) - self._crossings)
 
     def _drivers(self, number: int, parts: Floats) -> tuple[Driver, ...]:
-        names, values, sizes = self.network.feature_names, self.samples[number].tolist(), parts.tolist()
-        order = np.argsort(-np.abs(parts), kind="stable").tolist()
-        return tuple(Driver(names[j], values[j], sizes[j]) for j in order if sizes[j])
+        """Contributions (N,) of the inputs, added up for each column."""
+        table, cells = self.network.table, self.cells[number]
+        sizes = table.summed(parts)
+        order = np.argsort(-np.abs(sizes), kind="stable")
+        return tuple(
+            Driver(table.parts[j].name, table.parts[j].value(cells[j]), float(sizes[j]))
+            for j in order
+            if sizes[j]
+        )
 
     def _features(self, number: int) -> tuple[Driver, ...]:
         """The lead as a sum over features: its slopes times the features' contributions to responses."""
@@ -168,9 +178,9 @@ class Explanations:
         blob = nearest_of_class(self.blobs, planes.mapped(self.samples[[number]])[0], int(rival[0]))
         reference = self.blobs.means[[blob]] @ planes.weights.T + planes.biases
         shapley = region_shapley(trees, h, reference)[0]
-        by_feature = np.zeros(len(network.feature_names))
+        by_input = np.zeros(len(network.feature_names))
         features = np.abs(planes.weights[trees.axes]).argmax(axis=1)
-        np.add.at(by_feature, features, shapley[:, winner[0]] - shapley[:, rival[0]])
+        np.add.at(by_input, features, shapley[:, winner[0]] - shapley[:, rival[0]])
         return RegionPart(
             lead=float(self.regions[number]),
             agreeing=int((leads >= 0).sum()),
@@ -178,7 +188,7 @@ class Explanations:
             strongest=tuple((network.meaning(2, first + regions[t]), float(leads[t])) for t in order),
             reference=f"the centre of blob {blob} of class {network.labels[self.blobs.classes[blob]]}",
             reference_lead=float(trees.leads(reference, winner, rival)[1].sum()),
-            features=self._drivers(number, by_feature),
+            features=self._drivers(number, by_input),
         )
 
     def _margin(self, number: int, hyperplane: int, parts: Floats) -> Margin:
@@ -246,8 +256,9 @@ def _or_none(known: Flags, values: NDArray) -> NDArray:
     return values
 
 
-def explained(network: Network, blobs: Blobs, X: AnyFloats) -> Explanations:
-    """Explanations of samples X, without counterfactuals; O(n·D_1·D_2) time."""
+def explained(network: Network, blobs: Blobs, cells: AnyFloats) -> Explanations:
+    """Explanations of validated cells, without counterfactuals; O(n·D_1·D_2) time."""
+    X = network.inputs(cells)
     samples: Floats = np.asarray(X, np.float64)
     planes, stages = network.hyperplanes, network.stages
     h = planes.signed_responses(samples)
@@ -262,7 +273,7 @@ def explained(network: Network, blobs: Blobs, X: AnyFloats) -> Explanations:
     if stages.trees is not None:
         regions[beaten] = stages.trees.leads(*compared)[1].sum(axis=1)
     return Explanations(
-        network, blobs, samples, predicted, rivals,
+        network, blobs, np.asarray(cells, np.float64), samples, predicted, rivals,
         probabilities=network.probabilities(X),
         leads=np.where(beaten, summands.sum(axis=1) + rest, np.inf), rest=rest, regions=regions,
         responses=h, deviations=h / response_spreads(blobs, planes), contributions=summands,

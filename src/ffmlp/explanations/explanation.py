@@ -26,10 +26,13 @@ _NO_BREAK = "\N{NO-BREAK SPACE}"
 
 @dataclass(frozen=True)
 class Driver:
-    """A feature of a sample and its contribution to a response or a lead."""
+    """A feature of a sample and its contribution to a response or a lead.
+
+    ``value`` is a number, a category, "unknown" for one that the network does not know, or "missing".
+    """
 
     feature: str
-    value: float
+    value: float | str
     contribution: float
 
 
@@ -220,8 +223,12 @@ class Explanation:
 
 
 def _feature_bars(drivers: Sequence[Driver], max_bars: int) -> list[tuple[str, float]]:
-    bars = [(f"{driver.feature} = {driver.value:.4g}", driver.contribution) for driver in drivers]
+    bars = [(f"{driver.feature} = {_written(driver.value)}", driver.contribution) for driver in drivers]
     return _first(bars, max_bars, "other feature")
+
+
+def _written(value: float | str) -> str:
+    return value if isinstance(value, str) else f"{value:.4g}"
 
 
 def _first(bars: list[tuple[str, float]], max_bars: int, noun: str) -> list[tuple[str, float]]:

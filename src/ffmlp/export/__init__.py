@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
@@ -47,7 +48,18 @@ def from_torch(module: Any) -> Network:
     return import_module("ffmlp.export.torch_module").from_torch(module)
 
 
-def to_onnx(network: Network, input_type: str = "float32") -> Any:
-    """A network as an ONNX model: see `FFMLPClassifier.to_onnx`."""
+def to_onnx(
+    network: Network,
+    input_type: str = "float32",
+    *,
+    by_column: bool = False,
+    properties: Mapping[str, Any] | None = None,
+) -> Any:
+    """A network as an ONNX model: see `FFMLPClassifier.to_onnx`.
+
+    Each column is an input of its own if one of them is categorical, or with ``by_column``.
+    ``properties`` are stored in the model.
+    """
     require("to_onnx", "onnx")
-    return import_module("ffmlp.export.onnx_graph").to_onnx(network, input_type)
+    module = import_module("ffmlp.export.onnx_model")
+    return module.to_onnx(network, input_type, by_column, properties or {})

@@ -24,7 +24,6 @@ from ffmlp.model.network import Network
 OPSET, ML_OPSET, IR_VERSION = 17, 3, 8
 ML_DOMAIN = "ai.onnx.ml"
 _ML_OPERATORS = ("LabelEncoder", "TreeEnsembleRegressor")
-TYPES = {"float32": TensorProto.FLOAT, "float64": TensorProto.DOUBLE}
 # More cells make the file larger, but not faster.
 _CELLS_PER_KNOT = 16
 # Few enough rows for their responses to stay in the cache, enough to share among threads.
@@ -38,10 +37,16 @@ class Graph:
         self.nodes: list[NodeProto] = []
         self.constants = [] if constants is None else constants
         self._prefix = prefix
+        self._n_inner = 0
 
     def inner(self) -> Graph:
         """An empty graph for the body of a node; it shares the constants of this one."""
-        return Graph(f"{self._prefix}_inner", self.constants)
+        self._n_inner += 1
+        return Graph(f"{self._prefix}_inner{self._n_inner}", self.constants)
+
+    def name(self, what: str) -> str:
+        """A name that no result has."""
+        return f"{self._prefix}_{what}"
 
     @property
     def input(self) -> str:
@@ -82,6 +87,14 @@ class Graph:
         )
         return results
 
+    def branch(self, condition: str, then: tuple[Graph, str], otherwise: tuple[Graph, str]) -> str:
+        """Add a node that gives the result of one of two bodies; return its name."""
+        bodies = {}
+        for key, (body, result) in {"then_branch": then, "else_branch": otherwise}.items():
+            output = helper.make_empty_tensor_value_info(result)
+            bodies[key] = helper.make_graph(body.nodes, f"{result}_body", [], [output])
+        return self.apply("If", condition, **bodies)
+
     def to_model(
         self,
         inputs: Sequence[ValueInfoProto],
@@ -100,46 +113,19 @@ class Graph:
         return model
 
 
-def to_onnx(network: Network, input_type: str = "float32") -> ModelProto:
-    """See `FFMLPClassifier.to_onnx`."""
-    if input_type not in TYPES:
-        raise ValueError(f"input_type must be 'float32' or 'float64', got {input_type!r}.")
-    kind, labels, graph = TYPES[input_type], label_constants(network.labels), Graph()
-    add_classifier(graph, network, labels, "X", "label", "probabilities", kind)
-    inputs = [helper.make_tensor_value_info("X", kind, ["rows", network.layer_sizes[0]])]
-    outputs = output_infos(labels, "label", "probabilities", kind)
-    properties = {"feature_names": network.feature_names, "classes": labels.tolist()}
-    return graph.to_model(inputs, outputs, properties)
-
-
-def output_infos(labels: NDArray, label: str, probabilities: str, kind: int) -> list[ValueInfoProto]:
-    """The outputs of a classifier, under the given names."""
-    label_type = TensorProto.STRING if labels.dtype.kind == "O" else TensorProto.INT64
-    return [
-        helper.make_tensor_value_info(label, label_type, ["rows"]),
-        helper.make_tensor_value_info(probabilities, kind, ["rows", len(labels)]),
-    ]
-
-
-def label_constants(labels: NDArray) -> NDArray:
-    """Class labels as int64 or as an object array of strings."""
-    if labels.dtype.kind in "iub":
-        return labels.astype(np.int64)
-    if labels.dtype.kind == "f" and (labels == labels.astype(np.int64)).all():
-        return labels.astype(np.int64)
-    if all(isinstance(label, str) for label in labels.tolist()):
-        return labels.astype(object)
-    raise ValueError(
-        f"ONNX labels must be integers or strings, got {labels.tolist()[:10]}. Fit with such labels."
-    )
-
-
 def add_classifier(
-    graph: Graph, network: Network, labels: NDArray, x: str, label: str, probabilities: str, kind: int
+    graph: Graph,
+    network: Network,
+    labels: NDArray,
+    x: str,
+    x_kind: int,
+    label: str,
+    probabilities: str,
+    kind: int,
 ) -> None:
     """Add nodes that compute ``label`` and ``probabilities`` (of type ``kind``) from ``x``, all by name.
 
-    ``labels`` are the labels of the classes.
+    ``x`` are the inputs of the network, of type ``x_kind``; ``labels`` are the labels of the classes.
     """
     n_features, *_, n_classes = network.layer_sizes
     n_rows, blocks = _blocks(graph, x, n_features)
@@ -154,7 +140,7 @@ def add_classifier(
     of_blocks = graph.scan(
         blocks,
         body,
-        helper.make_tensor_value_info(body.input, kind, [None, n_features]),
+        helper.make_tensor_value_info(body.input, x_kind, [None, n_features]),
         helper.make_tensor_value_info(chosen, TensorProto.INT64, [None]),
         helper.make_tensor_value_info(share, kind, [None, n_classes]),
     )

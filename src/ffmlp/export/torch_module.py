@@ -6,7 +6,7 @@ opposite, so training moves hyperplanes.
 
 # No postponed annotations here: torch.jit.script cannot resolve those of attributes.
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -15,13 +15,78 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from ffmlp.arrays import Floats
+from ffmlp.model.columns import CategoryColumn, Columns
 from ffmlp.model.features import Gaussianisation
 from ffmlp.model.hyperplanes import Hyperplanes
+from ffmlp.model.imputation import Imputation
 from ffmlp.model.network import Network
 from ffmlp.model.region_readout_stages import SLOPE, RegionReadoutStages
 from ffmlp.model.region_trees import RegionTrees
 from ffmlp.model.stages import Stages
 from ffmlp.model.trained_stages import TrainedStages
+
+
+class Table(nn.Module):
+    """The inputs of cells: numbers, numbers of categories, NaN for missing cells; it is not trained."""
+
+    owners: Tensor  # (N,) the column of each input
+    shares: Tensor  # (K, N) those of all categories, those of missing ones, those of unknown ones
+    known: Tensor  # (N,) the number of known categories, -1 for numbers
+
+    def __init__(self, columns: Columns, dtype: torch.dtype) -> None:
+        super().__init__()
+        rows = [len(part.shares) if isinstance(part, CategoryColumn) else 1 for part in columns.parts]
+        shares, known = np.zeros((max(rows), len(columns.owners))), np.full(len(columns.owners), -1)
+        for part, first in zip(columns.parts, columns.firsts, strict=True):
+            if isinstance(part, CategoryColumn):
+                own = slice(first, first + part.n_inputs)
+                shares[: len(part.shares), own], known[own] = part.shares, len(part.categories)
+        self.register_buffer("owners", torch.tensor(columns.owners))
+        self.register_buffer("shares", torch.tensor(shares, dtype=dtype))
+        self.register_buffer("known", torch.tensor(known))
+
+    def forward(self, cells: Tensor) -> Tensor:
+        """The inputs (n, N) of cells (n, M); missing numbers stay NaN."""
+        cells = cells[:, self.owners]
+        missing = torch.isnan(cells)
+        row = torch.where(missing, self.known, torch.where(cells < 0, self.known + 1, cells.long()))
+        is_number = self.known < 0
+        shares = self.shares.gather(0, torch.where(is_number, 0, row))
+        return torch.where(is_number, cells, shares)
+
+
+class Impute(nn.Module):
+    """Conditional means for missing inputs; they are not trained."""
+
+    centre: Tensor  # (N,), as all attributes in `Imputation`
+    scale: Tensor
+    low: Tensor
+    high: Tensor
+    log_weights: Tensor
+    means: Tensor
+    precisions: Tensor
+
+    def __init__(self, imputation: Imputation, dtype: torch.dtype) -> None:
+        super().__init__()
+        for field in fields(imputation):
+            values = torch.tensor(getattr(imputation, field.name), dtype=dtype)
+            self.register_buffer(field.name, values)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Samples (n, N) with missing inputs, NaN, replaced."""
+        missing = torch.isnan(x)
+        z = torch.where(missing, 0.0, (x - self.centre) / self.scale)
+        known = torch.where(missing, 0.0, z - self.means[:, None])
+        goal = torch.where(missing, -(known @ self.precisions), 0.0)
+        both = missing[:, :, None] & missing[:, None, :]
+        identity = torch.eye(x.shape[1], dtype=x.dtype, device=x.device)
+        block = torch.where(both, self.precisions[:, None], identity)
+        deviation = known + torch.linalg.solve(block, goal)
+        distance = (deviation @ self.precisions * deviation).sum(dim=2)
+        share = (self.log_weights[:, None] - 0.5 * distance).softmax(dim=0)
+        mean = (share[:, :, None] * (self.means[:, None] + deviation)).sum(dim=0)
+        value = torch.minimum(torch.maximum(mean * self.scale + self.centre, self.low), self.high)
+        return torch.where(missing, value, x)
 
 
 class Gaussianise(nn.Module):
@@ -142,13 +207,19 @@ _ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {
 def to_torch(network: Network, dtype: torch.dtype | None = None) -> nn.Sequential:
     """A module whose outputs are those of ``network.forward``.
 
-    Its layers are ``gaussianise`` (if features are mapped), ``half_spaces``, the name of the neurons of
-    l_2 (``regions``, ``blobs`` or ``evidence``) and ``classes``, each of the last three followed by an
-    activation. A readout with regions has ``evidence_and_regions`` and ``classes`` without activations.
+    Its layers are ``table`` (if there are categories; it takes cells), ``imputation`` (if training
+    samples had missing numbers), ``gaussianise`` (if features are mapped), ``half_spaces``, the name of
+    the neurons of l_2 (``regions``, ``blobs`` or ``evidence``) and ``classes``, each of the last three
+    followed by an activation. A readout with regions has ``evidence_and_regions`` and ``classes``
+    without activations.
     """
     dtype = torch.get_default_dtype() if dtype is None else dtype
     planes, stages = network.hyperplanes, network.stages
     module = nn.Sequential()
+    if not network.table.are_inputs:
+        module.add_module("table", Table(network.table, dtype))
+    if network.table.imputation is not None:
+        module.add_module("imputation", Impute(network.table.imputation, dtype))
     if planes.gaussianisation is not None:
         module.add_module("gaussianise", Gaussianise(planes.gaussianisation, dtype))
     if isinstance(stages, RegionReadoutStages):

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ffmlp.arrays import AnyFloats, Floats, Indices, row_blocks
+from ffmlp.model.columns import Columns, NumberColumn
 from ffmlp.model.drawing import drawn_network
 from ffmlp.model.hyperplanes import Hyperplanes
 from ffmlp.model.stages import Stages, layer_responses
@@ -17,8 +18,8 @@ from ffmlp.model.stages import Stages, layer_responses
 class Network:
     """A feedforward-designed MLP: l_in → l_1 (half-spaces) → l_2 → l_out (classes).
 
-    Its input is the features in the user's units. ``hyperplanes.gaussianisation``, if there is one,
-    maps them before stage 1.
+    Its input is the features in the user's units: numbers, and shares of classes for categories
+    (`inputs`). ``hyperplanes.gaussianisation``, if there is one, maps them before stage 1.
 
     Attributes
     ----------
@@ -32,6 +33,8 @@ class Network:
         The class of each blob in ``hyperplanes.pairs``, as an index into ``labels``.
     feature_names : tuple of str
         The name of each input neuron.
+    columns : Columns or None
+        The columns of a table that the inputs come from; None in networks of earlier versions.
     """
 
     hyperplanes: Hyperplanes
@@ -39,12 +42,24 @@ class Network:
     labels: NDArray
     blob_classes: Indices
     feature_names: tuple[str, ...]
+    columns: Columns | None = None
 
     def __repr__(self) -> str:
         return f"Network({self.stages.design} design: {self.layers})"
 
     def _repr_html_(self) -> str:
         return drawn_network(self)
+
+    @property
+    def table(self) -> Columns:
+        """The columns; in networks of earlier versions, each input is one and has no missing numbers."""
+        if self.columns is not None:
+            return self.columns
+        return Columns(tuple(NumberColumn(name, np.nan) for name in self.feature_names))
+
+    def inputs(self, cells: AnyFloats) -> AnyFloats:
+        """The inputs (n, N) of validated cells (n, M) of the columns."""
+        return self.table.inputs(cells)
 
     @property
     def layer_sizes(self) -> tuple[int, int, int, int]:
@@ -183,6 +198,9 @@ class Network:
         if threshold is not None:
             feature, value = threshold
             negative ^= self.hyperplanes.weights[hyperplane, feature] < 0
+            limits = (-np.inf, value) if negative else (value, np.inf)
+            if words := self.table.between(feature, *limits):
+                return words
             return f"{self.feature_names[feature]} {'below' if negative else 'above'} {value:.4g}"
         near, far = self.hyperplanes.pairs[hyperplane][:: -1 if negative else 1]
         near_class, far_class = self.labels[self.blob_classes[[near, far]]]
@@ -200,6 +218,8 @@ class Network:
             if planes.weights[hyperplane, threshold[0]] < 0:
                 least, most, signs = high, low, ("<=", "<")
             least, most = (_value(planes, hyperplane, response) for response in (least, most))
+            if words := self.table.between(threshold[0], least, most):
+                return words
         if not np.isfinite(least):
             return f"{name} {signs[1]} {most:.4g}"
         if not np.isfinite(most):

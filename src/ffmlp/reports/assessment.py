@@ -142,7 +142,7 @@ class HyperplaneEffects:
     def of(cls, model: TableModel, rows: Rows) -> HyperplaneEffects:
         """From the explanations of evenly spaced rows."""
         clf = model.classifier
-        inputs = model.inputs(rows.X.iloc[evenly(len(rows.X), _MAX_ROWS_EXPLAINED)])
+        inputs = model.classified(rows.X.iloc[evenly(len(rows.X), _MAX_ROWS_EXPLAINED)])
         planes = clf.hyperplanes_
         contributions = np.abs(clf.explain(inputs).contributions).mean(axis=0)
         spread = planes.mapped(np.asarray(inputs, np.float64)).std(axis=0)

@@ -221,13 +221,15 @@ def _uncertain(model: TableModel, rows: Rows) -> Table:
     shown = np.argsort(ordered[:, -1] - ordered[:, -2], kind="stable")[:_N_UNCERTAIN]
     labels = model.labels.tolist()
     lines, details = [], []
-    for row, why in zip(shown, model.classifier.explain(model.inputs(rows.X.iloc[shown])), strict=True):
+    explanations = model.classifier.explain(model.classified(rows.X.iloc[shown]))
+    for number, (row, why) in enumerate(zip(shown, explanations, strict=True)):
         probability = rows.probability[row]
         first_two = np.argsort(-probability, kind="stable")[:2]
         likeliest = [f"{labels[label]} ({probability[label]:.1%})" for label in first_two]
         truth = "unknown" if rows.truth[row] < 0 else str(labels[rows.truth[row]])
         lines.append([f"row {row + 1}", *likeliest, truth])
-        instead = "".join(f"{cell}\n" for cell in substitutes(model, rows.X.iloc[row]))
+        cells = substitutes(model.table, rows.X.iloc[row], explanations.samples[number])
+        instead = "".join(f"{cell}\n" for cell in cells)
         text = f"{instead}\n{why}" if instead else str(why)
         details.append((f"Why row {row + 1} is {why.label}", text))
     text = (

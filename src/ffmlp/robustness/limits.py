@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ffmlp.arrays import Floats, Indices
+from ffmlp.model.columns import CategoryColumn, Columns
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,14 +31,19 @@ class Limits:
 
 
 def checked_limits(
-    names: Sequence[str],
+    columns: Columns,
+    cells: Floats,
     samples: Floats,
     norm: float | str,
     scale: ArrayLike | None,
     frozen: Sequence[int | str],
     bounds: Mapping[int | str, tuple[float | None, float | None]] | None,
 ) -> Limits:
-    """The limits of changes of the samples, or a ValueError."""
+    """The limits of changes of the samples, the inputs of cells, or a ValueError.
+
+    Numbers that are not missing may change; everything else stays.
+    """
+    names, firsts = columns.names, columns.firsts
     lengths = {2: 2.0, 1: 1.0, np.inf: np.inf, "inf": np.inf}
     if norm not in lengths:
         raise ValueError(f'norm must be 2, 1 or "inf", got {norm!r}.')
@@ -50,7 +56,10 @@ def checked_limits(
     if not isinstance(bounds, Mapping | None):
         raise ValueError(f"bounds must be a mapping of feature to (low, high), got {bounds!r}.")
     for feature, limits in (bounds or {}).items():
-        column = feature_number(names, feature)
+        number = feature_number(names, feature)
+        column = firsts[number]
+        if isinstance(columns.parts[number], CategoryColumn):
+            raise ValueError(f"feature {feature!r} is categorical: it does not change, without bounds.")
         if not isinstance(limits, Sequence) or len(limits) != 2:
             raise ValueError(f"bounds of feature {feature!r} must be (low, high), got {limits!r}.")
         least, most = (
@@ -68,11 +77,14 @@ def checked_limits(
             )
         low[:, column], high[:, column] = least, most
     frozen = [frozen] if isinstance(frozen, str | Integral) else frozen
-    held = [feature_number(names, feature) for feature in frozen]
-    low[:, held] = high[:, held] = samples[:, held]
-    if len(samples) and (low == high).all(axis=1).any():
-        raise ValueError("All features are frozen, so no change is possible. Leave at least one free.")
-    return Limits(low, high, unit, lengths[norm])
+    free = columns.changeable(cells)
+    free[:, [firsts[feature_number(names, feature)] for feature in frozen]] = False
+    low, high = np.where(free, low, samples), np.where(free, high, samples)
+    if len(samples) and (low == high).all():
+        raise ValueError(
+            "All features are frozen, so no change is possible. Leave at least one number free."
+        )
+    return Limits(low, high, unit[columns.owners], lengths[norm])
 
 
 def feature_number(names: Sequence[str], feature: int | str) -> int:

@@ -9,8 +9,10 @@ from typing import Any, get_args, get_origin, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
+from ffmlp.model.columns import NumberColumn
 from ffmlp.model.features import Gaussianisation
 from ffmlp.model.hyperplanes import NO_BLOB
+from ffmlp.model.imputation import Imputation
 from ffmlp.model.network import Network
 from ffmlp.model.stages import Stages, require_indices, require_shapes
 from ffmlp.storage.schema import NETWORK_TAGS
@@ -18,8 +20,8 @@ from ffmlp.storage.schema import NETWORK_TAGS
 _STAGES = tuple(kind for tag, kind in NETWORK_TAGS.items() if tag.endswith("-stages"))
 
 
-def check_network(network: Network, n_features: int, labels: NDArray) -> None:
-    """Raise an error if the parts of a network are inconsistent, or do not fit features and labels."""
+def check_network(network: Network, n_columns: int, labels: NDArray) -> None:
+    """Raise an error if the parts of a network are inconsistent, or do not fit columns and labels."""
     if labels.shape != (len(network.labels),) or labels.dtype.kind in "cV":
         raise ValueError(f"labels have type {labels.dtype} and shape {labels.shape}")
     planes = network.hyperplanes
@@ -32,7 +34,8 @@ def check_network(network: Network, n_features: int, labels: NDArray) -> None:
     network.stages.check(network.hyperplanes, len(labels))
     if network.hyperplanes.gaussianisation is not None:
         _check_maps(network.hyperplanes.gaussianisation)
-    probabilities = network.probabilities(np.zeros((1, n_features)))
+    _check_columns(network, n_columns)
+    probabilities = network.probabilities(network.inputs(np.zeros((1, n_columns))))
     if probabilities.shape != (1, len(labels)) or not np.isfinite(probabilities).all():
         raise ValueError(f"probabilities of {len(labels)} classes are {probabilities}")
 
@@ -46,14 +49,48 @@ def _check_maps(gaussianisation: Gaussianisation) -> None:
             raise ValueError("knots must ascend")
 
 
+def _check_columns(network: Network, n_columns: int) -> None:
+    n_inputs = network.hyperplanes.weights.shape[1]
+    counts = len(network.table), len(network.table.owners), len(network.feature_names)
+    if counts != (n_columns, n_inputs, n_inputs):
+        raise ValueError(f"{counts} columns, inputs and names of {n_columns} and {n_inputs}")
+    for part in () if network.columns is None else network.columns.parts:
+        if isinstance(part, NumberColumn):
+            numbers = np.array([part.fill])
+        else:
+            require_shapes(shares=(part.shares, (len(part.categories) + 2, len(part.classes))))
+            require_indices("classes", np.array(part.classes), len(network.labels))
+            numbers = part.shares
+            if not len(part.classes) or len(set(part.categories)) < len(part.categories):
+                raise ValueError(f"column {part.name!r} has no share, or a category twice")
+        if numbers.dtype != np.float64 or not np.isfinite(numbers).all():
+            raise ValueError(f"column {part.name!r} has an input that is not a finite number")
+    if network.table.imputation is not None:
+        _check_imputation(network.table.imputation, n_inputs)
+
+
+def _check_imputation(imputation: Imputation, n_inputs: int) -> None:
+    n_blobs = len(imputation.log_weights)
+    shapes: dict[str, tuple[int, ...]] = dict.fromkeys(("centre", "scale", "low", "high"), (n_inputs,))
+    shapes |= {"log_weights": (n_blobs,), "means": (n_blobs, n_inputs)}
+    shapes |= {"precisions": (n_blobs, n_inputs, n_inputs)}
+    for name, shape in shapes.items():
+        part = getattr(imputation, name)
+        require_shapes(**{name: (part, shape)})
+        if part.dtype != np.float64 or not np.isfinite(part).all():
+            raise ValueError(f"{name} of the imputation are not finite numbers")
+    imputation.filled(np.full((1, n_inputs), np.nan))
+
+
 def check_part(value: Any, kind: Any, name: str) -> None:
     """Raise a ValueError unless a value and its parts have the annotated types."""
     origin, arguments = get_origin(kind) or kind, get_args(kind)
     if origin is UnionType:
         if value is None and type(None) in arguments:
             return
-        (kind,) = (part for part in arguments if part is not type(None))
-        check_part(value, kind, name)
+        kinds = [part for part in arguments if part is not type(None)]
+        known = (part for part in kinds if isinstance(part, type) and isinstance(value, part))
+        check_part(value, next(known, kinds[0]), name)
         return
     allowed = {Stages: _STAGES, float: (float, int, np.floating)}.get(origin, origin)
     if not isinstance(value, allowed):

@@ -244,4 +244,4 @@ def _check_whole(clf: FFMLPClassifier, source: Path) -> None:
         for name, kind in _FITTED.items():
             check_part(getattr(clf, name), kind, name)
         check_network(clf.network_, clf.n_features_in_, clf.classes_)
-        clf.network_.responses(np.zeros((1, clf.n_features_in_)))
+        clf.network_.responses(clf.network_.inputs(np.zeros((1, clf.n_features_in_))))

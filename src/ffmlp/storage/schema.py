@@ -18,8 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ffmlp.model.blob_stages import BlobStages
+from ffmlp.model.columns import CategoryColumn, Columns, NumberColumn
 from ffmlp.model.features import Gaussianisation
 from ffmlp.model.hyperplanes import Hyperplanes
+from ffmlp.model.imputation import Imputation
 from ffmlp.model.network import Network
 from ffmlp.model.paper_stages import PaperStages
 from ffmlp.model.readout_stages import ReadoutStages
@@ -36,6 +38,10 @@ _PROTOCOL = 2
 _TAGGED = "tag"
 
 NETWORK_TAGS: dict[str, type] = {
+    "columns": Columns,
+    "number-column": NumberColumn,
+    "category-column": CategoryColumn,
+    "imputation": Imputation,
     "gaussianisation": Gaussianisation,
     "hyperplanes": Hyperplanes,
     "regions": Regions,

@@ -140,6 +140,15 @@ def file_type(path: Path) -> str:
     return suffixes[-1]
 
 
+def is_table(path: Path) -> bool:
+    """Whether the name of a file is that of a data file."""
+    try:
+        file_type(path)
+    except ValueError:
+        return False
+    return True
+
+
 def with_ids(kinds: Kinds, id_column: str | None) -> dict[str, str]:
     """The kinds of all columns of a block, the id column included."""
     return dict(kinds) if id_column is None else {**kinds, id_column: NAME}

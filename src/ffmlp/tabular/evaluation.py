@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, log_loss
 from sklearn.model_selection import StratifiedKFold, train_test_split
-from sklearn.pipeline import Pipeline
 
+from ffmlp.classifier import FFMLPClassifier
 from ffmlp.words import counted
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class Evaluation:
 
 
 def evaluate(
-    model: Pipeline,
+    model: FFMLPClassifier,
     X: pd.DataFrame,
     y: NDArray,
     test_size: float,

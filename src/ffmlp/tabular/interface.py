@@ -8,7 +8,6 @@ from typing import Any
 from ffmlp.storage.checks import check_part
 from ffmlp.tables.tables import Dialect
 from ffmlp.tabular.columns import Features
-from ffmlp.tabular.preparation import Preparation
 
 _KEYS = {"numbers", "categories", "target", "id", "missing", "decimal"}
 # The facts that ``ffmlp fit`` stores, and their types.
@@ -22,15 +21,13 @@ _FACTS = {
 class Interface(Features):
     """The columns of a model, and the dialect of the file that it was fitted to.
 
-    ``facts`` are plain JSON values about the fit: file, rows, evaluation, seconds. ``preparation`` says
-    what happens to the columns before the classifier; it is known only for models of ``ffmlp fit``.
+    ``facts`` are plain JSON values about the fit: file, rows, evaluation, seconds.
     """
 
     target: str
     id_column: str | None
     dialect: Dialect
     facts: dict[str, Any]
-    preparation: Preparation | None
 
     def to_metadata(self) -> dict[str, Any]:
         """Plain JSON values to store with a model."""
@@ -42,8 +39,6 @@ class Interface(Features):
             "missing": list(self.dialect.missing),
             "decimal": self.dialect.decimal,
         }
-        if self.preparation is not None:
-            table["preparation"] = self.preparation.to_json()
         return {"table": table, **self.facts}
 
 
@@ -62,7 +57,6 @@ def interface_of(metadata: dict[str, Any]) -> Interface | None:
         id_column=table["id"],
         dialect=Dialect(tuple(table["missing"]), table["decimal"]),
         facts={name: value for name, value in metadata.items() if name != "table"},
-        preparation=Preparation.of_json(table["preparation"]) if "preparation" in table else None,
     )
     check_part(interface, Interface, "table")
     for name in _FACTS.keys() & interface.facts.keys():

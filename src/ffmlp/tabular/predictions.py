@@ -70,7 +70,7 @@ def write_predictions(
     def rendered(part: Part) -> tuple[Written, Any]:
         block = part()
         content = writer.render(_predicted(model, block, proba)) if len(block) else None
-        return Written(len(block), unseen_categories(model, block.texts)), content
+        return Written(len(block), unseen_categories(model.table, block.texts)), content
 
     # An input of the classifier takes half the memory of a cell that is read.
     n_cells = len(table.columns) + model.n_inputs // 2

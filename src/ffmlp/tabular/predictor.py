@@ -12,35 +12,51 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from ffmlp.arrays import AnyFloats
+from ffmlp.model.columns import CategoryColumn, Columns, category_name
 from ffmlp.model.network import Network
 from ffmlp.storage.checks import check_network
 from ffmlp.storage.model_files import Content, read_content
 from ffmlp.storage.schema import Node
 from ffmlp.tables.blocks import Block
 from ffmlp.tabular.interface import Interface, interface_of
-from ffmlp.tabular.preparation import Preparation
 
 
 @dataclass(frozen=True, eq=False)
 class Predictor(Interface):
     """What a model that ``ffmlp fit`` made says of rows; ``labels`` are the classes."""
 
-    preparation: Preparation
     labels: NDArray
     network: Network
 
     @property
     def n_inputs(self) -> int:
-        """How many features the classifier has."""
-        return self.preparation.n_inputs
+        """The number of inputs of the network."""
+        return self.network.layer_sizes[0]
+
+    @property
+    def table(self) -> Columns:
+        """The columns as the network knows them."""
+        return self.network.table
 
     def probabilities(self, block: Block) -> NDArray[np.float64]:
         """The probability of each class, for rows of features."""
-        return self.network.probabilities(self.preparation.inputs(block))
+        return self.network.probabilities(self._inputs(block))
 
     def classes(self, block: Block) -> NDArray[np.intp]:
         """The most probable class of each row of features, as an index into the labels."""
-        return self.network.classes(self.preparation.inputs(block))
+        return self.network.classes(self._inputs(block))
+
+    def _inputs(self, block: Block) -> AnyFloats:
+        """The inputs of the network. Columns of numbers come first, then those of categories."""
+        if not block.texts:
+            return self.table.inputs(block.numbers)
+        categories = [part for part in self.table.parts if isinstance(part, CategoryColumn)]
+        columns = zip(categories, block.texts, strict=True)
+        cells = [
+            part.cells([*map(category_name, own.distinct), ""])[own.indices] for part, own in columns
+        ]
+        return self.table.inputs(np.vstack([block.numbers.T, *cells]).T)
 
 
 def read_predictor(path: Path) -> Predictor | None:
@@ -61,15 +77,15 @@ def _predictor(content: Content) -> Predictor | None:
     if not root.is_known:
         return None
     interface = interface_of(json.loads(root["metadata"].value()))
-    if interface is None or interface.preparation is None:
+    classifier = root["estimator"]
+    if interface is None or classifier.kind != "classifier":  # a pipeline
         return None
-    classifier = root["estimator"]["steps"][-1][1]
     predictor = Predictor(
         **vars(interface), labels=classifier["classes_"].value(), network=classifier["network_"].value()
     )
-    preparation = predictor.preparation
-    counts = len(preparation.medians), len(preparation.encodings)
-    if counts != (len(predictor.numbers), len(predictor.categories)):
-        raise ValueError(f"{counts} preparations of other columns")
-    check_network(predictor.network, preparation.n_inputs, predictor.labels)
+    check_network(predictor.network, len(predictor.features), predictor.labels)
+    kinds = [isinstance(part, CategoryColumn) for part in predictor.table.parts]
+    numbers = [False] * len(predictor.numbers)
+    if predictor.table.names != tuple(predictor.features) or kinds[: len(numbers)] != numbers:
+        raise ValueError("the columns of the network are not those of the table")
     return predictor

@@ -1,4 +1,4 @@
-"""Cells that a model replaces: missing ones, and categories that it has not seen."""
+"""Cells that a model replaces: missing ones, and categories that it does not know."""
 
 from __future__ import annotations
 
@@ -8,38 +8,32 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ffmlp.arrays import Floats
+from ffmlp.model.columns import CategoryColumn, Columns, category_name
 from ffmlp.tables.blocks import Texts
-from ffmlp.tables.tables import pandas
-from ffmlp.tabular.preparation import MISSING_CATEGORY
 from ffmlp.words import counted
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ffmlp.tabular.interface import Interface
-
-RARE = "rare"
-
 
 @dataclass(frozen=True)
 class Substitute:
-    """A cell, None if it is missing, and what the model uses instead.
+    """A cell, None if it is missing, and the number that is used instead; None for categories.
 
-    ``used`` is a number, the category of missing cells or `RARE`; None if no category matches.
+    The number is an ``average``: "median", or "mean given the other columns".
     """
 
     column: str
     cell: str | None
-    used: float | str | None
+    used: float | None
+    average: str = ""
 
     def __str__(self) -> str:
-        if isinstance(self.used, float):
-            return f"{self.column} is missing: the median {self.used:.6g} is used."
-        if self.used == MISSING_CATEGORY:
-            return f"{self.column} is missing, which is a category of its own."
+        if self.used is not None:
+            return f"{self.column} is missing: {self.used:.4g} is used, the {self.average}."
         what = "missing" if self.cell is None else f"{self.cell!r}, an unseen category"
-        used = "matches none of the categories" if self.used is None else "is treated as a rare category"
-        return f"{self.column} is {what}: it {used}."
+        return f"{self.column} is {what}: the class shares of all training rows are used."
 
 
 @dataclass(frozen=True)
@@ -55,33 +49,35 @@ class UnseenCategories:
         return f"{self.column}: {cells} with an unseen category, for example {self.example!r}."
 
 
-def substitutes(model: Interface, row: pd.Series) -> tuple[Substitute, ...]:
-    """Those in a row of features; known only for models made by ``ffmlp fit``."""
-    if model.preparation is None:
-        return ()
-    numbers = zip(model.numbers, model.preparation.medians.tolist(), strict=True)
-    found = [Substitute(name, None, median) for name, median in numbers if pandas().isna(row[name])]
-    for name, encoding in zip(model.categories, model.preparation.encodings, strict=True):
-        cell = None if pandas().isna(row[name]) else row[name]
-        value = MISSING_CATEGORY if cell is None else cell
-        if value not in encoding.known:
-            found.append(Substitute(name, cell, RARE if encoding.rare else None))
-        elif cell is None:
-            found.append(Substitute(name, cell, RARE if value in encoding.rare else MISSING_CATEGORY))
+def substitutes(table: Columns, row: pd.Series, inputs: Floats) -> tuple[Substitute, ...]:
+    """The substitutes in a row of columns, which becomes the inputs of a network.
+
+    Missing categories that were seen in training need none.
+    """
+    average = "median" if table.imputation is None else "mean given the other columns"
+    found = []
+    for part, first in zip(table.parts, table.firsts, strict=True):
+        cell = row[part.name]
+        name = category_name(cell)
+        if isinstance(part, CategoryColumn):
+            seen = part.knows_missing if not name else name in part.categories
+            if not seen:
+                found.append(Substitute(part.name, name or None, None))
+        elif not name:
+            found.append(Substitute(part.name, None, float(inputs[first]), average))
     return tuple(found)
 
 
-def unseen_categories(model: Interface, columns: Sequence[Texts]) -> list[UnseenCategories]:
-    """Those in the categorical columns; known only for models made by ``ffmlp fit``."""
-    if model.preparation is None:
-        return []
-    found, encodings = [], model.preparation.encodings
-    for name, encoding, texts in zip(model.categories, encodings, columns, strict=True):
-        known = {*encoding.known}
-        unseen = [index for index, text in enumerate(texts.distinct) if text not in known]
+def unseen_categories(table: Columns, columns: Sequence[Texts]) -> list[UnseenCategories]:
+    """Those in the categorical columns; not known for a pipeline, which has no table."""
+    found = []
+    parts = [part for part in table.parts if isinstance(part, CategoryColumn)]
+    for part, texts in zip(parts, columns, strict=False):
+        known = {*part.categories, ""}
+        unseen = [index for index, text in enumerate(texts.distinct) if category_name(text) not in known]
         if unseen:
             n_cells = int(np.isin(texts.indices, unseen).sum())
-            found.append(UnseenCategories(name, n_cells, texts.distinct[unseen[0]]))
+            found.append(UnseenCategories(part.name, n_cells, texts.distinct[unseen[0]]))
     return found
 
 

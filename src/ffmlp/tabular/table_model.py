@@ -1,4 +1,4 @@
-"""The model of a table: a fitted pipeline that takes columns by name and predicts labels."""
+"""The model of a table: a fitted classifier that takes columns by name and predicts labels."""
 
 from __future__ import annotations
 
@@ -8,33 +8,30 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.compose import ColumnTransformer
-from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import OneHotEncoder
 
 from ffmlp.arrays import Floats
 from ffmlp.classifier import FFMLPClassifier
+from ffmlp.model.columns import Columns
 from ffmlp.storage.model_files import usable
 from ffmlp.storage.persistence import load_with_metadata, save
 from ffmlp.tables.blocks import Block
 from ffmlp.tables.tables import Dialect
-from ffmlp.tabular.columns import Columns
 from ffmlp.tabular.interface import Interface, interface_of
-from ffmlp.tabular.preparation import MISSING_CATEGORY, Encoding, Preparation
 
 if TYPE_CHECKING:
     import pandas as pd
 
-# Categories of one column with an input of their own; rarer ones share one.
-_MAX_CATEGORIES = 32
 # More distinct decimal numbers than this are quantities, not classes.
 _MAX_DECIMAL_CLASSES = 20
 
 
 @dataclass(frozen=True, eq=False)
 class TableModel(Interface):
-    """A fitted pipeline and its columns."""
+    """A fitted classifier and its columns.
+
+    Models of earlier versions are pipelines, which encode the columns before the classifier.
+    """
 
     estimator: Any
 
@@ -53,7 +50,7 @@ class TableModel(Interface):
             )
         facts = {"metadata": saved.metadata} if saved.metadata else {}
         features = tuple(map(str, names)), ()
-        return cls(*features, "class", None, Dialect(), facts, None, saved.estimator)
+        return cls(*features, "class", None, Dialect(), facts, saved.estimator)
 
     def save(self, path: Path) -> None:
         """Write the model to a file atomically."""
@@ -66,12 +63,17 @@ class TableModel(Interface):
 
     @property
     def n_inputs(self) -> int:
-        """The number of features of the classifier."""
-        return int(self.classifier.n_features_in_)
+        """The number of inputs of the network."""
+        return self.classifier.network_.layer_sizes[0]
+
+    @property
+    def table(self) -> Columns:
+        """The columns as the classifier knows them; none for a pipeline."""
+        return Columns(()) if isinstance(self.estimator, Pipeline) else self.estimator.network_.table
 
     @property
     def classifier(self) -> FFMLPClassifier:
-        """The last step of the pipeline."""
+        """The classifier itself, or the last step of a pipeline."""
         last = self.estimator
         while isinstance(last, Pipeline):
             last = last.steps[-1][1]
@@ -87,49 +89,11 @@ class TableModel(Interface):
         """The most probable class of each row, as an index into the labels."""
         return self.probabilities(features).argmax(axis=1)
 
-    def inputs(self, features: pd.DataFrame) -> Any:
-        """The features of the classifier: those of the table, transformed by the steps before it."""
+    def classified(self, features: pd.DataFrame) -> Any:
+        """What the classifier is given: the columns, transformed by the steps of a pipeline."""
         if isinstance(self.estimator, Pipeline):
             return self.estimator[:-1].transform(features)
         return features
-
-
-def pipeline(columns: Columns, classifier: FFMLPClassifier) -> Pipeline:
-    """Imputation of numbers, one-hot encoding of categories, then the classifier.
-
-    Nothing is standardised: the classifier does that itself.
-    """
-    imputer = SimpleImputer(strategy="constant", fill_value=MISSING_CATEGORY)
-    encoder = OneHotEncoder(
-        handle_unknown="infrequent_if_exist", max_categories=_MAX_CATEGORIES, sparse_output=False
-    )
-    encoded = Pipeline([("impute", imputer), ("encode", encoder)])
-    steps = [
-        ("numbers", SimpleImputer(strategy="median", keep_empty_features=True), list(columns.numbers)),
-        ("categories", encoded, list(columns.categories)),
-    ]
-    # Whether a column can be mistaken for an encoded category, such as ``colour_red``.
-    starts = tuple(f"{name}_" for name in columns.categories)
-    ambiguous = any(name.startswith(starts) for name in columns.features)
-    prepared = ColumnTransformer(
-        [step for step in steps if step[2]], verbose_feature_names_out=ambiguous
-    )
-    prepared.set_output(transform="pandas")  # for the feature names
-    return Pipeline([("prepare", prepared), ("classify", classifier)])
-
-
-def preparation(fitted: Pipeline) -> Preparation | None:
-    """What the first step of a fitted `pipeline` does; None if a median overflows."""
-    steps, medians, encodings = fitted[0].named_transformers_, np.empty(0), []
-    if "numbers" in steps:
-        medians = steps["numbers"].statistics_
-    if "categories" in steps:
-        encoder = steps["categories"][-1]
-        for known, rare in zip(encoder.categories_, encoder.infrequent_categories_, strict=True):
-            others = dict.fromkeys(() if rare is None else rare)
-            frequent = tuple(name for name in known if name not in others)
-            encodings.append(Encoding(frequent, tuple(others)))
-    return Preparation(medians, tuple(encodings)) if np.isfinite(medians).all() else None
 
 
 def labels(cells: pd.Series) -> NDArray:

@@ -1,0 +1,214 @@
+"""Data frames and arrays as cells (`ffmlp.model.columns`): numbers, and numbers of categories."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from numbers import Number
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ffmlp.arrays import Floats, Indices
+from ffmlp.model.columns import CategoryColumn, Cells, Columns, category_name
+
+FROM_DTYPE = "from_dtype"
+_DATES = (
+    "column {!r} holds dates or times ({}). Replace it by numbers, such as the year, or leave it out."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class _Codes:
+    """A column as distinct values and the index of each cell among them, -1 if it is missing."""
+
+    indices: Indices
+    distinct: list[Any]
+
+    @classmethod
+    def of(cls, values: list[Any]) -> _Codes:
+        numbers: dict[Any, int] = {}
+        try:
+            indices = [numbers.setdefault(value, len(numbers)) for value in values]
+        except TypeError as error:
+            raise TypeError(
+                f"{error}. The argument must be a table in which each cell is a string or a number."
+            ) from error
+        return cls(np.array(indices, np.intp), list(numbers))
+
+    @property
+    def are_numbers(self) -> bool:
+        """Whether all cells are numbers or missing; booleans are no numbers."""
+        present = [value for value in self.distinct if category_name(value)]
+        return all(isinstance(one, Number) and not isinstance(one, bool | np.bool_) for one in present)
+
+
+def columns_of(X: Any) -> list[Any] | None:
+    """The columns of a data frame or of an array of objects or texts; None for other arrays."""
+    if hasattr(X, "iloc") and np.ndim(X) == 2:  # pandas
+        return [X.iloc[:, number] for number in range(X.shape[1])]
+    if hasattr(X, "get_columns"):  # polars
+        return list(X.get_columns())
+    if isinstance(X, list | tuple):
+        try:
+            X = np.asarray(X)
+        except ValueError:  # rows of different lengths, which scikit-learn reports
+            return None
+    if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "OUS":
+        return list(X.T)
+    return None
+
+
+def is_numeric(column: Any) -> bool:
+    """Whether the type of a column is that of numbers, which NumPy can convert as they are."""
+    return isinstance(column.dtype, np.dtype) and column.dtype.kind in "iuf"
+
+
+def training_cells(columns: list[Any], names: Sequence[str], categorical: Any) -> Cells:
+    """The cells of columns; ``categorical`` is the parameter `categorical_features`."""
+    chosen = _chosen(categorical, names)
+    values, categories = np.empty((len(columns), _length(columns))), []
+    for number, (column, name) in enumerate(zip(columns, names, strict=True)):
+        kind = _is_categorical(column) if chosen is None else number in chosen
+        if not kind:
+            values[number], known = _numbers(column, name), None
+        else:
+            indices, distinct = _named(column, name)
+            occurring = {distinct[index] for index in np.unique(indices)}
+            known = tuple(sorted(occurring - {""}))
+            part = CategoryColumn(name, known, (), np.empty((len(known) + 2, 0)))
+            values[number] = part.cells(distinct)[indices]
+        categories.append(known)
+    return Cells(values.T, tuple(categories))
+
+
+def table_cells(columns: list[Any], fitted: Columns) -> Floats:
+    """The cells of columns that are of the kinds of fitted ones."""
+    values = np.empty((len(columns), _length(columns)))
+    for number, (column, part) in enumerate(zip(columns, fitted.parts, strict=True)):
+        if isinstance(part, CategoryColumn):
+            indices, distinct = _named(column, part.name)
+            values[number] = part.cells(distinct)[indices]
+        else:
+            values[number] = _numbers(column, part.name)
+    return values.T
+
+
+def _chosen(categorical: Any, names: Sequence[str]) -> set[int] | None:
+    """The numbers of the categorical columns; None if their types decide."""
+    if isinstance(categorical, str) and categorical == FROM_DTYPE:
+        return None
+    given: NDArray = np.asarray([] if categorical is None else categorical)
+    wrong = ValueError(
+        "categorical_features must be 'from_dtype', None, or names, positions or a mask of the "
+        f"{len(names)} columns, got {categorical!r}."
+    )
+    if given.ndim != 1:
+        raise wrong
+    if given.dtype.kind == "b":
+        if len(given) != len(names):
+            raise wrong
+        return set(np.flatnonzero(given).tolist())
+    found = set()
+    for item in given.tolist():
+        if isinstance(item, str) and item in names:
+            found.add(list(names).index(item))
+        elif isinstance(item, int) and not isinstance(item, bool) and 0 <= item < len(names):
+            found.add(item)
+        else:
+            raise ValueError(f"categorical_features names {item!r}. Columns: {list(names)[:10]}.")
+    return found
+
+
+def _length(columns: list[Any]) -> int:
+    return len(columns[0]) if columns else 0
+
+
+def _is_categorical(column: Any) -> bool:
+    """Whether the type of a column, or else its cells, are those of categories."""
+    kind = _kind(column)
+    if kind == "O":
+        return not _codes(column).are_numbers
+    if kind == "U":
+        return not all(_is_number(text) for text in _codes(column).distinct)
+    return kind in ("b", "category")
+
+
+def _kind(column: Any) -> str:
+    """The kind of a NumPy type, or "category"; "M" for dates and times of any sort."""
+    dtype = column.dtype
+    if (hasattr(column, "cat") and hasattr(dtype, "categories")) or str(dtype) == "Categorical":
+        return "category"
+    if hasattr(dtype, "is_temporal"):  # polars
+        kinds = {"is_temporal": "M", "is_numeric": "f"}
+        kind = next((kind for test, kind in kinds.items() if getattr(dtype, test)()), "O")
+        return "b" if str(dtype) == "Boolean" else kind
+    # Texts of pandas are texts. In an array, they may be numbers beside other texts.
+    texts = "O" if hasattr(column, "iloc") else "U"
+    return texts if dtype.kind in "US" else str(dtype.kind)
+
+
+def _codes(column: Any) -> _Codes:
+    if hasattr(column, "iloc"):
+        if _kind(column) == "category":
+            return _Codes(column.cat.codes.to_numpy(np.intp), column.cat.categories.tolist())
+        try:
+            indices, distinct = column.factorize()
+        except TypeError:  # cells that cannot be hashed
+            return _Codes.of(column.tolist())
+        return _Codes(indices, distinct.tolist())
+    return _Codes.of(column.to_list() if hasattr(column, "to_list") else column.tolist())
+
+
+def _named(column: Any, name: str) -> tuple[Indices, list[str]]:
+    """The index of each cell among names of categories; the last name is that of missing cells."""
+    codes = _codes(column)
+    if _kind(column) in "mM" or any(isinstance(value, date) for value in codes.distinct[:1]):
+        raise ValueError(_DATES.format(name, column.dtype))
+    return codes.indices, [*map(category_name, codes.distinct), ""]
+
+
+def _numbers(column: Any, name: str) -> Floats:
+    """The cells as floats, NaN where they are missing."""
+    kind = _kind(column)
+    if kind in "mM":
+        raise ValueError(_DATES.format(name, column.dtype))
+    if kind in "iufb":
+        values = _plain_floats(column)
+    else:
+        codes = _codes(column)
+        distinct = [_number(value, name, kind) for value in codes.distinct]
+        values = np.array([*distinct, np.nan])[codes.indices]
+    if np.isinf(values).any():
+        raise ValueError(
+            f"Input X contains infinity or a value too large for float64 in column {name!r}. Replace it "
+            "by a number, or by NaN if it is missing."
+        )
+    return values
+
+
+def _plain_floats(column: Any) -> Floats:
+    if hasattr(column, "iloc"):
+        return column.to_numpy(np.float64, na_value=np.nan)
+    return np.asarray(column.to_numpy() if hasattr(column, "to_numpy") else column, np.float64)
+
+
+def _number(value: Any, name: str, kind: str) -> float:
+    if not category_name(value):
+        return np.nan
+    if isinstance(value, Number) or (kind == "U" and _is_number(value)):
+        return float(value)
+    raise ValueError(
+        f"could not convert string to float: column {name!r} is numeric, but has {value!r}. Make it "
+        "categorical when fitting (categorical_features), or NaN if it stands for a missing number."
+    )
+
+
+def _is_number(text: str | bytes) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return not category_name(text)
+    return True

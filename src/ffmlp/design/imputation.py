@@ -1,0 +1,85 @@
+"""Before stage 0: Gaussian blobs of all inputs, which replace those that are missing.
+
+Expectation maximisation fits one Gaussian to the incomplete samples. Under it, each sample is completed
+with its conditional means. A mixture of few blobs is then fitted to the completed samples.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ffmlp.arrays import Flags, Floats, row_blocks
+from ffmlp.design.blobs import Mixture, fit_mixture
+from ffmlp.model.imputation import Imputation, completed_deviations, missing_block
+
+# Blobs, if each has so many samples.
+N_BLOBS, _FEWEST_SAMPLES = 5, 20
+_N_ROUNDS = 3
+# Inputs, and samples that are read. The time grows with the cube of the former.
+MAX_INPUTS, MAX_SAMPLES = 128, 5000
+# The share of independent inputs in a covariance, and the variance that is added to each.
+_INDEPENDENT, _LEAST_VARIANCE = 0.01, 1e-3
+# The covariance of all blobs counts as so many samples of each, for each input.
+_PRIOR_PER_INPUT = 2.0
+_ENTRIES_AT_ONCE = 1 << 22
+
+
+def fit_imputation(X: Floats, weight: Floats) -> Imputation | None:
+    """Blobs of samples (n, N) with missing inputs; None if there are too many inputs.
+
+    Takes O(n·N³) time for the samples with missing inputs.
+    """
+    if X.shape[1] > MAX_INPUTS:
+        return None
+    missing = np.isnan(X)
+    seen = np.where(missing, 0.0, weight[:, None])
+    share = seen / np.maximum(seen.sum(axis=0), np.finfo(np.float64).tiny)
+    values = np.where(missing, 0.0, X)
+    centre = np.sum(share * values, axis=0)
+    deviation = np.where(missing, 0.0, X - centre)
+    spread = np.sqrt(np.sum(share * deviation**2, axis=0))
+    scale = np.where(spread > 0, spread, 1.0)
+    low, high = (np.where(missing, centre, X) for _ in range(2))
+    mixture = _mixture(_completed(deviation / scale, missing, weight), weight)
+    precisions = np.linalg.inv(mixture.covariances).astype(np.float64)
+    log_weights = np.log(mixture.weights) + 0.5 * np.linalg.slogdet(precisions)[1]
+    return Imputation(
+        centre, scale, low.min(axis=0), high.max(axis=0), log_weights, mixture.means, precisions
+    )
+
+
+def _completed(Z: Floats, missing: Flags, weight: Floats) -> Floats:
+    """Samples with conditional means for the missing inputs, which are 0, under one Gaussian."""
+    n_inputs, share = Z.shape[1], weight / weight.sum()
+    mean, completed = np.zeros(n_inputs), Z.copy()
+    covariance: Floats = np.eye(n_inputs)
+    incomplete = np.flatnonzero(missing.any(axis=1))
+    for _ in range(_N_ROUNDS):
+        precision = np.linalg.inv(covariance).astype(np.float64)
+        hidden = np.zeros_like(covariance)
+        for rows in row_blocks(len(incomplete), n_inputs**2, _ENTRIES_AT_ONCE):
+            chosen = incomplete[rows]
+            gaps = missing[chosen]
+            completed[chosen] = mean + completed_deviations(Z[chosen] - mean, gaps, precision)
+            block = np.linalg.inv(missing_block(gaps, precision)).astype(np.float64)
+            block[:, range(n_inputs), range(n_inputs)] -= ~gaps
+            hidden += np.tensordot(share[chosen], block, axes=1)
+        mean = share @ completed
+        deviation = completed - mean
+        covariance = (deviation * share[:, None]).T @ deviation + hidden
+        own = np.diag(np.diag(covariance) + _LEAST_VARIANCE)
+        covariance = (1.0 - _INDEPENDENT) * covariance + _INDEPENDENT * own
+    return completed
+
+
+def _mixture(Z: Floats, weight: Floats) -> Mixture:
+    """A mixture with covariances that are shrunk towards their mean."""
+    n_blobs = int(np.clip(weight.sum() // _FEWEST_SAMPLES, 1, N_BLOBS))
+    # Blobs of missing inputs are a means to an end: they do not depend on the user's seed.
+    mixture = fit_mixture(Z, weight, n_blobs, np.random.RandomState(0))
+    mass = mixture.weights[:, None, None] * weight.sum()
+    pooled = np.tensordot(mixture.weights, mixture.covariances, axes=1)
+    pooled += _LEAST_VARIANCE * np.eye(Z.shape[1])
+    prior = _PRIOR_PER_INPUT * Z.shape[1]
+    shrunk = (mass * mixture.covariances + prior * pooled) / (mass + prior)
+    return Mixture(mixture.weights, mixture.means, shrunk)

@@ -1,0 +1,225 @@
+"""The columns of a table, and the inputs of a network that they become.
+
+A table reaches a network as *cells*: a float for each row and column. The cell of a category is its
+number in the column, `UNKNOWN` for a category that the column does not know. A missing cell is NaN.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ffmlp.arrays import AnyFloats, Floats, Indices
+from ffmlp.model.imputation import Imputation
+
+# The cell of a category that a column does not know.
+UNKNOWN = -1.0
+# Categories that are listed by name in a sentence.
+_MAX_LISTED = 4
+_WHOLE_NUMBER = re.compile(r"(-?\d+)\.0+")
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """The cells (n, M) of a table, and the categories of each column, None for numbers."""
+
+    values: AnyFloats
+    categories: tuple[tuple[str, ...] | None, ...]
+
+
+def category_name(value: object) -> str:
+    """The text that identifies a category, empty for a missing one.
+
+    It is the same in a data frame, a CSV file, a Parquet file and an ONNX graph: without spaces around
+    it, and without the decimals of a whole number, which a column of integers gets with its first
+    missing value.
+    """
+    if value is None or value != value or type(value).__name__ in ("NAType", "NaTType"):
+        return ""
+    text = str(value).strip(" ")
+    whole = _WHOLE_NUMBER.fullmatch(text)
+    return text if whole is None else whole[1]
+
+
+@dataclass(frozen=True)
+class NumberColumn:
+    """A column of numbers; ``fill``, the median, replaces missing ones if no training sample had any."""
+
+    name: str
+    fill: float
+
+    @property
+    def n_inputs(self) -> int:
+        """The number of inputs."""
+        return 1
+
+    def input_names(self, labels: NDArray) -> list[str]:
+        """What the input is."""
+        return [self.name]
+
+    def inputs(self, cells: AnyFloats) -> AnyFloats:
+        """The input (n, 1) of cells (n,)."""
+        return cells[:, None]
+
+    def value(self, cell: float) -> float | str:
+        """What a cell holds."""
+        return "missing" if np.isnan(cell) else float(cell)
+
+    def near(self, inputs: Floats) -> str:
+        """A point of the inputs as text."""
+        return f"= {inputs[0]:.4g}"
+
+
+@dataclass(frozen=True, eq=False)
+class CategoryColumn:
+    """A column of categories. The inputs of a category are shares of classes among its samples.
+
+    ``shares`` (K + 2, S) has a row for each of the K ``categories``, one for missing cells and one for
+    unknown categories; ``classes`` are the S classes whose shares they are.
+    """
+
+    name: str
+    categories: tuple[str, ...]
+    classes: tuple[int, ...]
+    shares: Floats
+
+    @property
+    def n_inputs(self) -> int:
+        """The number of inputs."""
+        return len(self.classes)
+
+    def input_names(self, labels: NDArray) -> list[str]:
+        """What each input is."""
+        return [f"share of {labels[label]} by {self.name}" for label in self.classes]
+
+    @property
+    def knows_missing(self) -> bool:
+        """Whether training samples had missing cells; otherwise these count as unknown categories."""
+        return bool((self.shares[-2] != self.shares[-1]).any())
+
+    def cells(self, names: Sequence[str]) -> Floats:
+        """The cells of categories, given as `category_name` writes them."""
+        numbers: dict[str, float] = {name: number for number, name in enumerate(self.categories)}
+        numbers[""] = np.nan
+        return np.array([numbers.get(name, UNKNOWN) for name in names], np.float64)
+
+    def rows(self, cells: AnyFloats) -> Indices:
+        """The row of ``shares`` of each cell."""
+        known = len(self.categories)
+        return np.where(np.isnan(cells), known, np.where(cells < 0, known + 1, cells)).astype(np.intp)
+
+    def inputs(self, cells: AnyFloats) -> Floats:
+        """The inputs (n, n_inputs) of cells (n,)."""
+        return self.shares[self.rows(cells)]
+
+    def value(self, cell: float) -> str:
+        """What a cell holds."""
+        return self._rows[int(self.rows(np.array([cell]))[0])]
+
+    def near(self, inputs: Floats) -> str:
+        """A point of the inputs as text."""
+        return f"like {self._rows[int(np.argmin(np.sum((self.shares - inputs) ** 2, axis=1)))]}"
+
+    def between(self, number: int, low: float, high: float) -> str:
+        """The categories of which an input lies between two limits, in words."""
+        share = self.shares[:, number]
+        inside = (share > low) & (share <= high)
+        inside[-2] &= self.knows_missing
+        inside[-1] = False
+        names = [name for name, found in zip(self._rows, inside, strict=True) if found]
+        if len(names) > _MAX_LISTED:
+            shown = ", ".join(names[: _MAX_LISTED - 1])
+            return f"{self.name} is one of {len(names)} categories ({shown}, …)"
+        return f"{self.name} is {' or '.join(names) or 'no known category'}"
+
+    @property
+    def _rows(self) -> list[str]:
+        return [*self.categories, "missing", "unknown"]
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """All columns of a table, in order.
+
+    ``imputation`` replaces missing numbers, if training samples had any.
+    """
+
+    parts: tuple[NumberColumn | CategoryColumn, ...]
+    imputation: Imputation | None = None
+
+    def __len__(self) -> int:
+        return len(self.parts)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return tuple(part.name for part in self.parts)
+
+    @property
+    def owners(self) -> Indices:
+        """The column (N,) of each input."""
+        return np.repeat(np.arange(len(self)), [part.n_inputs for part in self.parts])
+
+    @property
+    def firsts(self) -> Indices:
+        """The first input (M,) of each column."""
+        return np.searchsorted(self.owners, np.arange(len(self)))
+
+    @property
+    def are_inputs(self) -> bool:
+        """Whether each column is one input, a number."""
+        return all(isinstance(part, NumberColumn) for part in self.parts)
+
+    def input_names(self, labels: NDArray) -> tuple[str, ...]:
+        """The name of each input."""
+        return tuple(name for part in self.parts for name in part.input_names(labels))
+
+    def inputs(self, cells: AnyFloats) -> AnyFloats:
+        """The inputs (n, N) of cells (n, M); the cells themselves if they are complete numbers."""
+        return self.completed(self.encoded(cells))
+
+    def completed(self, X: AnyFloats) -> AnyFloats:
+        """Inputs whose missing numbers, NaN, are replaced."""
+        missing = np.isnan(X)
+        if not missing.any():
+            return X
+        if self.imputation is not None:
+            return self.imputation.filled(np.asarray(X, np.float64)).astype(X.dtype)
+        return np.where(missing, self.fills.astype(X.dtype), X)
+
+    def encoded(self, cells: AnyFloats) -> AnyFloats:
+        """The inputs before missing numbers are replaced."""
+        if self.are_inputs:
+            return cells
+        # Column by column, as features are mapped.
+        parts = zip(self.parts, cells.T, strict=True)
+        return np.vstack([part.inputs(column).T for part, column in parts]).T
+
+    @property
+    def fills(self) -> Floats:
+        """What replaces a missing value of each input (N,), without an imputation."""
+        return np.repeat(
+            [part.fill if isinstance(part, NumberColumn) else 0.0 for part in self.parts],
+            [part.n_inputs for part in self.parts],
+        )
+
+    def summed(self, values: Floats) -> Floats:
+        """Values (N,) of the inputs, added up for each column."""
+        return np.bincount(self.owners, values, len(self)).astype(np.float64)
+
+    def changeable(self, cells: AnyFloats) -> NDArray[np.bool_]:
+        """Whether each input (n, N) can change by a fraction: numbers that are not missing."""
+        numbers = np.array([isinstance(part, NumberColumn) for part in self.parts])
+        return (numbers & ~np.isnan(cells))[:, self.owners]
+
+    def between(self, number: int, low: float, high: float) -> str | None:
+        """The categories of which an input lies between two limits, in words; None for numbers."""
+        owner = self.owners[number]
+        part = self.parts[owner]
+        if isinstance(part, NumberColumn):
+            return None
+        return part.between(number - int(self.firsts[owner]), low, high)

@@ -1,0 +1,77 @@
+"""Missing inputs: their conditional means under Gaussian blobs, given the other inputs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ffmlp.arrays import Flags, Floats, row_blocks
+
+# Entries of the matrices that are solved at once (32 MB).
+_ENTRIES_AT_ONCE = 1 << 22
+
+
+@dataclass(frozen=True, eq=False)
+class Imputation:
+    """G Gaussian blobs of all N inputs, of samples of all classes together.
+
+    Under one blob, the most probable values of the missing inputs are their conditional means. Those of
+    all blobs are averaged, each with the density of the sample that it completes.
+
+    Attributes
+    ----------
+    centre, scale : ndarray of shape (N,)
+        The origin and the unit of each input, for ``means`` and ``precisions``.
+    low, high : ndarray of shape (N,)
+        The range of the training samples, which imputed values do not leave.
+    log_weights : ndarray of shape (G,)
+        The logarithm of each blob's density at its mean.
+    means : ndarray of shape (G, N)
+    precisions : ndarray of shape (G, N, N)
+        The inverses of the covariances.
+    """
+
+    centre: Floats
+    scale: Floats
+    low: Floats
+    high: Floats
+    log_weights: Floats
+    means: Floats
+    precisions: Floats
+
+    def filled(self, X: Floats) -> Floats:
+        """Samples (n, N) whose missing inputs, NaN, are replaced; O(G·N³) time for each that has any."""
+        filled = X.copy()
+        incomplete = np.flatnonzero(np.isnan(X).any(axis=1))
+        for rows in row_blocks(len(incomplete), X.shape[1] ** 2, _ENTRIES_AT_ONCE):
+            chosen = incomplete[rows]
+            filled[chosen] = self._completed(X[chosen])
+        return filled
+
+    def _completed(self, X: Floats) -> Floats:
+        missing = np.isnan(X)
+        Z = np.where(missing, 0.0, (X - self.centre) / self.scale)
+        densities, completed = [], []
+        for log_weight, mean, precision in zip(
+            self.log_weights, self.means, self.precisions, strict=True
+        ):
+            deviation = completed_deviations(Z - mean, missing, precision)
+            densities.append(log_weight - 0.5 * np.sum(deviation @ precision * deviation, axis=1))
+            completed.append(mean + deviation)
+        share = np.exp(np.array(densities) - np.max(densities, axis=0))
+        share /= share.sum(axis=0)
+        values = np.einsum("gn,gnd->nd", share, np.array(completed)) * self.scale + self.centre
+        return np.where(missing, np.clip(values, self.low, self.high), X)
+
+
+def completed_deviations(deviation: Floats, missing: Flags, precision: Floats) -> Floats:
+    """Deviations (n, N) from a mean, where the missing ones have their conditional means."""
+    known = np.where(missing, 0.0, deviation)
+    goal = -np.where(missing, known @ precision, 0.0)
+    return known + np.linalg.solve(missing_block(missing, precision), goal[:, :, None])[:, :, 0]
+
+
+def missing_block(missing: Flags, precision: Floats) -> Floats:
+    """The precision of the missing inputs (n, N, N), and the identity for all others."""
+    return np.where(missing[:, :, None] & missing[:, None, :], precision, np.eye(len(precision)))
