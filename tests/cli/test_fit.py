@@ -183,8 +183,14 @@ TABLE = "x,y,id,label\n" + "".join(f"{row},{row % 7},{row},{'ab'[row > 30]}\n" f
 @pytest.mark.parametrize(
     ("content", "arguments", "message"),
     [
-        (TABLE, ["--target", "lable"], "t.csv has no column 'lable' (--target). Columns: x, y, "),
-        (TABLE, ["--target", "label", "--id", "i"], "t.csv has no column 'i' (--id)."),
+        (
+            TABLE,
+            ["--target", "Lable"],
+            "t.csv has no column 'Lable' (--target). Did you mean 'label'? Columns: x, y, id, label.\n",
+        ),
+        (TABLE, ["--target", "label", "--ignore", "X"], "(--ignore). Did you mean 'x'? Columns: x"),
+        (TABLE, ["--target", "label", "--categorical", "Y "], "(--categorical). Did you mean 'y'? Col"),
+        (TABLE, ["--target", "label", "--id", "i"], "no column 'i' (--id). Did you mean 'id'? Col"),
         (TABLE, ["--target", "label", "--ignore", "label"], "column 'label' can have only one role"),
         (
             TABLE,

@@ -101,6 +101,12 @@ ROW = "a,b,c,d,size\n5,3,1.4,0.2,small\n"
     ("content", "arguments", "message"),
     [
         ("a,b,size\n1,2,small\n", [], "new.csv lacks columns 'c', 'd' of the model. It has 'a', 'b', "),
+        (
+            "A,b,c,Size\n1,2,3,small\n",
+            [],
+            "ffmlp: new.csv lacks columns 'a', 'd', 'size' of the model. Did you mean 'A' for 'a', 'Size'"
+            " for 'size'? It has 'A', 'b', 'c', 'Size'.\n",
+        ),
         (ROW + "1,2,x,4,small\n", [], "new.csv, line 3, column 3 ('c'): expected a number, got 'x'."),
         (ROW + "1,2,inf,4,small\n", [], "new.csv, line 3, column 3 ('c'): numbers must be finite"),
         (ROW + "1,2,3\n", [], "new.csv, line 3: the header has 5 columns, this line has 3."),

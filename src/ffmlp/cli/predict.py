@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ffmlp.cli.console import Console, add_shared, check_numbers, check_output, dialect, require_packages
 from ffmlp.tables.opening import open_table
 from ffmlp.tables.tables import DataTable, file_type
-from ffmlp.tabular.columns import require_columns
+from ffmlp.tabular.columns import require_columns, similar
 from ffmlp.words import counted, listed
 
 if TYPE_CHECKING:
@@ -109,9 +109,11 @@ def column_notes(table: DataTable, model: Interface, id_column: str | None) -> l
     names = [name for name in table.columns if name]
     missing = [name for name in model.features if name not in names]
     if missing:
-        raise ValueError(
-            f"{table.path} lacks {_columns(missing)} of the model. It has {listed(map(repr, names))}."
-        )
+        others = [name for name in names if name not in model.features]
+        pairs = [f"{meant!r} for {name!r}" for name in missing if (meant := similar(name, others))]
+        hint = f" Did you mean {listed(pairs)}?" if pairs else ""
+        has = listed(map(repr, names))
+        raise ValueError(f"{table.path} lacks {_columns(missing)} of the model.{hint} It has {has}.")
     notes = []
     # All columns of the file that the model was fitted to; those that it left out are not worth a note.
     order = model.facts.get("order", model.features)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -53,8 +54,19 @@ def require_columns(table: DataTable, names: Iterable[str], option: str) -> None
     """Raise an error if the file lacks one of the columns that an option names."""
     for name in names:
         if not name or name not in table.columns:
-            columns = listed(column for column in table.columns if column)
-            raise ValueError(f"{table.path} has no column {name!r} ({option}). Columns: {columns}.")
+            columns = [column for column in table.columns if column]
+            meant = similar(name, columns)
+            hint = "" if meant is None else f" Did you mean {meant!r}?"
+            raise ValueError(
+                f"{table.path} has no column {name!r} ({option}).{hint} Columns: {listed(columns)}."
+            )
+
+
+def similar(name: str, names: Iterable[str]) -> str | None:
+    """The one of ``names`` that is written most like ``name``, whatever their case; None if none is."""
+    plain = {"".join(filter(str.isalnum, other)).casefold(): other for other in names}
+    wanted = "".join(filter(str.isalnum, name)).casefold()
+    return next((plain[found] for found in difflib.get_close_matches(wanted, plain, n=1)), None)
 
 
 def infer(table: DataTable, categorical: Sequence[str], left_out: Sequence[str]) -> Columns:
