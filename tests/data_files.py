@@ -3,6 +3,7 @@
 from ffmlp.tables.opening import open_table
 from ffmlp.tables.tables import NAME, NUMBER, TEXT, Dialect
 from ffmlp.tabular.columns import infer
+from ffmlp.tabular.dates import with_dates
 
 
 def columns_and_rows(path, categorical=(), dialect=Dialect(), n_rows=2):  # noqa: B008
@@ -11,7 +12,8 @@ def columns_and_rows(path, categorical=(), dialect=Dialect(), n_rows=2):  # noqa
 
     table = open_table(path, dialect)
     columns = infer(table, categorical, ())
-    return columns, pd.concat(table.blocks(n_rows, columns.kinds)).to_dict("list")
+    blocks = with_dates(table, columns.dates).blocks(n_rows, columns.kinds)
+    return columns, pd.concat(blocks).to_dict("list")
 
 
 def frames_of_parts(table, n_rows, kinds):

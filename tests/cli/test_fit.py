@@ -220,7 +220,7 @@ TABLE = "x,y,id,label\n" + "".join(f"{row},{row % 7},{row},{'ab'[row > 30]}\n" f
 )  # fmt: skip
 def test_wrong_input_is_one_line_with_exit_code_2(here, capsys, content, arguments, message):
     (here / "t.csv").write_text(content)
-    assert fit("t.csv", "-o", "t.model", *arguments) == 2
+    assert fit("t.csv", "-o", "t.model", "--quiet", *arguments) == 2
     error = capsys.readouterr().err
     assert error.startswith("ffmlp: ")
     assert message in error
@@ -251,7 +251,7 @@ def test_a_huge_cell_is_not_shown_whole(here, capsys):
 
 
 def test_names_with_line_breaks_stay_on_one_line(here, capsys):
-    lines = [f"1,{row},{row % 2}\n" for row in range(40)]
+    lines = [f"1,{row}.5,{row % 2}\n" for row in range(40)]
     (here / "t.csv").write_text('"a\n\x1b[1mb",x,label\n' + "".join(lines))
     assert fit("t.csv", "--target", "lable", "-o", "t.model") == 2
     assert capsys.readouterr().err.endswith("Columns: a\\n\\x1b[1mb, x, label.\n")

@@ -104,7 +104,7 @@ ROW = "a,b,c,d,size\n5,3,1.4,0.2,small\n"
         (
             "A,b,c,Size\n1,2,3,small\n",
             [],
-            "ffmlp: new.csv lacks columns 'a', 'd', 'size' of the model. Did you mean 'A' for 'a', 'Size'"
+            "new.csv lacks columns 'a', 'd', 'size' of the model. Did you mean 'A' for 'a', 'Size'"
             " for 'size'? It has 'A', 'b', 'c', 'Size'.\n",
         ),
         (ROW + "1,2,x,4,small\n", [], "new.csv, line 3, column 3 ('c'): expected a number, got 'x'."),

@@ -49,8 +49,9 @@ def test_columns_and_rows_of_a_file(file, tmp_path):
     )
     frame.to_parquet(tmp_path / "t.parquet")
     columns, rows = columns_and_rows(tmp_path / "t.parquet")
-    assert (columns.numbers, columns.categories) == (("a",), ("b", "c"))
-    assert columns.unused == {"day": "it holds dates"}
+    parts = ("day (year)", "day (weekday)")
+    assert (columns.numbers, columns.categories) == (("a", *parts), ("b", "c"))
+    assert [rows[part] for part in parts] == [[2020, 2021, 2022], [3, 5, 6]]
     np.testing.assert_array_equal(rows["a"], [1, 2, np.nan])
     assert rows["b"][::2] == ["x", "y"]
     assert np.isnan(rows["b"][1])

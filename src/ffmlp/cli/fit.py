@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 from ffmlp.cli.console import Console, add_shared, check_numbers, check_output, dialect, require_packages
 from ffmlp.tables.opening import open_table
 from ffmlp.tables.tables import TEXT, DataTable, pandas
-from ffmlp.tabular.columns import Columns, infer, require_columns
 from ffmlp.words import counted
 
 if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
+    from ffmlp.tabular.columns import Columns
     from ffmlp.tabular.table_model import TableModel
 
 HELP = "design a network from a table and save it as a model"
@@ -70,14 +70,17 @@ def run(options: argparse.Namespace) -> None:
     from threadpoolctl import threadpool_limits
 
     from ffmlp.classifier import FFMLPClassifier
+    from ffmlp.tabular.dates import with_dates
     from ffmlp.tabular.table_model import TableModel, pipeline, preparation
 
     console = Console(options)
     table = open_table(options.data, dialect(options))
     columns = _columns(table, options)
-    X, y, n_dropped = _read(table, columns, options.target)
+    X, y, n_dropped = _read(with_dates(table, columns.dates), columns, options.target)
     for name, reason in columns.unused.items():
         console.note(f"{name} is not used: {reason}.")
+    for note in columns.notes:
+        console.note(note)
     if n_dropped:
         console.note(f"left out {counted(n_dropped, 'row')} without {options.target!r}.")
     chosen = ("n_components", "design", "max_neurons", "max_regions")
@@ -103,7 +106,7 @@ def run(options: argparse.Namespace) -> None:
         "fit_seconds": seconds,
     }
     names = columns.numbers, columns.categories, options.target, options.id
-    fitted = TableModel(*names, dialect(options), facts, preparation(model), model)
+    fitted = TableModel(*names, dialect(options), facts, preparation(model), model, dates=columns.dates)
     fitted.save(options.output)
     _print_summary(console, fitted, options)
 
@@ -123,6 +126,8 @@ def _check(options: argparse.Namespace) -> None:
 
 
 def _columns(table: DataTable, options: argparse.Namespace) -> Columns:
+    from ffmlp.tabular.columns import infer, require_columns
+
     left_out = [options.target, *options.ignore]
     require_columns(table, [options.target], "--target")
     require_columns(table, options.ignore, "--ignore")

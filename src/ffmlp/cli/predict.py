@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from ffmlp.cli.console import Console, add_shared, check_numbers, check_output, dialect, require_packages
 from ffmlp.tables.opening import open_table
 from ffmlp.tables.tables import DataTable, file_type
-from ffmlp.tabular.columns import require_columns, similar
 from ffmlp.words import counted, listed
 
 if TYPE_CHECKING:
@@ -35,6 +34,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Read, predict and write at the same time."""
     require_packages("predict", "pandas", "tqdm")
+    from ffmlp.tabular.dates import with_dates
     from ffmlp.tabular.predictions import output_columns, write_predictions
 
     check_numbers(options, 1, "block_rows", bits=31)
@@ -59,8 +59,8 @@ def run(options: argparse.Namespace) -> None:
     start = perf_counter()
     with console.progress(None, "row", "predicting") as update:
         written = write_predictions(
-            model, table, options.output, id_column=id_column, proba=options.proba,
-            n_rows=options.block_rows, on_block=update,
+            model, with_dates(table, model.dates), options.output, id_column=id_column,
+            proba=options.proba, n_rows=options.block_rows, on_block=update,
         )  # fmt: skip
     seconds = perf_counter() - start
     for unseen in written.unseen:
@@ -90,37 +90,43 @@ def _id_column(table: DataTable, model: Interface, given: str | None) -> str | N
     """The column to copy: the given one, else that of the model if the file has it."""
     if given is None:
         return model.id_column if model.id_column in table.columns else None
-    if given in model.features:
+    if given in model.sources:
         raise ValueError(f"--id {given!r} is a feature of the model. Choose another column.")
+    from ffmlp.tabular.columns import require_columns
+
     require_columns(table, [given], "--id")
     return given
 
 
 def open_data(options: argparse.Namespace, model: Interface, console: Console) -> DataTable:
     """The data file of the options; how its columns differ from those of the model is noted."""
+    from ffmlp.tabular.dates import with_dates
+
     table = open_table(options.data, dialect(options, model.dialect))
     for note in column_notes(table, model, model.id_column):
         console.note(note)
-    return table
+    return with_dates(table, model.dates)
 
 
 def column_notes(table: DataTable, model: Interface, id_column: str | None) -> list[str]:
     """How the columns of a file differ from those of a model; an error if some are missing."""
-    names = [name for name in table.columns if name]
-    missing = [name for name in model.features if name not in names]
+    from ffmlp.tabular.columns import similar
+
+    names, sources = [name for name in table.columns if name], model.sources
+    missing = [name for name in sources if name not in names]
     if missing:
-        others = [name for name in names if name not in model.features]
+        others = [name for name in names if name not in sources]
         pairs = [f"{meant!r} for {name!r}" for name in missing if (meant := similar(name, others))]
         hint = f" Did you mean {listed(pairs)}?" if pairs else ""
         has = listed(map(repr, names))
         raise ValueError(f"{table.path} lacks {_columns(missing)} of the model.{hint} It has {has}.")
     notes = []
     # All columns of the file that the model was fitted to; those that it left out are not worth a note.
-    order = model.facts.get("order", model.features)
-    extra = [name for name in names if name not in (*model.features, *order, id_column)]
+    order = model.facts.get("order", sources)
+    extra = [name for name in names if name not in (*sources, *order, id_column)]
     if extra:
         notes.append(f"{table.path}: the model does not use {_columns(extra)}.")
-    before, now = ([name for name in those if name in model.features] for those in (order, names))
+    before, now = ([name for name in those if name in sources] for those in (order, names))
     if before != now:
         notes.append(f"{table.path}: the columns are in another order; they are matched by name.")
     return notes

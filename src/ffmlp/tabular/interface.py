@@ -8,6 +8,7 @@ from typing import Any
 from ffmlp.storage.checks import check_part
 from ffmlp.tables.tables import Dialect
 from ffmlp.tabular.columns import Features
+from ffmlp.tabular.dates import DateColumn
 from ffmlp.tabular.preparation import Preparation
 
 _KEYS = {"numbers", "categories", "target", "id", "missing", "decimal"}
@@ -41,6 +42,7 @@ class Interface(Features):
             "id": self.id_column,
             "missing": list(self.dialect.missing),
             "decimal": self.dialect.decimal,
+            "dates": [[column.name, column.order, list(column.parts)] for column in self.dates],
         }
         if self.preparation is not None:
             table["preparation"] = self.preparation.to_json()
@@ -63,6 +65,9 @@ def interface_of(metadata: dict[str, Any]) -> Interface | None:
         dialect=Dialect(tuple(table["missing"]), table["decimal"]),
         facts={name: value for name, value in metadata.items() if name != "table"},
         preparation=Preparation.of_json(table["preparation"]) if "preparation" in table else None,
+        dates=tuple(
+            DateColumn(name, order, tuple(parts)) for name, order, parts in table.get("dates", ())
+        ),
     )
     check_part(interface, Interface, "table")
     for name in _FACTS.keys() & interface.facts.keys():
