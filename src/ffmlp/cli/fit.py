@@ -67,22 +67,25 @@ def run(options: argparse.Namespace) -> None:
     """Evaluate, fit, save and print a summary."""
     _check(options)
     require_packages("fit", "pandas", "tqdm", "skops")
+    import numpy as np
     from threadpoolctl import threadpool_limits
 
     from ffmlp.classifier import FFMLPClassifier
     from ffmlp.tabular.dates import with_dates
+    from ffmlp.tabular.oddities import notes_on_labels
+    from ffmlp.tabular.seen_rows import row_hashes, stored_hashes
     from ffmlp.tabular.table_model import TableModel, pipeline, preparation
 
     console = Console(options)
     table = open_table(options.data, dialect(options))
     columns = _columns(table, options)
     X, y, n_dropped = _read(with_dates(table, columns.dates), columns, options.target)
-    for name, reason in columns.unused.items():
-        console.note(f"{name} is not used: {reason}.")
-    for note in columns.notes:
-        console.note(note)
+    notes = [f"{name} is not used: {reason}." for name, reason in columns.unused.items()]
+    notes += [*columns.notes, *notes_on_labels(options.target, np.unique(y).tolist())]
     if n_dropped:
-        console.note(f"left out {counted(n_dropped, 'row')} without {options.target!r}.")
+        notes.append(f"left out {counted(n_dropped, 'row')} without {options.target!r}.")
+    for note in notes:
+        console.note(note)
     chosen = ("n_components", "design", "max_neurons", "max_regions")
     parameters: Any = {name: getattr(options, name) for name in chosen}
     model = pipeline(columns, FFMLPClassifier(**parameters, random_state=options.seed))
@@ -94,8 +97,14 @@ def run(options: argparse.Namespace) -> None:
         model.fit(X, y)
         seconds = perf_counter() - start
     warned = [str(warning.message) for warning in caught if warning.category is UserWarning]
-    for message in dict.fromkeys(warned):
-        console.note(message)
+    if evaluation is not None and evaluation["accuracy"] <= evaluation["majority"]:
+        warned.append(
+            f"the model is no better than the majority class: accuracy {evaluation['accuracy']:.3f}, "
+            f"majority class {evaluation['majority']:.3f}. The columns may say little about "
+            f"{options.target!r}."
+        )
+    for note in dict.fromkeys(warned):
+        console.note(note)
     facts = {
         "file": table.path.name,
         "rows": len(y),
@@ -104,11 +113,12 @@ def run(options: argparse.Namespace) -> None:
         "unused": columns.unused,
         "evaluation": evaluation,
         "fit_seconds": seconds,
+        "row_hashes": stored_hashes(row_hashes(X, y)),
     }
     names = columns.numbers, columns.categories, options.target, options.id
     fitted = TableModel(*names, dialect(options), facts, preparation(model), model, dates=columns.dates)
     fitted.save(options.output)
-    _print_summary(console, fitted, options)
+    _print_summary(console, fitted, [*notes, *dict.fromkeys(warned)], options)
 
 
 def _check(options: argparse.Namespace) -> None:
@@ -173,7 +183,9 @@ def _evaluated(
         return asdict(evaluate(model, X, y, test_size, n_folds, options.seed, update))
 
 
-def _print_summary(console: Console, model: TableModel, options: argparse.Namespace) -> None:
+def _print_summary(
+    console: Console, model: TableModel, notes: list[str], options: argparse.Namespace
+) -> None:
     facts, clf, size = model.facts, model.classifier, options.output.stat().st_size
     console.say(
         f"{facts['file']}: {counted(facts['rows'], 'row')}, {counted(len(model.features), 'feature')} "
@@ -192,8 +204,13 @@ def _print_summary(console: Console, model: TableModel, options: argparse.Namesp
     console.result(
         {"model": str(options.output), "bytes": size, "layers": list(clf.network_.layer_sizes),
          "regions": n_regions, "design": design, "numbers": list(model.numbers),
-         "categories": list(model.categories), "target": model.target, **facts}
+         "categories": list(model.categories), "target": model.target, "notes": notes, **shown(facts)}
     )  # fmt: skip
+
+
+def shown(facts: dict[str, Any]) -> dict[str, Any]:
+    """The facts about a fit that are printed as JSON."""
+    return {name: value for name, value in facts.items() if name != "row_hashes"}
 
 
 def evaluation_text(evaluation: dict) -> str:
@@ -201,6 +218,6 @@ def evaluation_text(evaluation: dict) -> str:
     spread = evaluation["accuracy_deviation"]
     return (
         f"{evaluation['accuracy']:.3f}{f' ± {spread:.3f}' if spread else ''} on "
-        f"{counted(evaluation['n_rows'], 'row')} ({evaluation['method']}); majority-class baseline: "
+        f"{counted(evaluation['n_rows'], 'row')} ({evaluation['method']}); majority class: "
         f"{evaluation['majority']:.3f}"
     )

@@ -41,7 +41,7 @@ def run(options: argparse.Namespace) -> None:
     file_type(options.output)  # an unknown one is an error
     check_output(options.output, options.force, options.model, options.data)
     console = Console(options)
-    model = _model(options.model)
+    model = read_model(options.model, "predict")
     table = open_table(options.data, dialect(options, model.dialect))
     id_column = _id_column(table, model, options.id)
     names = output_columns(model, id_column, proba=options.proba)
@@ -73,14 +73,14 @@ def run(options: argparse.Namespace) -> None:
     )  # fmt: skip
 
 
-def _model(path: Path) -> Predictor | TableModel:
+def read_model(path: Path, command: str) -> Predictor | TableModel:
     """The part of a model that predicts; the whole of one that needs scikit-learn to be read."""
     from ffmlp.tabular.predictor import read_predictor
 
     model = read_predictor(path)
     if model is not None:
         return model
-    require_packages("predict", "skops")
+    require_packages(command, "skops")
     from ffmlp.tabular.table_model import TableModel
 
     return TableModel.load(path)
@@ -123,7 +123,7 @@ def column_notes(table: DataTable, model: Interface, id_column: str | None) -> l
     notes = []
     # All columns of the file that the model was fitted to; those that it left out are not worth a note.
     order = model.facts.get("order", sources)
-    extra = [name for name in names if name not in (*sources, *order, id_column)]
+    extra = [name for name in names if name not in (*sources, *order, id_column, model.target)]
     if extra:
         notes.append(f"{table.path}: the model does not use {_columns(extra)}.")
     before, now = ([name for name in those if name in sources] for those in (order, names))

@@ -6,11 +6,12 @@ import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from math import inf
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ffmlp.arrays import Floats
+from ffmlp.tables.blocks import Texts
 from ffmlp.tables.tables import DECIMAL_COMMAS, NUMBER, TEXT, DataTable, Dialect, pandas
 from ffmlp.tabular.dates import DateColumn, DateTally
 from ffmlp.tabular.oddities import is_id_name, number_with_unit, spelt_alike
@@ -93,7 +94,7 @@ def infer(table: DataTable, categorical: Sequence[str], left_out: Sequence[str])
     start = 0
     for block in table.inferred(_ROWS_AT_ONCE, categorical):
         for name, tally in tallies.items():
-            tally.add(block[name], start)
+            tally.add(_cells(block[name]), start)
         start += len(block)
     if start == 0:
         raise ValueError(f"{table.path} has a header but no rows.")
@@ -121,6 +122,14 @@ def infer(table: DataTable, categorical: Sequence[str], left_out: Sequence[str])
     return Columns(numbers, categories, unused, tuple(notes), dates=tuple(dates))
 
 
+def _cells(column: pd.Series) -> Floats | Texts:
+    types = pandas().api.types
+    if types.is_numeric_dtype(column.dtype) and not types.is_bool_dtype(column.dtype):
+        return column.to_numpy(float)
+    indices, values = pandas().factorize(column)
+    return Texts(indices, list(map(str, values)))
+
+
 @dataclass
 class _Tally:
     """What is known of a column so far; ``first_text`` is the row and the content of the first text.
@@ -137,46 +146,42 @@ class _Tally:
     ascending: bool = True
     last: float = -inf
     dates: DateTally = field(default_factory=DateTally)
-    distinct: set[Any] = field(default_factory=set)
+    distinct: set[float | str] = field(default_factory=set)
     n_compared: int = 0
 
-    def add(self, cells: pd.Series, start: int) -> None:
+    def add(self, cells: Floats | Texts, start: int) -> None:
         """Count the cells of a block that begins at row ``start``."""
-        types = pandas().api.types
-        present = cells.dropna()
-        if types.is_numeric_dtype(cells.dtype) and not types.is_bool_dtype(cells.dtype):
-            self._add_numbers(present.to_numpy(), n_missing=len(cells) - len(present))
-            self._compare(present.unique(), len(present))
-        else:
-            indices, values = pandas().factorize(present)
-            _, first = np.unique(indices, return_index=True)
-            texts, counts = pandas().Series(values, dtype=object).astype(str), np.bincount(indices)
-            rows = start + np.flatnonzero(cells.notna())[first]
-            self._add_texts(texts.to_numpy(), counts, rows)
-            self._compare(texts, len(present))
+        if isinstance(cells, Texts):
+            self._add_texts(cells, start)
+            self._compare(cells.distinct, int((cells.indices >= 0).sum()))
+            return
+        present = cells[~np.isnan(cells)]
+        self.n_numbers += len(present)
+        self.all_integers &= len(present) == len(cells) and bool((cells == np.floor(cells)).all())
+        in_order = np.append(self.last, present)
+        self.ascending &= bool((in_order[1:] > in_order[:-1]).all())
+        self.last = in_order[-1]
+        self._compare(np.unique(present).tolist(), len(present))
 
-    def _add_numbers(self, numbers: NDArray, n_missing: int) -> None:
-        self.n_numbers += len(numbers)
-        self.all_integers &= n_missing == 0 and bool((numbers == np.floor(numbers)).all())
-        steps = np.diff(numbers, prepend=self.last)
-        self.ascending &= bool((steps > 0).all())
-        self.last = numbers[-1] if len(numbers) else self.last
-
-    def _add_texts(self, values: NDArray, counts: NDArray, rows: NDArray) -> None:
-        """Add distinct texts, given how often they occur and where they are first."""
-        is_text = np.isnan(pandas().to_numeric(values, errors="coerce").astype(float))
-        texts, first_rows = values[is_text].tolist(), rows[is_text].tolist()
-        n_texts = int(counts[is_text].sum())
-        self.n_texts += n_texts
-        self.n_numbers += int(counts.sum()) - n_texts
+    def _add_texts(self, cells: Texts, start: int) -> None:
+        found, rows, counts = np.unique(cells.indices, return_index=True, return_counts=True)
+        texts, first_rows, n_cells = list[str](), list[int](), list[int]()
+        for index, row, count in zip(found.tolist(), rows.tolist(), counts.tolist(), strict=True):
+            if index >= 0 and Dialect().is_number(cells.distinct[index]):
+                self.n_numbers += count
+            elif index >= 0:
+                texts.append(cells.distinct[index])
+                first_rows.append(start + row)
+                n_cells.append(count)
+        self.n_texts += sum(n_cells)
         if texts and self.first_text is None:
-            self.first_text = first_rows[0], texts[0]
+            self.first_text = min(zip(first_rows, texts, strict=True))
         self.all_integers = False
         self.all_decimal_commas &= all(map(Dialect().has_decimal_comma, texts))
         self.all_thousands &= all(map(Dialect().has_thousands, texts))
-        self.dates.add(texts, counts[is_text].tolist(), first_rows)
+        self.dates.add(texts, n_cells, first_rows)
 
-    def _compare(self, values: Iterable[Any], n_cells: int) -> None:
+    def _compare(self, values: Iterable[float | str], n_cells: int) -> None:
         if len(self.distinct) <= _MAX_DISTINCT:
             self.distinct.update(values)
             self.n_compared += n_cells
@@ -192,7 +197,8 @@ class _Tally:
         if not self.distinct:
             return "it is empty"
         if len(self.distinct) == 1:
-            return f"all values are {next(iter(self.distinct))}"
+            (only,) = self.distinct
+            return f"all values are {only if isinstance(only, str) else f'{only:.15g}'}"
         if self.has_dates and not (forced or self.dates.varying):
             return f"all dates are {self.dates.example}"
         many = len(self.distinct) > max(_FEW_TEXTS, n_cells / 2)

@@ -15,7 +15,7 @@ _KEYS = {"numbers", "categories", "target", "id", "missing", "decimal"}
 # The facts that ``ffmlp fit`` stores, and their types.
 _FACTS = {
     "file": str, "rows": int, "classes": dict, "order": list, "unused": dict,
-    "evaluation": dict | None, "fit_seconds": float,
+    "evaluation": dict | None, "fit_seconds": float, "row_hashes": list,
 }  # fmt: skip
 
 
