@@ -299,3 +299,32 @@ def test_rows_without_an_id_have_an_empty_one(trained, here):
         "",
         "z",
     ]
+
+
+def test_predictions_go_to_standard_output(trained, here, capsys):
+    trained[1].head(30).assign(more=1).to_csv("new.csv", index=False)
+    assert predict(trained, "new.csv", "-o", "o.csv", "--proba", "--quiet") == 0
+    assert capsys.readouterr().out == ""
+    assert predict(trained, "new.csv", "-o", "-", "--proba") == 0
+    captured = capsys.readouterr()
+    assert captured.out == (here / "o.csv").read_text()
+    assert captured.err == "note: new.csv: the model does not use column 'more'.\n"
+    assert sorted(path.name for path in here.iterdir()) == ["new.csv", "o.csv"]
+    assert predict(trained, "new.csv", "-o", "-", "--json") == 2
+    assert capsys.readouterr().err == (
+        "ffmlp: --json and -o - both print to standard output. Use one of them.\n"
+    )
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs pipes of POSIX")
+@pytest.mark.parametrize("command", [["predict", "-o", "-"], ["evaluate", "--json"]])
+def test_a_reader_that_closes_the_pipe_ends_the_command_quietly(trained, here, command):
+    pd.concat([trained[1].assign(species="setosa")] * 100).to_csv("new.csv", index=False)
+    name, *options = command
+    run = [sys.executable, "-m", "ffmlp.cli", name, str(trained[0]), "new.csv", *options]
+    environment = {**os.environ, "PYTHONPATH": str(Path(ffmlp.__file__).parents[1])}
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(run, **pipes, env=environment) as process:
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait() == 0

@@ -53,6 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         with _ended_by_signal():
             options.module.run(options)
+            sys.stdout.flush()
         return DONE
     except BrokenPipeError:  # the reader of the output has closed it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

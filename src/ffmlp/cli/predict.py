@@ -27,19 +27,24 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--id", metavar="COLUMN", help="column to copy to the output (that of fit)")
     what = "rows per block, approximately (at most 100000)"
     parser.add_argument("--block-rows", type=int, metavar="N", help=what)
-    what = "file to write: .csv, .tsv (also compressed) or .parquet"
+    what = "file to write: .csv, .tsv (also compressed) or .parquet; - is standard output, as CSV"
     add_shared(parser, "MODEL", "DATA", output=("FILE", what))
 
 
 def run(options: argparse.Namespace) -> None:
     """Read, predict and write at the same time."""
     require_packages("predict", "pandas", "tqdm")
+    from ffmlp.tables.writing import STANDARD_OUTPUT
     from ffmlp.tabular.dates import with_dates
     from ffmlp.tabular.predictions import output_columns, write_predictions
 
     check_numbers(options, 1, "block_rows", bits=31)
-    file_type(options.output)  # an unknown one is an error
-    check_output(options.output, options.force, options.model, options.data)
+    to_stdout = options.output == STANDARD_OUTPUT
+    if to_stdout and options.json:
+        raise ValueError("--json and -o - both print to standard output. Use one of them.")
+    if not to_stdout:
+        file_type(options.output)  # an unknown one is an error
+        check_output(options.output, options.force, options.model, options.data)
     console = Console(options)
     model = read_model(options.model, "predict")
     table = open_table(options.data, dialect(options, model.dialect))
@@ -66,7 +71,8 @@ def run(options: argparse.Namespace) -> None:
     for unseen in written.unseen:
         notes.append(f"{table.path}, column {unseen}")
         console.note(notes[-1])
-    console.say(f"{options.output}: {counted(written.n_rows, 'row')} in {seconds:.2f} s")
+    if not to_stdout:
+        console.say(f"{options.output}: {counted(written.n_rows, 'row')} in {seconds:.2f} s")
     console.result(
         {"output": str(options.output), "rows": written.n_rows, "columns": names, "notes": notes,
          "seconds": seconds}

@@ -1,13 +1,14 @@
-"""How predictions are written: text and Parquet files, block by block, atomically."""
+"""How predictions are written: text and Parquet files, block by block, atomically, or to stdout."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,8 @@ from ffmlp.extras import imported
 from ffmlp.storage.whole_files import whole_file
 from ffmlp.tables.tables import PARQUET, TEXT_FILES, file_type, opener
 
+# The name that stands for it; what is written there is a CSV file.
+STANDARD_OUTPUT = Path("-")
 # Of probabilities in text files.
 _DECIMALS = 6
 
@@ -42,6 +45,9 @@ class Writer:
 @contextmanager
 def prediction_writer(path: Path, names: list[str]) -> Iterator[Writer]:
     """Write predictions with these column names to a file whose name says its type."""
+    if path == STANDARD_OUTPUT:
+        yield from _text_writer(sys.stdout.buffer, ",", names)
+        return
     kind = file_type(path)
     with whole_file(path) as temporary:
         if kind == PARQUET:
@@ -49,8 +55,13 @@ def prediction_writer(path: Path, names: list[str]) -> Iterator[Writer]:
         else:
             delimiter = TEXT_FILES[kind] or ","
             with opener(path)(temporary, "wb") as file:
-                file.write((delimiter.join(quoted(name, delimiter) for name in names) + "\n").encode())
-                yield Writer(partial(_lines, delimiter), file.write)
+                yield from _text_writer(file, delimiter, names)
+
+
+def _text_writer(file: IO[bytes], delimiter: str, names: list[str]) -> Iterator[Writer]:
+    file.write((delimiter.join(quoted(name, delimiter) for name in names) + "\n").encode())
+    yield Writer(partial(_lines, delimiter), file.write)
+    file.flush()
 
 
 def _lines(delimiter: str, block: Predictions) -> bytes:
