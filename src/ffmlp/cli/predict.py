@@ -34,7 +34,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Read, predict and write at the same time."""
-    require_packages("predict", "pandas", "tqdm")
+    require_packages("predict", "pyarrow", "tqdm")
     from ffmlp.tabular.predictions import output_columns, write_predictions
 
     check_numbers(options, 1, "block_rows", bits=31)
@@ -44,7 +44,8 @@ def run(options: argparse.Namespace) -> None:
     model = _model(options.model)
     table = open_table(options.data, dialect(options, model.dialect))
     id_column = _id_column(table, model, options.id)
-    names = output_columns(model, id_column, proba=options.proba)
+    kept = () if id_column is None else (id_column,)
+    names = output_columns(model, kept, proba=options.proba)
     if id_column in names[1:]:
         raise ValueError(
             f"{table.path}: the id column {id_column!r} has the same name as a column of the output. "
@@ -59,7 +60,7 @@ def run(options: argparse.Namespace) -> None:
     start = perf_counter()
     with console.progress(None, "row", "predicting") as update:
         written = write_predictions(
-            model, table, options.output, id_column=id_column, proba=options.proba,
+            model, table, options.output, kept=kept, proba=options.proba,
             n_rows=options.block_rows, on_block=update,
         )  # fmt: skip
     seconds = perf_counter() - start

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from ffmlp.tables.tables import DECIMAL_COMMAS, NUMBER, TEXT, DataTable, Dialect, pandas
+from ffmlp.tables.tables import DECIMAL_COMMAS, NUMBER, TEXT, DataTable, Dialect
 from ffmlp.words import listed
 
 if TYPE_CHECKING:
-    import pandas as pd
+    from ffmlp.arrays import Floats
+    from ffmlp.tables.blocks import Texts
 
 _ROWS_AT_ONCE = 100_000
 # A text column with more distinct values than this is free text if most cells have their own value.
@@ -67,7 +68,7 @@ def infer(table: DataTable, categorical: Sequence[str], left_out: Sequence[str])
     for block in table.inferred(_ROWS_AT_ONCE, categorical):
         for name, tally in tallies.items():
             tally.add(block[name], start)
-        start += len(block)
+        start += len(next(iter(block.values())))
     if start == 0:
         raise ValueError(f"{table.path} has a header but no rows.")
     nameless = [number for number, name in enumerate(table.columns, start=1) if not name]
@@ -96,41 +97,47 @@ class _Tally:
     all_decimal_commas: bool = True
     all_thousands: bool = True
     all_like_dates: bool = True
-    dates: bool = False
-    distinct: set[Any] = field(default_factory=set)
+    distinct: set[float | str] = field(default_factory=set)
 
-    def add(self, cells: pd.Series, start: int) -> None:
+    def add(self, cells: Floats | Texts, start: int) -> None:
         """Count the cells of a block that begins at row ``start``."""
-        types = pandas().api.types
-        present = cells.dropna()
+        import numpy as np  # not with the module: the command line names its commands without it
+
+        from ffmlp.tables.blocks import Texts
+
+        if isinstance(cells, Texts):
+            self._add_texts(cells, start)
+            return
+        present = cells[~np.isnan(cells)]
+        self.n_numbers += len(present)
         if len(self.distinct) <= _MAX_DISTINCT:
-            alike = present.astype(str) if present.dtype == object else present
-            self.distinct.update(alike.unique())
-        if types.is_datetime64_any_dtype(cells.dtype):
-            self.dates = True
-        elif types.is_numeric_dtype(cells.dtype) and not types.is_bool_dtype(cells.dtype):
-            self.n_numbers += len(present)
-        else:
-            texts = present.astype(str)
-            texts = texts[pandas().to_numeric(texts, errors="coerce").isna()]
-            self.n_numbers += len(present) - len(texts)
-            self.n_texts += len(texts)
-            if len(texts) and self.first_text is None:
-                self.first_text = start + cells.index.get_loc(texts.index[0]), texts.iloc[0]
-            distinct = texts.unique()
-            self.all_decimal_commas &= all(map(Dialect().has_decimal_comma, distinct))
-            self.all_thousands &= all(map(Dialect().has_thousands, distinct))
-            self.all_like_dates &= all(map(_DATE.fullmatch, distinct))
+            self.distinct.update(np.unique(present).tolist())
+
+    def _add_texts(self, cells: Texts, start: int) -> None:
+        import numpy as np
+
+        if len(self.distinct) <= _MAX_DISTINCT:
+            self.distinct.update(cells.distinct)
+        # The last one stands for missing cells.
+        is_text = np.array([*(not Dialect().is_number(text) for text in cells.distinct), False])
+        rows = np.flatnonzero(is_text[cells.indices])
+        self.n_texts += len(rows)
+        self.n_numbers += int((cells.indices >= 0).sum()) - len(rows)
+        if len(rows) and self.first_text is None:
+            self.first_text = start + int(rows[0]), cells.distinct[cells.indices[rows[0]]]
+        texts = [text for text, is_one in zip(cells.distinct, is_text, strict=False) if is_one]
+        self.all_decimal_commas &= all(map(Dialect().has_decimal_comma, texts))
+        self.all_thousands &= all(map(Dialect().has_thousands, texts))
+        self.all_like_dates &= all(map(_DATE.fullmatch, texts))
 
     def useless(self, *, forced: bool) -> str | None:
         """Why the column cannot be a feature, if so; ``forced`` if the user calls it categorical."""
         n_cells = self.n_numbers + self.n_texts
-        if self.dates:
-            return "it holds dates"
         if not self.distinct:
             return "it is empty"
         if len(self.distinct) == 1:
-            return f"all values are {next(iter(self.distinct))}"
+            (only,) = self.distinct
+            return f"all values are {only if isinstance(only, str) else f'{only:.15g}'}"
         if self.first_text is not None and self.all_like_dates and not self.n_numbers and not forced:
             return f"it holds dates, such as {self.first_text[1]}"
         many = len(self.distinct) > max(_FEW_TEXTS, n_cells / 2)
