@@ -31,7 +31,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Read, predict, compare and print."""
-    require_packages("evaluate", "pandas", "tqdm")
+    require_packages("evaluate", "pyarrow", "tqdm")
     from ffmlp.tabular.columns import require_columns
     from ffmlp.tabular.file_scores import score_file
 

@@ -33,7 +33,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Read, predict and write at the same time."""
-    require_packages("predict", "pandas", "tqdm")
+    require_packages("predict", "pyarrow", "tqdm")
     from ffmlp.tables.writing import STANDARD_OUTPUT
     from ffmlp.tabular.dates import with_dates
     from ffmlp.tabular.predictions import output_columns, write_predictions
@@ -49,7 +49,8 @@ def run(options: argparse.Namespace) -> None:
     model = read_model(options.model, "predict")
     table = open_table(options.data, dialect(options, model.dialect))
     id_column = _id_column(table, model, options.id)
-    names = output_columns(model, id_column, proba=options.proba)
+    kept = () if id_column is None else (id_column,)
+    names = output_columns(model, kept, proba=options.proba)
     if id_column in names[1:]:
         raise ValueError(
             f"{table.path}: the id column {id_column!r} has the same name as a column of the output. "
@@ -64,7 +65,7 @@ def run(options: argparse.Namespace) -> None:
     start = perf_counter()
     with console.progress(None, "row", "predicting") as update:
         written = write_predictions(
-            model, with_dates(table, model.dates), options.output, id_column=id_column,
+            model, with_dates(table, model.dates), options.output, kept=kept,
             proba=options.proba, n_rows=options.block_rows, on_block=update,
         )  # fmt: skip
     seconds = perf_counter() - start

@@ -26,9 +26,9 @@ _DECIMALS = 6
 
 @dataclass(frozen=True, eq=False)
 class Predictions:
-    """A block of predicted rows; ``classes`` are indices into ``labels``."""
+    """A block of predicted rows: Arrow strings of the kept columns, and indices into ``labels``."""
 
-    ids: NDArray[np.object_] | None
+    kept: tuple[Any, ...]
     classes: NDArray[np.intp]
     labels: NDArray
     probabilities: Floats | None
@@ -67,16 +67,20 @@ def _text_writer(file: IO[bytes], delimiter: str, names: list[str]) -> Iterator[
 def _lines(delimiter: str, block: Predictions) -> bytes:
     """The rows as lines of a text file."""
     labels = [quoted(str(label), delimiter).encode() for label in block.labels.tolist()]
-    columns = [np.array(labels, object)[block.classes].tolist()]
-    if block.ids is not None:
-        ids = ["" if text != text else text for text in block.ids.tolist()]  # NaN is missing
-        if _needs_quotes("".join(ids), delimiter):
-            ids = [quoted(text, delimiter) for text in ids]
-        columns.insert(0, [(text + delimiter).encode() for text in ids])
+    columns = [_cells(column, delimiter) for column in block.kept]
+    columns.append(np.array(labels, object)[block.classes].tolist())
     if block.probabilities is not None:
         columns.append(decimals(block.probabilities, delimiter))
     rows = columns[0] if len(columns) == 1 else map(b"".join, zip(*columns, strict=True))
     return b"\n".join(rows) + b"\n"
+
+
+def _cells(column: Any, delimiter: str) -> list[bytes]:
+    """The cells of a column, each before a delimiter."""
+    texts = ["" if text is None else text for text in column.to_pylist()]
+    if _needs_quotes("".join(texts), delimiter):
+        texts = [quoted(text, delimiter) for text in texts]
+    return [(text + delimiter).encode() for text in texts]
 
 
 def quoted(text: str, delimiter: str) -> str:
@@ -109,11 +113,9 @@ def _parquet_writer(temporary: Path, names: list[str]) -> Iterator[Writer]:
     file: Any = None
 
     def render(block: Predictions) -> Any:
-        columns = [block.labels[block.classes]]
+        columns = [*block.kept, block.labels[block.classes]]
         if block.probabilities is not None:
             columns += list(block.probabilities.T)
-        if block.ids is not None:
-            columns.insert(0, pyarrow.array(block.ids, pyarrow.string(), from_pandas=True))
         return pyarrow.table(dict(zip(names, columns, strict=True)))
 
     def write(table: Any) -> None:

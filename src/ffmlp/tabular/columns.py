@@ -6,19 +6,15 @@ import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from math import inf
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ffmlp.arrays import Floats
 from ffmlp.tables.blocks import Texts
-from ffmlp.tables.tables import DECIMAL_COMMAS, NUMBER, TEXT, DataTable, Dialect, pandas
+from ffmlp.tables.tables import DECIMAL_COMMAS, NUMBER, TEXT, DataTable, Dialect
 from ffmlp.tabular.dates import DateColumn, DateTally
 from ffmlp.tabular.oddities import is_id_name, number_with_unit, spelt_alike
 from ffmlp.words import listed
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _ROWS_AT_ONCE = 100_000
 # A text column with more distinct values than this is free text if most cells have their own value.
@@ -94,8 +90,8 @@ def infer(table: DataTable, categorical: Sequence[str], left_out: Sequence[str])
     start = 0
     for block in table.inferred(_ROWS_AT_ONCE, categorical):
         for name, tally in tallies.items():
-            tally.add(_cells(block[name]), start)
-        start += len(block)
+            tally.add(block[name], start)
+        start += len(next(iter(block.values())))
     if start == 0:
         raise ValueError(f"{table.path} has a header but no rows.")
     nameless = [number for number, name in enumerate(table.columns, start=1) if not name]
@@ -120,14 +116,6 @@ def infer(table: DataTable, categorical: Sequence[str], left_out: Sequence[str])
         tuple(name for name, kind in kinds.items() if kind == wanted) for wanted in (NUMBER, TEXT)
     )
     return Columns(numbers, categories, unused, tuple(notes), dates=tuple(dates))
-
-
-def _cells(column: pd.Series) -> Floats | Texts:
-    types = pandas().api.types
-    if types.is_numeric_dtype(column.dtype) and not types.is_bool_dtype(column.dtype):
-        return column.to_numpy(float)
-    indices, values = pandas().factorize(column)
-    return Texts(indices, list(map(str, values)))
 
 
 @dataclass
@@ -204,7 +192,7 @@ class _Tally:
         many = len(self.distinct) > max(_FEW_TEXTS, n_cells / 2)
         numbers = self.all_decimal_commas or self.all_thousands
         if many and self.n_texts > self.n_numbers and not (numbers or self.has_dates or forced):
-            example = number_with_unit(map(str, self.distinct))
+            example = number_with_unit(text for text in self.distinct if isinstance(text, str))
             if example is not None:
                 return f"its numbers have a unit, such as {example!r}; remove the unit to use them"
             return f"free text, {len(self.distinct)} distinct values in {n_cells} cells"
@@ -222,7 +210,7 @@ class _Tally:
                 f"{name!r} is an integer that differs in every row, as an id does, and is used as a "
                 f"number. If it is an id, add --id {name!r} or --ignore {name!r}."
             ]
-        notes, texts = [], list(map(str, self.distinct))
+        notes, texts = [], [text for text in self.distinct if isinstance(text, str)]
         example = number_with_unit(texts)
         if example is not None:
             notes.append(

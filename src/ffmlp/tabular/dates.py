@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections import ChainMap, Counter
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ffmlp.arrays import Floats
-from ffmlp.tables.blocks import Block, Part, Texts
+from ffmlp.tables.blocks import Block, Part, Texts, frames
 from ffmlp.tables.tables import NUMBER, TEXT, DataTable, Kinds
 
 if TYPE_CHECKING:
@@ -194,19 +194,17 @@ class DatedTable:
         """The column names of the file."""
         return self.table.columns
 
-    def inferred(self, n_rows: int, texts: Sequence[str]) -> Iterator[pd.DataFrame]:
-        """Blocks of rows as they are in the file."""
+    def inferred(self, n_rows: int, texts: Sequence[str]) -> Iterator[dict[str, Floats | Texts]]:
+        """The columns of blocks as they are in the file."""
         return self.table.inferred(n_rows, texts)
 
     def blocks(self, n_rows: int, kinds: Kinds) -> Iterator[pd.DataFrame]:
         """Blocks of rows with the columns of the given kinds."""
-        for frame in self.table.blocks(n_rows, self._read(kinds)):
-            parts = [self._numbers(column, Texts.of(frame[column.name])) for column in self.dates]
-            yield frame.assign(**dict(ChainMap(*parts)))[list(kinds)]
+        return frames(self.parts(n_rows, kinds), n_rows, kinds)
 
-    def parts(self, n_rows: int, kinds: Kinds, *kept: Any) -> Iterator[Part]:
+    def parts(self, n_rows: int, kinds: Kinds, kept: Sequence[str] = ()) -> Iterator[Part]:
         """Functions that return the blocks."""
-        for part in self.table.parts(n_rows, self._read(kinds), *kept):
+        for part in self.table.parts(n_rows, self._read(kinds), kept):
             yield partial(self._block, part, kinds)
 
     def place(self, row: int, column: str) -> str:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,10 +40,9 @@ class Written:
     unseen: list[UnseenCategories]
 
 
-def output_columns(model: Predictor | TableModel, id_column: str | None, *, proba: bool) -> list[str]:
+def output_columns(model: Predictor | TableModel, kept: Sequence[str], *, proba: bool) -> list[str]:
     """The column names of the output."""
-    names = [] if id_column is None else [id_column]
-    names.append(f"predicted_{model.target}")
+    names = [*kept, f"predicted_{model.target}"]
     if proba:
         names += [f"probability_{label}" for label in model.labels.tolist()]
     return names
@@ -55,12 +53,12 @@ def write_predictions(
     table: DataTable,
     path: Path,
     *,
-    id_column: str | None,
+    kept: Sequence[str],
     proba: bool,
     n_rows: int | None,
     on_block: Callable[[int], object],
 ) -> Written:
-    """Predict the rows of a data file and write them to ``path`` atomically.
+    """Predict the rows of a data file and write them to ``path`` atomically, after the kept columns.
 
     Blocks have about ``n_rows`` rows; None is as many as fit in constant memory, whatever the number of
     threads and columns. ``on_block`` is called with the number of rows of each block written.
@@ -75,8 +73,8 @@ def write_predictions(
     # An input of the classifier takes half the memory of a cell that is read.
     n_cells = len(table.columns) + model.n_inputs // 2
     n_threads, usual = threads_and_rows(os.cpu_count() or 1, n_cells)
-    parts = table.parts(usual if n_rows is None else n_rows, model.kinds, id_column)
-    with prediction_writer(path, output_columns(model, id_column, proba=proba)) as writer:
+    parts = table.parts(usual if n_rows is None else n_rows, model.kinds, kept)
+    with prediction_writer(path, output_columns(model, kept, proba=proba)) as writer:
         for block, content in _in_parallel(rendered, parts, n_threads):
             if block.n_rows:
                 writer.write(content)
@@ -90,9 +88,9 @@ def write_predictions(
 
 def _predicted(model: Predictor | TableModel, block: Block, proba: bool) -> Predictions:
     if not proba:
-        return Predictions(block.ids, model.classes(block), model.labels, None)
+        return Predictions(block.kept, model.classes(block), model.labels, None)
     probability = model.probabilities(block)
-    return Predictions(block.ids, probability.argmax(axis=1), model.labels, probability)
+    return Predictions(block.kept, probability.argmax(axis=1), model.labels, probability)
 
 
 def _in_parallel(
@@ -104,9 +102,7 @@ def _in_parallel(
     _keep_freed_memory(n_threads)
     pending: deque[Future[Result]] = deque()
     # Each part has its own thread; threads inside matrix products would only compete with them.
-    with warnings.catch_warnings(), threadpool_limits(1), ThreadPoolExecutor(n_threads) as pool:
-        # Text among numbers is reported with its line. Threads cannot ignore warnings themselves.
-        warnings.filterwarnings("ignore", "Columns? .* mixed types")
+    with threadpool_limits(1), ThreadPoolExecutor(n_threads) as pool:
         try:
             for part in parts:
                 pending.append(pool.submit(function, part))
