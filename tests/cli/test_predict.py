@@ -89,7 +89,7 @@ def test_another_id_column_is_kept_as_it_is_written(trained, here):
 def test_an_id_column_with_the_name_of_an_output_is_refused(trained, here, capsys, name):
     trained[1].rename(columns={"flower": name}).to_csv("new.csv", index=False)
     assert predict(trained, "new.csv", "-o", "o.csv", "--proba", "--id", name) == 2
-    message = f"new.csv: the id column '{name}' has the same name as a column of the output."
+    message = f"new.csv: column '{name}' has the same name as a column of the output."
     assert message in capsys.readouterr().err
     assert not (here / "o.csv").exists()
 
@@ -328,3 +328,72 @@ def test_a_reader_that_closes_the_pipe_ends_the_command_quietly(trained, here, c
         process.stdout.close()
         assert process.stderr.read() == b""
         assert process.wait() == 0
+
+
+@pytest.mark.parametrize("name", ["o.csv", "o.parquet"])
+@pytest.mark.parametrize("block_rows", ["7", "1000"])
+def test_columns_of_the_input_are_kept_as_they_are_written(trained, here, name, block_rows):
+    frame = trained[1].assign(a=[f"{value:.3f}" for value in trained[1]["a"]], more="NA")
+    frame.to_csv("new.csv", index=False)
+    read = (
+        pd.read_parquet
+        if name == "o.parquet"
+        else lambda path: pd.read_csv(path, dtype=str, na_values=[""])
+    )
+
+    def columns(*options):
+        arguments = ["new.csv", "-o", name, "--force", "--block-rows", block_rows, "--quiet", *options]
+        assert predict(trained, *arguments) == 0
+        return read(name)
+
+    out = columns("--keep", "more", "a")
+    assert out.columns.tolist() == ["flower", "more", "a", "predicted_species"]
+    assert out["a"].tolist() == frame["a"].tolist()
+    out = columns("--keep", "--row-numbers", "--proba")
+    assert out.columns[:9].tolist() == ["row", *frame.columns, "predicted_species"]
+    assert out["row"].astype(int).tolist() == list(range(1, 151))
+    assert out["b"].astype(float).tolist() == frame["b"].tolist()
+    assert out["flower"].tolist() == frame["flower"].tolist()
+    assert columns("--row-numbers").columns.tolist() == ["row", "flower", "predicted_species"]
+    assert columns("--keep", "flower", "flower").columns.tolist() == ["flower", "predicted_species"]
+
+
+@pytest.mark.parametrize(
+    ("column", "options", "message"),
+    [
+        ("row", ["--keep", "--row-numbers"], "new.csv: column 'row' has the same name as a column of "
+         "the output. Rename it, or do not keep it."),
+        ("predicted_species", ["--keep"], "new.csv: column 'predicted_species' has the same name as a "
+         "column of the output. Rename it, or do not keep it."),
+        ("Code", ["--keep", "code"], "new.csv has no column 'code' (--keep). Did you mean 'Code'? Col"
+         "umns: a, b, c, d, size, flower, Code."),
+    ],
+)  # fmt: skip
+def test_columns_that_cannot_be_kept(trained, here, capsys, column, options, message):
+    trained[1].assign(**{column: 1}).to_csv("new.csv", index=False)
+    assert predict(trained, "new.csv", "-o", "o.csv", *options) == 2
+    assert capsys.readouterr().err == f"ffmlp: {message}\n"
+    assert not (here / "o.csv").exists()
+
+
+def test_standard_input_is_a_table(trained, here):
+    frame = trained[1].head(30)
+    frame.to_csv("new.csv", index=False)
+    assert predict(trained, "new.csv", "-o", "o.csv", "--quiet") == 0
+    run = [
+        sys.executable,
+        "-m",
+        "ffmlp.cli",
+        "predict",
+        str(trained[0]),
+        "-",
+        "-o",
+        "-",
+        "--keep",
+        "flower",
+    ]
+    environment = {**os.environ, "PYTHONPATH": str(Path(ffmlp.__file__).parents[1])}
+    done = subprocess.run(
+        run, input=(here / "new.csv").read_bytes(), capture_output=True, env=environment, check=True
+    )
+    assert (done.stdout, done.stderr) == ((here / "o.csv").read_bytes(), b"")

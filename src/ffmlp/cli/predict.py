@@ -25,6 +25,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of this command."""
     parser.add_argument("--proba", action="store_true", help="add the probability of each class")
     parser.add_argument("--id", metavar="COLUMN", help="column to copy to the output (that of fit)")
+    what = "columns to copy to the output; without names, all columns of the file"
+    parser.add_argument("--keep", nargs="*", metavar="COLUMN", help=what)
+    what = "add a column 'row'; the first row after the header is 1"
+    parser.add_argument("--row-numbers", action="store_true", help=what)
     what = "rows per block, approximately (at most 100000)"
     parser.add_argument("--block-rows", type=int, metavar="N", help=what)
     what = "file to write: .csv, .tsv (also compressed) or .parquet; - is standard output, as CSV"
@@ -49,13 +53,15 @@ def run(options: argparse.Namespace) -> None:
     model = read_model(options.model, "predict")
     table = open_table(options.data, dialect(options, model.dialect))
     id_column = _id_column(table, model, options.id)
-    kept = () if id_column is None else (id_column,)
-    names = output_columns(model, kept, proba=options.proba)
-    if id_column in names[1:]:
-        raise ValueError(
-            f"{table.path}: the id column {id_column!r} has the same name as a column of the output. "
-            "Rename it, or choose another one with --id."
-        )
+    kept = _kept(table, id_column, options.keep)
+    added = {"proba": options.proba, "row_numbers": options.row_numbers}
+    names = output_columns(model, kept, **added)
+    for name in kept:
+        if names.count(name) > 1:
+            raise ValueError(
+                f"{table.path}: column {name!r} has the same name as a column of the output. Rename it, "
+                "or do not keep it."
+            )
     notes = column_notes(table, model, id_column)
     if id_column is None and model.id_column is not None:
         what = "predictions are written without an id"
@@ -66,7 +72,7 @@ def run(options: argparse.Namespace) -> None:
     with console.progress(None, "row", "predicting") as update:
         written = write_predictions(
             model, with_dates(table, model.dates), options.output, kept=kept,
-            proba=options.proba, n_rows=options.block_rows, on_block=update,
+            **added, n_rows=options.block_rows, on_block=update,
         )  # fmt: skip
     seconds = perf_counter() - start
     for unseen in written.unseen:
@@ -103,6 +109,17 @@ def _id_column(table: DataTable, model: Interface, given: str | None) -> str | N
 
     require_columns(table, [given], "--id")
     return given
+
+
+def _kept(table: DataTable, id_column: str | None, given: list[str] | None) -> list[str]:
+    """The columns to copy: the id and the given ones; all columns if none are named."""
+    from ffmlp.tabular.columns import require_columns
+
+    ids = [] if id_column is None else [id_column]
+    if given is None:
+        return ids
+    require_columns(table, given, "--keep")
+    return list(dict.fromkeys([*ids, *given] if given else filter(None, table.columns)))
 
 
 def open_data(options: argparse.Namespace, model: Interface, console: Console) -> DataTable:

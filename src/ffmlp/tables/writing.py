@@ -26,7 +26,7 @@ _DECIMALS = 6
 
 @dataclass(frozen=True, eq=False)
 class Predictions:
-    """A block of predicted rows: Arrow strings of the kept columns, and indices into ``labels``."""
+    """A block of predicted rows: Arrow arrays of the kept columns, and indices into ``labels``."""
 
     kept: tuple[Any, ...]
     classes: NDArray[np.intp]
@@ -77,7 +77,7 @@ def _lines(delimiter: str, block: Predictions) -> bytes:
 
 def _cells(column: Any, delimiter: str) -> list[bytes]:
     """The cells of a column, each before a delimiter."""
-    texts = ["" if text is None else text for text in column.to_pylist()]
+    texts = ["" if text is None else text for text in column.cast("string").to_pylist()]
     if _needs_quotes("".join(texts), delimiter):
         texts = [quoted(text, delimiter) for text in texts]
     return [(text + delimiter).encode() for text in texts]

@@ -6,12 +6,13 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from ffmlp.extras import imported
 from ffmlp.tables.blocks import Block, Part
 from ffmlp.tables.tables import DataTable
 from ffmlp.tables.writing import Predictions, prediction_writer
@@ -40,9 +41,11 @@ class Written:
     unseen: list[UnseenCategories]
 
 
-def output_columns(model: Predictor | TableModel, kept: Sequence[str], *, proba: bool) -> list[str]:
+def output_columns(
+    model: Predictor | TableModel, kept: Sequence[str], *, proba: bool, row_numbers: bool
+) -> list[str]:
     """The column names of the output."""
-    names = [*kept, f"predicted_{model.target}"]
+    names = [*(["row"] if row_numbers else []), *kept, f"predicted_{model.target}"]
     if proba:
         names += [f"probability_{label}" for label in model.labels.tolist()]
     return names
@@ -55,6 +58,7 @@ def write_predictions(
     *,
     kept: Sequence[str],
     proba: bool,
+    row_numbers: bool,
     n_rows: int | None,
     on_block: Callable[[int], object],
 ) -> Written:
@@ -67,16 +71,21 @@ def write_predictions(
 
     def rendered(part: Part) -> tuple[Written, Any]:
         block = part()
-        content = writer.render(_predicted(model, block, proba)) if len(block) else None
+        content = _predicted(model, block, proba) if len(block) else None
+        if content is not None and not row_numbers:
+            content = writer.render(content)
         return Written(len(block), unseen_categories(model, block.texts)), content
 
     # An input of the classifier takes half the memory of a cell that is read.
     n_cells = len(table.columns) + model.n_inputs // 2
     n_threads, usual = threads_and_rows(os.cpu_count() or 1, n_cells)
     parts = table.parts(usual if n_rows is None else n_rows, model.kinds, kept)
-    with prediction_writer(path, output_columns(model, kept, proba=proba)) as writer:
+    names = output_columns(model, kept, proba=proba, row_numbers=row_numbers)
+    with prediction_writer(path, names) as writer:
         for block, content in _in_parallel(rendered, parts, n_threads):
             if block.n_rows:
+                if row_numbers:  # known only now, in order
+                    content = writer.render(_numbered(content, total))
                 writer.write(content)
                 total += block.n_rows
                 unseen += block.unseen
@@ -91,6 +100,13 @@ def _predicted(model: Predictor | TableModel, block: Block, proba: bool) -> Pred
         return Predictions(block.kept, model.classes(block), model.labels, None)
     probability = model.probabilities(block)
     return Predictions(block.kept, probability.argmax(axis=1), model.labels, probability)
+
+
+def _numbered(predictions: Predictions, n_before: int) -> Predictions:
+    """With the numbers of the rows as the first column."""
+    numbers = np.arange(1, len(predictions.classes) + 1) + n_before
+    pyarrow = imported("pyarrow", "data files")
+    return replace(predictions, kept=(pyarrow.array(numbers), *predictions.kept))
 
 
 def _in_parallel(
