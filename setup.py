@@ -9,7 +9,6 @@ COMPILED = {
     "ffmlp.design._tree_growth": ["src/ffmlp/_tables.h", "src/ffmlp/design/_open_nodes.h"],
     "ffmlp.model._interpolation": [],
     "ffmlp.model._region_trees": ["src/ffmlp/_tables.h"],
-    "ffmlp.tables._plain_lines": ["src/ffmlp/tables/_plain_numbers.h"],
 }
 # One build for Python 3.11 and later; Python without a global lock has no such interface.
 STABLE = not sysconfig.get_config_var("Py_GIL_DISABLED")

@@ -1,8 +1,10 @@
 """What is read from data files, in the forms that several tests compare."""
 
+from ffmlp.tables.blocks import Block, Texts, split
 from ffmlp.tables.opening import open_table
-from ffmlp.tables.tables import NAME, NUMBER, TEXT, Dialect
+from ffmlp.tables.tables import Dialect
 from ffmlp.tabular.columns import infer
+from ffmlp.tabular.dates import with_dates
 
 
 def columns_and_rows(path, categorical=(), dialect=Dialect(), n_rows=2):  # noqa: B008
@@ -11,21 +13,29 @@ def columns_and_rows(path, categorical=(), dialect=Dialect(), n_rows=2):  # noqa
 
     table = open_table(path, dialect)
     columns = infer(table, categorical, ())
-    return columns, pd.concat(table.blocks(n_rows, columns.kinds)).to_dict("list")
+    blocks = with_dates(table, columns.dates).blocks(n_rows, columns.kinds)
+    return columns, pd.concat(blocks).to_dict("list")
 
 
-def frames_of_parts(table, n_rows, kinds):
-    """The blocks that the parts of a table return, as frames; columns of names are ids."""
-    ids = [name for name, kind in kinds.items() if kind == NAME]
-    features = {name: kind for name, kind in kinds.items() if kind != NAME}
-    for part in table.parts(n_rows, features, *ids):
+def block_of(frame, kinds):
+    """A block of rows from the columns of a frame that are of the given kinds."""
+    import pandas as pd
+
+    numbers, texts = split(kinds)
+    found = [pd.factorize(frame[name]) for name in texts]
+    return Block(frame[numbers].to_numpy(float), tuple(Texts(*column) for column in found))
+
+
+def frames_of_parts(table, n_rows, kinds, kept=()):
+    """The blocks that the parts of a table return, as frames; kept columns come last."""
+    for part in table.parts(n_rows, kinds, kept):
         block = part()
-        names = ([name for name, kind in features.items() if kind == own] for own in (NUMBER, TEXT))
-        yield block.frame(*names).assign(**dict.fromkeys(ids, block.ids))[list(kinds)]
+        columns = dict(zip(kept, (cells.to_pylist() for cells in block.kept), strict=True))
+        yield block.frame(*split(kinds))[list(kinds)].assign(**columns)
 
 
-def rows_of_parts(table, n_rows, kinds):
+def rows_of_parts(table, n_rows, kinds, kept=()):
     """The rows of all parts."""
     import pandas as pd
 
-    return pd.concat(frames_of_parts(table, n_rows, kinds))
+    return pd.concat(frames_of_parts(table, n_rows, kinds, kept))

@@ -70,7 +70,7 @@ def test_fit_prints_accuracy_size_and_time_and_saves(here, capsys, load):
         "0 categorical) → species (3 classes)"
     )
     assert float(accuracy.split()[1]) > 0.9
-    assert "rows (held out); majority-class baseline: 0." in accuracy
+    assert re.search(r"rows \(held out\); majority class: 0\.\d{3}$", accuracy)
     assert re.fullmatch(r"network: .* neurons \((readout|blob) design\), fitted in [0-9.]+ s", network)
     assert saved.startswith("saved:    data.model (")
     model = ffmlp.load("data.model")
@@ -183,8 +183,14 @@ TABLE = "x,y,id,label\n" + "".join(f"{row},{row % 7},{row},{'ab'[row > 30]}\n" f
 @pytest.mark.parametrize(
     ("content", "arguments", "message"),
     [
-        (TABLE, ["--target", "lable"], "t.csv has no column 'lable' (--target). Columns: x, y, "),
-        (TABLE, ["--target", "label", "--id", "i"], "t.csv has no column 'i' (--id)."),
+        (
+            TABLE,
+            ["--target", "Lable"],
+            "t.csv has no column 'Lable' (--target). Did you mean 'label'? Columns: x, y, id, label.\n",
+        ),
+        (TABLE, ["--target", "label", "--ignore", "X"], "(--ignore). Did you mean 'x'? Columns: x"),
+        (TABLE, ["--target", "label", "--categorical", "Y "], "(--categorical). Did you mean 'y'? Col"),
+        (TABLE, ["--target", "label", "--id", "i"], "no column 'i' (--id). Did you mean 'id'? Col"),
         (TABLE, ["--target", "label", "--ignore", "label"], "column 'label' can have only one role"),
         (
             TABLE,
@@ -214,7 +220,7 @@ TABLE = "x,y,id,label\n" + "".join(f"{row},{row % 7},{row},{'ab'[row > 30]}\n" f
 )  # fmt: skip
 def test_wrong_input_is_one_line_with_exit_code_2(here, capsys, content, arguments, message):
     (here / "t.csv").write_text(content)
-    assert fit("t.csv", "-o", "t.model", *arguments) == 2
+    assert fit("t.csv", "-o", "t.model", "--quiet", *arguments) == 2
     error = capsys.readouterr().err
     assert error.startswith("ffmlp: ")
     assert message in error
@@ -245,7 +251,7 @@ def test_a_huge_cell_is_not_shown_whole(here, capsys):
 
 
 def test_names_with_line_breaks_stay_on_one_line(here, capsys):
-    lines = [f"1,{row},{row % 2}\n" for row in range(40)]
+    lines = [f"1,{row}.5,{row // 20}\n" for row in range(40)]
     (here / "t.csv").write_text('"a\n\x1b[1mb",x,label\n' + "".join(lines))
     assert fit("t.csv", "--target", "lable", "-o", "t.model") == 2
     assert capsys.readouterr().err.endswith("Columns: a\\n\\x1b[1mb, x, label.\n")
@@ -319,4 +325,39 @@ def test_a_missing_package_is_reported(here, capsys, monkeypatch, package):
     assert fit("data.csv", "--target", "species", "-o", "data.model") == 2
     assert capsys.readouterr().err == (
         f"ffmlp: {package} is required for ffmlp fit. Install it with: pip install 'ffmlp[cli]'\n"
+    )
+
+
+def fit_labels(here, capsys, labels):
+    """The notes of a fit to these labels, which nothing explains."""
+    rng = np.random.default_rng(0)
+    lines = [f"{x:.4f},{label}" for x, label in zip(rng.normal(size=len(labels)), labels, strict=True)]
+    (here / "t.csv").write_text("\n".join(["x,label", *lines]))
+    arguments = ["--target", "label", "--design", "blob", "--n-components", "1", "--json", "--force"]
+    assert fit("t.csv", *arguments, "-o", "t.model") == 0
+    captured = capsys.readouterr()
+    notes = json.loads(captured.out)["notes"]
+    assert captured.err == "".join(f"note: {note}\n" for note in notes)
+    return notes
+
+
+def test_odd_labels_are_noted(here, capsys):
+    notes = fit_labels(here, capsys, ["Yes", "yes", "no"] * 40)
+    assert notes[0] == (
+        "'label' has classes that differ only in case or spaces: 'Yes' and 'yes'. If they are the same, "
+        "write them alike in the file."
+    )
+    notes = fit_labels(here, capsys, [row % 21 + 5 for row in range(210)])
+    assert notes[0] == (
+        "'label' has 21 integer classes, from 5 to 25. ffmlp predicts classes, not numbers: if it is a "
+        "number, group it into a few classes first."
+    )
+    assert not [note for note in fit_labels(here, capsys, [*range(20)] * 9) if "integer classes" in note]
+
+
+def test_a_model_no_better_than_the_majority_class_is_noted(here, capsys):
+    (note,) = fit_labels(here, capsys, ["a"] * 190 + ["b"] * 10)
+    assert note == (
+        "the model is no better than the majority class: accuracy 0.960, majority class 0.960. The "
+        "columns may say little about 'label'."
     )

@@ -89,7 +89,7 @@ def test_another_id_column_is_kept_as_it_is_written(trained, here):
 def test_an_id_column_with_the_name_of_an_output_is_refused(trained, here, capsys, name):
     trained[1].rename(columns={"flower": name}).to_csv("new.csv", index=False)
     assert predict(trained, "new.csv", "-o", "o.csv", "--proba", "--id", name) == 2
-    message = f"new.csv: the id column '{name}' has the same name as a column of the output."
+    message = f"new.csv: column '{name}' has the same name as a column of the output."
     assert message in capsys.readouterr().err
     assert not (here / "o.csv").exists()
 
@@ -101,6 +101,12 @@ ROW = "a,b,c,d,size\n5,3,1.4,0.2,small\n"
     ("content", "arguments", "message"),
     [
         ("a,b,size\n1,2,small\n", [], "new.csv lacks columns 'c', 'd' of the model. It has 'a', 'b', "),
+        (
+            "A,b,c,Size\n1,2,3,small\n",
+            [],
+            "new.csv lacks columns 'a', 'd', 'size' of the model. Did you mean 'A' for 'a', 'Size'"
+            " for 'size'? It has 'A', 'b', 'c', 'Size'.\n",
+        ),
         (ROW + "1,2,x,4,small\n", [], "new.csv, line 3, column 3 ('c'): expected a number, got 'x'."),
         (ROW + "1,2,inf,4,small\n", [], "new.csv, line 3, column 3 ('c'): numbers must be finite"),
         (ROW + "1,2,3\n", [], "new.csv, line 3: the header has 5 columns, this line has 3."),
@@ -293,3 +299,101 @@ def test_rows_without_an_id_have_an_empty_one(trained, here):
         "",
         "z",
     ]
+
+
+def test_predictions_go_to_standard_output(trained, here, capsys):
+    trained[1].head(30).assign(more=1).to_csv("new.csv", index=False)
+    assert predict(trained, "new.csv", "-o", "o.csv", "--proba", "--quiet") == 0
+    assert capsys.readouterr().out == ""
+    assert predict(trained, "new.csv", "-o", "-", "--proba") == 0
+    captured = capsys.readouterr()
+    assert captured.out == (here / "o.csv").read_text()
+    assert captured.err == "note: new.csv: the model does not use column 'more'.\n"
+    assert sorted(path.name for path in here.iterdir()) == ["new.csv", "o.csv"]
+    assert predict(trained, "new.csv", "-o", "-", "--json") == 2
+    assert capsys.readouterr().err == (
+        "ffmlp: --json and -o - both print to standard output. Use one of them.\n"
+    )
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs pipes of POSIX")
+@pytest.mark.parametrize("command", [["predict", "-o", "-"], ["evaluate", "--json"]])
+def test_a_reader_that_closes_the_pipe_ends_the_command_quietly(trained, here, command):
+    pd.concat([trained[1].assign(species="setosa")] * 100).to_csv("new.csv", index=False)
+    name, *options = command
+    run = [sys.executable, "-m", "ffmlp.cli", name, str(trained[0]), "new.csv", *options]
+    environment = {**os.environ, "PYTHONPATH": str(Path(ffmlp.__file__).parents[1])}
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(run, **pipes, env=environment) as process:
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait() == 0
+
+
+@pytest.mark.parametrize("name", ["o.csv", "o.parquet"])
+@pytest.mark.parametrize("block_rows", ["7", "1000"])
+def test_columns_of_the_input_are_kept_as_they_are_written(trained, here, name, block_rows):
+    frame = trained[1].assign(a=[f"{value:.3f}" for value in trained[1]["a"]], more="NA")
+    frame.to_csv("new.csv", index=False)
+    read = (
+        pd.read_parquet
+        if name == "o.parquet"
+        else lambda path: pd.read_csv(path, dtype=str, na_values=[""])
+    )
+
+    def columns(*options):
+        arguments = ["new.csv", "-o", name, "--force", "--block-rows", block_rows, "--quiet", *options]
+        assert predict(trained, *arguments) == 0
+        return read(name)
+
+    out = columns("--keep", "more", "a")
+    assert out.columns.tolist() == ["flower", "more", "a", "predicted_species"]
+    assert out["a"].tolist() == frame["a"].tolist()
+    out = columns("--keep", "--row-numbers", "--proba")
+    assert out.columns[:9].tolist() == ["row", *frame.columns, "predicted_species"]
+    assert out["row"].astype(int).tolist() == list(range(1, 151))
+    assert out["b"].astype(float).tolist() == frame["b"].tolist()
+    assert out["flower"].tolist() == frame["flower"].tolist()
+    assert columns("--row-numbers").columns.tolist() == ["row", "flower", "predicted_species"]
+    assert columns("--keep", "flower", "flower").columns.tolist() == ["flower", "predicted_species"]
+
+
+@pytest.mark.parametrize(
+    ("column", "options", "message"),
+    [
+        ("row", ["--keep", "--row-numbers"], "new.csv: column 'row' has the same name as a column of "
+         "the output. Rename it, or do not keep it."),
+        ("predicted_species", ["--keep"], "new.csv: column 'predicted_species' has the same name as a "
+         "column of the output. Rename it, or do not keep it."),
+        ("Code", ["--keep", "code"], "new.csv has no column 'code' (--keep). Did you mean 'Code'? Col"
+         "umns: a, b, c, d, size, flower, Code."),
+    ],
+)  # fmt: skip
+def test_columns_that_cannot_be_kept(trained, here, capsys, column, options, message):
+    trained[1].assign(**{column: 1}).to_csv("new.csv", index=False)
+    assert predict(trained, "new.csv", "-o", "o.csv", *options) == 2
+    assert capsys.readouterr().err == f"ffmlp: {message}\n"
+    assert not (here / "o.csv").exists()
+
+
+def test_standard_input_is_a_table(trained, here):
+    frame = trained[1].head(30)
+    frame.to_csv("new.csv", index=False)
+    assert predict(trained, "new.csv", "-o", "o.csv", "--quiet") == 0
+    run = [
+        sys.executable,
+        "-m",
+        "ffmlp.cli",
+        "predict",
+        str(trained[0]),
+        "-",
+        "-o",
+        "-",
+        "--keep",
+        "flower",
+    ]
+    environment = {**os.environ, "PYTHONPATH": str(Path(ffmlp.__file__).parents[1])}
+    done = subprocess.run(
+        run, input=(here / "new.csv").read_bytes(), capture_output=True, env=environment, check=True
+    )
+    assert (done.stdout, done.stderr) == ((here / "o.csv").read_bytes(), b"")

@@ -9,6 +9,7 @@ from sklearn.datasets import load_iris
 
 import ffmlp
 from ffmlp.cli import main
+from ffmlp.storage.persistence import load_with_metadata
 
 pd = pytest.importorskip("pandas")
 pytest.importorskip("tqdm")
@@ -39,6 +40,10 @@ class _Page(HTMLParser):
         assert self.open.pop() == tag
 
 
+def ffmlp_evaluation(path):
+    return load_with_metadata(path).metadata["evaluation"]
+
+
 SECTIONS = [
     "Data", "Network design", "What the neurons mean", "Accuracy", "Calibration", "Feature importance",
     "Least certain predictions",
@@ -49,7 +54,14 @@ def test_report_is_one_page_that_fetches_nothing(iris, here, capsys):
     pytest.importorskip("matplotlib")
     files = [str(iris / "iris.model"), str(iris / "iris.csv")]
     assert main(["report", *files, "-o", "r.html", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["rows"] == 150
+    captured = capsys.readouterr()
+    found = json.loads(captured.out)
+    held_out = "38 rows that the model was not fitted to (held out)"
+    assert (found["rows"], found["share_fitted"], found["accuracy_of"]) == (150, 1.0, held_out)
+    assert captured.err == (
+        f"note: {iris / 'iris.csv'}: The model was fitted to these rows. The accuracy in the report is "
+        f"that of {held_out}.\n"
+    )
     text = (here / "r.html").read_text(encoding="utf-8")
     page = _Page()
     page.feed(text)
@@ -60,11 +72,52 @@ def test_report_is_one_page_that_fetches_nothing(iris, here, capsys):
     assert text.count("<img") == 5
     assert text.count("<details>") == 12  # two on the design, ten on rows
     assert "large &amp; &lt;wide&gt;" in text
-    assert "may have seen these rows" in text
+    assert "150 rows of iris.csv. The model was fitted to these rows." in text
+    accuracy = ffmlp_evaluation(iris / "iris.model")["accuracy"]
+    assert found["accuracy"] == accuracy
+    assert f"The accuracy on {held_out} is {accuracy:.1%}" in text
+    assert re.search(
+        r"The model was fitted to these rows. Its accuracy on them, [0-9.]+%, says little about new "
+        "rows. Accuracy, confusion matrix and calibration are those of held-out rows",
+        text,
+    )
     assert main(["report", *files, "-o", "r.html"]) == 2
     assert "r.html already exists" in capsys.readouterr().err
     assert main(["report", *files, "-o", "r.pdf"]) == 2
     assert "r.pdf: the file name must end with .html or .htm." in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("options", [[], ["--test-size", "0"], ["--cv", "3"]])
+def test_report_says_which_rows_its_numbers_are_about(iris, here, capsys, options):
+    pytest.importorskip("matplotlib")
+    frame = pd.read_csv(iris / "iris.csv").drop_duplicates()
+    frame[::2].to_csv("half.csv", index=False)
+    frame[1::2].to_csv("rest.csv", index=False)
+    frame.to_csv("both.csv", index=False)
+    arguments = ["--target", "species", "--design", "blob", "-o", "half.model", "--quiet"]
+    assert main(["fit", "half.csv", *arguments, *options]) == 0
+    texts = {}
+    for name in ("half", "rest", "both"):
+        assert main(["report", "half.model", f"{name}.csv", "-o", f"{name}.html"]) == 0
+        texts[name] = (here / f"{name}.html").read_text(encoding="utf-8")
+    seen, likely = (
+        "The model was fitted to these rows.",
+        "Its accuracy on new rows is likely to be lower.",
+    )
+    assert seen in texts["half"]
+    assert "fitted to" not in texts["rest"].split("<h2>Accuracy")[1]
+    assert "The model was fitted to about 50% of these rows." in texts["both"]
+    if "0" in options:
+        assert f"{seen} {likely}" in texts["half"]
+        assert likely in texts["both"]
+        assert f"The accuracy on {len(frame[::2])} rows is" in texts["half"]
+    else:
+        evaluation = ffmlp_evaluation("half.model")
+        about = f"{evaluation['n_rows']} rows that the model was not fitted to ({evaluation['method']})"
+        assert f"The accuracy on {about} is" in texts["half"]
+        assert f"On {about}, its accuracy is" in texts["both"]
+    assert f"The accuracy on {len(frame[1::2])} rows is" in texts["rest"]
+    assert f"The accuracy on {len(frame)} rows is" in texts["both"]
 
 
 def test_report_without_the_truth_says_so(iris, here):

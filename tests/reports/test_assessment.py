@@ -2,14 +2,7 @@ import numpy as np
 import pytest
 from iris_files import fit_incomplete_iris
 
-from ffmlp.reports.assessment import (
-    HyperplaneEffects,
-    Importance,
-    Reliability,
-    Rows,
-    confusion,
-    read_rows,
-)
+from ffmlp.reports.assessment import HyperplaneEffects, Importance, Outcome, read_rows
 from ffmlp.tables.opening import open_table
 from ffmlp.tabular.table_model import TableModel
 
@@ -24,7 +17,8 @@ def test_assessment_against_plain_counting(tmp_path):
     rows = read_rows(model, open_table(iris / "iris.csv"))
     predicted = [model.classifier.classes_[number] for number in rows.predicted]
     truth = pd.read_csv(iris / "iris.csv")["species"].tolist()
-    counts = confusion(rows)
+    assert rows.seen == 1.0
+    counts = Outcome.of_rows(rows).confusion.counts
     for i, true_class in enumerate(model.classifier.classes_):
         for j, predicted_class in enumerate(model.classifier.classes_):
             pairs = zip(truth, predicted, strict=True)
@@ -35,14 +29,3 @@ def test_assessment_against_plain_counting(tmp_path):
     effects = HyperplaneEffects.of(model, rows)
     assert effects.slopes.shape == (len(model.classifier.hyperplanes_), 6)
     assert (np.diff(effects.contributions[effects.order]) <= 0).all()
-
-
-def test_reliability_of_known_bins():
-    top = np.array([0.55, 0.55, 0.95, 0.95, 0.95, 0.6])
-    truth = np.array([0, 1, 0, 0, 1, -1])
-    rows = Rows(pd.DataFrame({"x": top}), np.column_stack([top, 1 - top]), truth, True)
-    found = Reliability.of(rows)
-    np.testing.assert_allclose(found.confidence, [0.55, 0.95])
-    np.testing.assert_allclose(found.accuracy, [1 / 2, 2 / 3])
-    assert found.counts.tolist() == [2, 3]
-    assert found.error == pytest.approx((2 * 0.05 + 3 * (0.95 - 2 / 3)) / 5)

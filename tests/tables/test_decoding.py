@@ -6,6 +6,7 @@ from data_files import columns_and_rows
 from ffmlp.tables.tables import Dialect
 
 pytest.importorskip("pandas")
+pytest.importorskip("pyarrow")
 
 
 def written(encoding):

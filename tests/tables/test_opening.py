@@ -2,6 +2,8 @@ import pytest
 
 from ffmlp.tables.opening import open_table
 
+pytest.importorskip("pyarrow")
+
 
 def test_other_files_are_refused(file, tmp_path):
     with pytest.raises(ValueError, match=r"t\.xlsx: unknown file type\. Use \.csv, \.tsv"):

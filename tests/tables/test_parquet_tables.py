@@ -5,7 +5,7 @@ import decimal
 
 import numpy as np
 import pytest
-from data_files import columns_and_rows
+from data_files import columns_and_rows, rows_of_parts
 
 from ffmlp.cli import main
 from ffmlp.tables.opening import open_table
@@ -30,11 +30,11 @@ def parquet(tmp_path):
     return write
 
 
-def cells(path, kinds, n_rows=100, dialect=Dialect()):  # noqa: B008
+def cells(path, kinds, n_rows=100, dialect=Dialect(), kept=()):  # noqa: B008
     """The columns of a file, with None for missing cells."""
-    frame = pd.concat(open_table(path, dialect).blocks(n_rows, kinds))
+    frame = rows_of_parts(open_table(path, dialect), n_rows, kinds, kept)
     return {
-        name: [None if pd.isna(cell) else cell for cell in frame[name].astype(object)] for name in kinds
+        name: [None if pd.isna(cell) else cell for cell in frame[name].astype(object)] for name in frame
     }
 
 
@@ -49,8 +49,9 @@ def test_columns_and_rows_of_a_file(file, tmp_path):
     )
     frame.to_parquet(tmp_path / "t.parquet")
     columns, rows = columns_and_rows(tmp_path / "t.parquet")
-    assert (columns.numbers, columns.categories) == (("a",), ("b", "c"))
-    assert columns.unused == {"day": "it holds dates"}
+    parts = ("day (year)", "day (weekday)")
+    assert (columns.numbers, columns.categories) == (("a", *parts), ("b", "c"))
+    assert [rows[part] for part in parts] == [[2020, 2021, 2022], [3, 5, 6]]
     np.testing.assert_array_equal(rows["a"], [1, 2, np.nan])
     assert rows["b"][::2] == ["x", "y"]
     assert np.isnan(rows["b"][1])
@@ -72,8 +73,8 @@ def test_text_of_integers_does_not_depend_on_the_block(parquet, n_rows):
         "u": pa.array([None, 2**64 - 1, 0], pa.uint64()),
         "c": pa.array([7, None, 8], pa.int8()).dictionary_encode(),
     }
-    for kind in ("text", "name"):
-        assert cells(parquet(columns), dict.fromkeys(columns, kind), n_rows) == {
+    for kinds, kept in ((dict.fromkeys(columns, "text"), ()), ({}, tuple(columns))):
+        assert cells(parquet(columns), kinds, n_rows, kept=kept) == {
             "k": ["2", None, str(BIG)],
             "u": [None, str(2**64 - 1), "0"],
             "c": ["7", None, "8"],
@@ -129,14 +130,14 @@ def test_what_stands_for_missing_values(parquet):
         "integer": [None, "1", None, "2", "3", "4", "5", "6"],
         "float": [None, "1.5", None, "2.0", "3.0", "4.0", "5.0", None],
     }
-    kinds = {"integer": "number", "float": "number", "text": "name"}
-    assert cells(path, kinds, dialect=dialect) == {
+    kinds = {"integer": "number", "float": "number"}
+    assert cells(path, kinds, dialect=dialect, kept=["text"]) == {
         "integer": [None, 1, None, 2, 3, 4, 5, 6],
         "float": [None, 1.5, None, 2, 3, 4, 5, None],
-        "text": columns["text"],  # a name is what it is
+        "text": columns["text"],  # kept cells are what they are
     }
     inferred = next(open_table(path, dialect).inferred(100, ()))
-    assert inferred["integer"].isna().tolist() == [True, False, True, *[False] * 5]
+    assert np.isnan(inferred["integer"]).tolist() == [True, False, True, *[False] * 5]
 
 
 def test_numbers_stored_as_text(parquet):
@@ -198,10 +199,10 @@ def test_the_same_table_as_csv_and_as_parquet(tmp_path_factory, frame, n_rows, m
     frame.to_parquet(folder / "same.parquet", row_group_size=3)
     numbers = ("integer", "unsigned", "float")
     for chosen in ("text", "number"):
-        kinds = dict.fromkeys(frame, "text") | dict.fromkeys(numbers, chosen) | {"name": "name"}
-        expected = cells(folder / "same.csv", kinds, dialect=dialect)
+        kinds = dict.fromkeys(frame.drop(columns="name"), "text") | dict.fromkeys(numbers, chosen)
+        expected = cells(folder / "same.csv", kinds, dialect=dialect, kept=["name"])
         expected["name"] = [name or None for name in expected["name"]]  # no null is in a text file
-        assert cells(folder / "same.parquet", kinds, n_rows, dialect) == expected
+        assert cells(folder / "same.parquet", kinds, n_rows, dialect, ["name"]) == expected
     for categorical in ((), numbers):
         columns = [
             infer(open_table(folder / name, dialect), categorical, ["name"])

@@ -7,6 +7,7 @@ from ffmlp.tables.tables import Dialect
 from ffmlp.tables.text_tables import TextTable
 
 pytest.importorskip("pandas")
+pytest.importorskip("pyarrow")
 hypothesis = pytest.importorskip("hypothesis")
 st = hypothesis.strategies
 

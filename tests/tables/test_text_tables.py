@@ -1,15 +1,16 @@
 import gzip
-import io
+import math
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from data_files import columns_and_rows, frames_of_parts, rows_of_parts
+from data_files import columns_and_rows, rows_of_parts
 
 from ffmlp.tables.opening import open_table
-from ffmlp.tables.tables import NAME, NUMBER, TEXT, Dialect
-from ffmlp.tables.text_tables import TextTable
+from ffmlp.tables.tables import NUMBER, TEXT, Dialect
 
 pd = pytest.importorskip("pandas")
+pytest.importorskip("pyarrow")
 hypothesis = pytest.importorskip("hypothesis")
 st = hypothesis.strategies
 
@@ -78,51 +79,110 @@ def test_a_number_in_the_first_block_does_not_hide_a_text_in_a_later_one(file):
         list(open_table(path).blocks(1, {"b": "number"}))
 
 
-def outcome(frames):
-    """The rows of frames, or that there was an error."""
+def rows_by_csv(table, kinds, kept):
+    """The rows of a file by the csv module, cell by cell, with None for missing; or that it is wrong."""
+
+    def number(cell):
+        value = table.dialect.number(cell)
+        if math.isinf(value):
+            raise ValueError("numbers must be finite")
+        return value if value == value else None
+
+    def text(cell):
+        trimmed = cell.strip(" ")
+        return None if trimmed in table.dialect.missing_texts else trimmed
+
+    columns = [(name, number if kind == NUMBER else text) for name, kind in kinds.items()]
+    places = [
+        (table.columns.index(name), read) for name, read in [*columns, *((name, str) for name in kept)]
+    ]
     try:
-        # A file without rows may have no frame, or an empty one.
-        frame = pd.concat([pd.DataFrame(columns=["a", "b"]), *frames], ignore_index=True)
-        return [["" if pd.isna(cell) else cell for cell in row] for row in frame.to_numpy().tolist()]
-    except ValueError:  # of several errors, either may be reported
+        return [[read(cells[place]) for place, read in places] for _, cells in table.lines()]
+    except ValueError:
         return "ValueError"
 
 
-@hypothesis.example("1, 2\n3,4\n5,6\n", "a,b\n", 2, ".csv", TEXT)
-@hypothesis.example('1,2\n3,4\n"5",6\n7,"8\n', "a,b\n", 1, ".csv", TEXT)
-@hypothesis.example("1,2\n3,4,5\n", "a,b\n", 1, ".csv", TEXT)
-@hypothesis.example("1,2\n3,4,,5\n", "a,b\n", 1, ".csv.gz", TEXT)
-@hypothesis.example("1,2\n3\n", "a,b\n", 1, ".csv", TEXT)
-@hypothesis.example("1,2\n\n\n3,inf\n", "a,b\n", 1, ".csv", TEXT)
-@hypothesis.example("1,2\r3,4\r", "a,b\r", 1, ".csv", TEXT)
-@hypothesis.example("1,x\r\n2, NA", "\n\ufeffa,b\r\n", 1, ".csv", TEXT)
-@hypothesis.given(
-    st.lists(
-        st.sampled_from(["1", "-2.5", "x", "NA", "inf", ",", ",", "\n", "\n", "\r\n", '"', " "])
-    ).map("".join),
-    st.sampled_from(["a,b\n", '"a","b"\r\n', '"a",b\r', "\ufeffa,b\n", "\n a, b\n"]),
-    st.integers(1, 3),
-    st.sampled_from([".csv", ".csv.gz"]),
-    st.sampled_from([TEXT, NUMBER, NAME]),
-)
-def test_parts_are_the_blocks(tmp_path_factory, rows, header, n_rows, suffix, kind):
-    content = (header + rows).encode()
-    path = tmp_path_factory.getbasetemp() / f"parts{suffix}"
-    path.write_bytes(gzip.compress(content) if suffix.endswith("gz") else content)
+def rows_by_parts(table, n_rows, kinds, kept, n_threads):
+    """The same by the parts of a table, in threads."""
+    rows = []
     try:
-        table = open_table(path)
+        with ThreadPoolExecutor(n_threads) as pool:
+            for block in pool.map(lambda part: part(), table.parts(n_rows, kinds, kept)):
+                columns = [*block.numbers.T.tolist(), *(texts.cells().tolist() for texts in block.texts)]
+                columns += [cells.to_pylist() for cells in block.kept]
+                rows += [
+                    [cell if cell == cell else None for cell in row]
+                    for row in zip(*columns, strict=True)
+                ]
+    except ValueError:  # of several errors, either may be reported
+        return "ValueError"
+    return rows
+
+
+NUMBERS = ["1", "-2.5", "+3", " 4", "5 ", "1e5", ".5", "9007199254740993", "0.1" + "2" * 30, "1e-400"]
+NO_NUMBERS = ["x", "é y", "inf", "1e400", "True", "1_0", "0x1", "1,5", "12:30", "2024-01-31", "\u0663"]
+MISSING_CELLS = ["", "NA", " NA", "NA ", "?", "-999", "-999.0", '"NA"', '""']
+QUOTED = [
+    '"1"',
+    '"a, b"',
+    '"c ""d"""',
+    ' "e" ',
+    '"\n"',
+    '"f\r\ng"',
+    '5" pipe',
+    '", "',
+    '" h"',
+    '"',
+    '"i"j',
+]
+BETWEEN = [",", ",", ",", "\n", "\n", "\n", "\r\n", "\r", " ", "\t", "\n \n", "\n\t \n", ",\n", "  "]
+HEADERS = ["a,b,c\n", '"a","b","c"\r\n', 'a,b,"c"\r', "\ufeffa,b,c\n", "\n a, b,c\n", '"a",b,"c\n"\n']
+any_cell = st.sampled_from([*NUMBERS, *NO_NUMBERS, *MISSING_CELLS, *QUOTED])
+a_number = st.sampled_from([*NUMBERS, *MISSING_CELLS, '"1"'])
+# Most of these are tables; those of single pieces seldom are.
+tables = st.lists(st.tuples(a_number, any_cell, any_cell).map(",".join)).map("\n".join)
+pieces = st.lists(st.one_of(any_cell, st.sampled_from(BETWEEN))).map("".join)
+
+
+@hypothesis.settings(max_examples=300, deadline=None)
+@hypothesis.example("1, 2,\n3,4,5\n5,6,\n", HEADERS[0], 2, "t.csv", "utf-8", ())
+@hypothesis.example('1,2,3\n3,4,5\n"5",6,7\n7,"8,9\n', HEADERS[0], 1, "t.csv", "utf-8", ())
+@hypothesis.example("1,2,3\n3,4,5,\n", HEADERS[0], 1, "t.csv", "utf-8", ())
+@hypothesis.example("1,2,3,\n3,4,5,\n", HEADERS[0], 1, "t.csv", "utf-8", ())
+@hypothesis.example("1,2,3\n3\n", HEADERS[0], 1, "t.csv.gz", "utf-8", ())
+@hypothesis.example("1,2,3\r3,4,5\r", HEADERS[2], 1, "t.csv", "utf-8", ())
+@hypothesis.example('1,"x, y",z\n2,"a",5" pipe\n3, "c",d', HEADERS[3], 9, "t.csv", "utf-8", ())
+@hypothesis.example('1,"x\n,y",z\n2,é,\n', HEADERS[5], 1, "t.csv", "utf-16", ("-999",))
+@hypothesis.given(
+    st.one_of(tables, pieces),
+    st.sampled_from(HEADERS),
+    st.sampled_from([1, 2, 3, 1000]),
+    st.sampled_from(["t.csv", "t.csv", "t.csv.gz"]),
+    st.sampled_from(["utf-8", "utf-8", "utf-16", "utf-8-sig"]),
+    st.sampled_from([(), ("-999",), ("x", "1")]),
+)
+def test_rows_are_those_of_the_csv_module(
+    tmp_path_factory, rows, header, n_rows, name, encoding, missing
+):
+    path = tmp_path_factory.getbasetemp() / name
+    content = (header + rows).encode(encoding)
+    path.write_bytes(gzip.compress(content) if name.endswith("gz") else content)
+    try:
+        table = open_table(path, Dialect(missing, encoding=encoding))
     except ValueError:
         hypothesis.reject()
-    kinds = {"a": NUMBER, "b": kind}
-    hypothesis.assume(set(table.columns) == set(kinds))
-    parts = frames_of_parts(table, n_rows, kinds)
-    assert outcome(parts) == outcome(open_table(path).blocks(1000, kinds))
+    hypothesis.assume(table.columns == ("a", "b", "c"))
+    for kinds, kept in (({"a": NUMBER, "b": TEXT}, ("c",)), ({"c": TEXT}, ("a", "b", "c"))):
+        expected = rows_by_csv(table, kinds, kept)
+        for n_threads in (1, 3):
+            assert rows_by_parts(table, n_rows, kinds, kept, n_threads) == expected
 
 
-@pytest.mark.parametrize("kind", [NUMBER, TEXT, NAME])
-def test_blank_lines_are_not_rows_of_a_file_with_one_column(file, kind):
+@pytest.mark.parametrize("kinds", [{"a": NUMBER}, {"a": TEXT}, {}])
+def test_blank_lines_are_not_rows_of_a_file_with_one_column(file, kinds):
     table = open_table(file(b"a\n1\n\n2\r\n\r\n\t\n3\n \n\n"))
-    assert rows_of_parts(table, 2, {"a": kind})["a"].astype(str).str[0].tolist() == ["1", "2", "3"]
+    kept = () if kinds else ("a",)
+    assert rows_of_parts(table, 2, kinds, kept)["a"].astype(str).str[0].tolist() == ["1", "2", "3"]
 
 
 @pytest.mark.parametrize("n_rows", [1, 2, 5, 6, 7, 1000])
@@ -152,14 +212,15 @@ def test_a_line_that_is_too_long_is_seen_wherever_it_is(file):
             rows_of_parts(table, 50_000, {"f0": "number"})
 
 
-@pytest.mark.parametrize("kind", ["name", "text", "number"])
-def test_short_lines_are_reported_whatever_the_last_column_is(file, kind):
+@pytest.mark.parametrize("kinds", [{"a": "number", "id": "text"}, {"id": "number"}, {"a": "number"}])
+def test_short_lines_are_reported_whatever_the_last_column_is(file, kinds):
     content = b"a,b,id\n1,2,3\n1,2,\n1\n1,2,3\n"
+    kept = () if "id" in kinds else ("id",)
     for n_rows in (1, 2, 100):
         with pytest.raises(ValueError, match="line 4: the header has 3 columns, this line has 1"):
-            rows_of_parts(open_table(file(content)), n_rows, {"a": "number", "id": kind})
+            rows_of_parts(open_table(file(content)), n_rows, kinds, kept)
         with pytest.raises(ValueError, match="line 4: the header has 3 columns, this line has 1"):
-            list(open_table(file(content)).blocks(n_rows, {"a": "number", "id": kind}))
+            list(open_table(file(content)).blocks(n_rows, kinds))
 
 
 def test_decimal_commas_and_spaces_after_tokens_are_reported_with_their_place(file):
@@ -169,11 +230,24 @@ def test_decimal_commas_and_spaces_after_tokens_are_reported_with_their_place(fi
         list(open_table(file(b"a;b\n1;2\n3;1,5\n")).blocks(10, {"b": "number"}))
 
 
-def test_names_are_never_missing(file):
-    table = open_table(file(b"id,b\nNA,1\n?,NA\nnull,3\n"))
-    (block,) = table.blocks(10, {"id": "name", "b": "number"})
-    assert block["id"].tolist() == ["NA", "?", "null"]
-    np.testing.assert_array_equal(block["b"], [1, np.nan, 3])
+def test_kept_cells_are_as_they_are_written(file):
+    table = open_table(file(b"id,b\nNA,1\n?,NA\nnull,3\n 007 ,\n,+5\n"))
+    rows = rows_of_parts(table, 10, {"b": "number"}, ("id", "b"))
+    assert rows["id"].tolist() == ["NA", "?", "null", "007 ", ""]
+    (block,) = (part() for part in table.parts(10, {"b": "number"}, ("id", "b")))
+    np.testing.assert_array_equal(block.numbers[:, 0], [1, np.nan, 3, np.nan, 5])
+    assert block.kept[1].to_pylist() == ["1", "NA", "3", "", "+5"]
+
+
+def test_frames_have_as_many_rows_as_asked_for(file):
+    table = open_table(file(b"a,b\n1,x\n22,NA\n3,longer\n4,y\n5555,z\n"))
+    for n_rows in (1, 2, 3, 5, 100):
+        found = list(table.blocks(n_rows, {"b": TEXT, "a": NUMBER}))
+        assert [len(frame) for frame in found] == [n_rows] * (5 // n_rows) + [5 % n_rows] * (
+            5 % n_rows > 0
+        )
+        assert pd.concat(found)["a"].tolist() == [1, 22, 3, 4, 5555]
+        assert list(found[0]) == ["b", "a"]
 
 
 def test_spaces_around_a_category_do_not_count(file):
@@ -182,30 +256,3 @@ def test_spaces_around_a_category_do_not_count(file):
     assert rows["b"][:3] == ["red", "red", "red"]
     assert np.isnan(rows["b"][3])
     assert rows["b"][4] == "blue"
-
-
-USUAL = ["", "NA", "1", "-0", "+3", "007", "2.5", "-.5", "1e5", "1E-3", " 2", "3 ", "1e400", "inf"]
-LONG = ["9007199254740993", "9223372036854775807", "18446744073709551615", "1" * 40, "0.1" + "2" * 30]
-NO_NUMBERS = ["True", "false", "text", "1_0", "0x1", "1,5", "1+2j", "2020-01-01", "\u0663"]
-cells = st.sampled_from(USUAL + LONG + NO_NUMBERS)
-
-
-@hypothesis.given(st.lists(cells, min_size=1, max_size=6))
-@hypothesis.settings(deadline=None)
-def test_numbers_that_pandas_infers_are_those_that_it_is_told_to_read(tmp_path_factory, column):
-    path = tmp_path_factory.mktemp("t") / "t.csv"
-    path.write_text("a;b\n1;x\n", encoding="utf-8")
-    table, kinds = TextTable.of(path, Dialect(), None), {"a": NUMBER, "b": TEXT}
-    lines = "".join(f"{cell};x\n" for cell in column).encode()
-
-    def read_as_numbers():
-        options = {**table._options(kinds), "skipinitialspace": True}
-        return pd.read_csv(io.BytesIO(lines), header=None, dtype=table._types(kinds), **options)
-
-    try:
-        expected = read_as_numbers()
-    except ValueError:
-        with pytest.raises(ValueError):
-            table._numbers_and_texts(lines, kinds)
-    else:
-        pd.testing.assert_frame_equal(table._numbers_and_texts(lines, kinds), expected, rtol=1e-15)

@@ -6,10 +6,11 @@ import pytest
 
 from ffmlp.tables.writing import Predictions, decimals, prediction_writer
 
+pa = pytest.importorskip("pyarrow")
 NAMES = ["id", "class", "p,0", "p1"]
 LABELS = np.array(["yes", 'a "b"', "c,d\te"])
 BLOCK = Predictions(
-    np.array(["x", np.nan, "1,5\n"], object), np.array([0, 1, 2]), LABELS, np.array([[0.25, 0.75]] * 3)
+    (pa.array(["x", None, "1,5\n"]),), np.array([0, 1, 2]), LABELS, np.array([[0.25, 0.75]] * 3)
 )
 
 
@@ -38,7 +39,6 @@ def test_text_files_are_read_as_they_were_written(tmp_path, name, delimiter):
 
 
 def test_parquet_files_have_all_digits_and_missing_ids(tmp_path):
-    pytest.importorskip("pyarrow")
     pd = pytest.importorskip("pandas")
     write(tmp_path / "o.parquet", BLOCK, BLOCK)
     frame = pd.read_parquet(tmp_path / "o.parquet")
@@ -49,9 +49,6 @@ def test_parquet_files_have_all_digits_and_missing_ids(tmp_path):
 
 @pytest.mark.parametrize("name", ["o.csv", "o.csv.gz", "o.parquet"])
 def test_an_error_leaves_no_file(tmp_path, name):
-    if name == "o.parquet":
-        pytest.importorskip("pyarrow")
-
     def interrupted():
         writer.write(writer.render(BLOCK))
         raise KeyboardInterrupt

@@ -3,6 +3,7 @@ import pytest
 from data_files import columns_and_rows
 
 from ffmlp.tables.tables import Dialect
+from ffmlp.tabular.dates import DMY, MDY, YMD, DateColumn
 
 pd = pytest.importorskip("pandas")
 
@@ -80,16 +81,125 @@ def test_useless_columns_are_left_out_with_a_reason(file):
 
 
 @pytest.mark.parametrize(
-    "first",
-    ["2024-01-31", "31.01.2024", "1/31/2024", "2024-01-31T08:30:00Z", "2024-01-31 08:30:00.25+01:00"],
+    ("first", "order"),
+    [
+        ("2024-01-31", YMD),
+        ("31.01.2024", DMY),
+        ("1/31/2024", MDY),
+        ("2024-01-31T08:30:00Z", YMD),
+        ("2024-01-31 08:30:00.25+01:00", YMD),
+    ],
 )
 @pytest.mark.parametrize("n_days", [3, 30])
-def test_dates_are_left_out_as_those_of_parquet_are(file, first, n_days):
+def test_dates_become_the_parts_that_vary(file, first, order, n_days):
     days = [first.replace("31", f"{30 - row % n_days:02d}") for row in range(60)]
     days[7] = ""
-    lines = [f"{row},{day},1.{row % 3}.2024.1" for row, day in enumerate(days)]
+    lines = [f"{row % 9},{day},1.{row % 3}.2024.1" for row, day in enumerate(days)]
     path = file("\n".join(["a,day,version", *lines]).encode())
-    columns, _ = columns_and_rows(path)
-    assert (columns.numbers, columns.categories) == (("a",), ("version",))
-    assert columns.unused == {"day": f"it holds dates, such as {days[0]}"}
-    assert columns_and_rows(path, categorical=["day"])[0].categories == ("day", "version")
+    columns, rows = columns_and_rows(path)
+    assert columns.dates == (DateColumn("day", order, ("weekday", "day of year")),)
+    assert columns.numbers == ("a", "day (weekday)", "day (day of year)")
+    assert (columns.categories, columns.unused) == (("version",), {})
+    assert columns.sources == ["a", "version", "day"]
+    expected = [30 - row % n_days for row in range(60)]
+    expected[7] = np.nan
+    np.testing.assert_array_equal(rows["day (day of year)"], expected)
+    assert columns.notes == (
+        f"'day' has dates, such as {days[0]}: the model uses weekday, day of year. Add --ignore 'day' "
+        "to leave it out.",
+    )
+    forced = columns_and_rows(path, categorical=["day"])[0]
+    assert (forced.categories, forced.dates) == (("day", "version"), ())
+
+
+def test_the_order_of_day_and_month_is_noted_if_no_date_decides_it(file):
+    dates = [f"{1 + row % 12}/{1 + row % 7}/2024" for row in range(40)]
+    columns, _ = columns_and_rows(file("\n".join(["when", *dates]).encode()))
+    assert columns.dates[0].order == MDY
+    assert columns.notes[1] == (
+        "'when': 1/1/2024 is read as month, day, year, and no date in the file decides it. If that is "
+        "wrong, write dates as 2024-01-31."
+    )
+
+
+@pytest.mark.parametrize(
+    ("date", "other", "order"),
+    [
+        ("2024-01-{}", "soon", "year, month, day"),
+        ("2024-01-{}", "2024-02-30", "year, month, day"),
+        ("{}/1/2024", "1/31/2024", "day, month, year"),
+    ],
+)
+def test_a_text_among_dates_is_an_error(file, date, other, order):
+    lines = [date.format(1 + row) for row in range(20)] + [other]
+    with pytest.raises(ValueError, match="not a date") as error:
+        columns_and_rows(file("\n".join(["when", *lines]).encode()))
+    assert str(error.value).endswith(
+        f"t.csv, line 22, column 1 ('when'): {other!r} is not a date ({order}), but 20 of 21 cells in "
+        f"this column are. If it stands for a missing value, add --missing {other!r}; if the column is "
+        "categorical, add --categorical 'when'."
+    )
+
+
+def test_the_name_of_a_part_must_be_free(file):
+    lines = [f"2024-01-{1 + row:02d},{row}" for row in range(20)]
+    with pytest.raises(ValueError, match="Rename one of them, or add --ignore 'when'") as error:
+        columns_and_rows(file("\n".join(["when,when (weekday)", *lines]).encode()))
+    assert "'when (weekday)' is the name of a part of it and of another column" in str(error.value)
+
+
+def notes_on(file, name, values):
+    lines = [f"{value},{row % 7}" for row, value in enumerate(values)]
+    return columns_and_rows(file("\n".join([f"{name},other", *lines]).encode()), n_rows=3)[0].notes
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "is_noted"),
+    [
+        ("x", range(30), True),
+        ("patient_id", [row * 7 % 30 for row in range(30)], True),
+        ("PassengerId", [row * 7 % 30 for row in range(30)], True),
+        ("humid", [row * 7 % 30 for row in range(30)], False),
+        ("x", range(19), False),
+        ("x", [row + 0.5 for row in range(30)], False),
+        ("id", [row // 2 for row in range(30)], False),
+        ("id", [*range(29), ""], False),
+    ],
+)
+def test_integers_like_ids_are_noted(file, name, values, is_noted):
+    note = (
+        f"'{name}' is an integer that differs in every row, as an id does, and is used as a number. If "
+        f"it is an id, add --id '{name}' or --ignore '{name}'."
+    )
+    assert notes_on(file, name, values) == ((note,) if is_noted else ())
+
+
+@pytest.mark.parametrize(
+    ("unit", "is_noted"), [("{} mm", True), ("{}kg", True), ("{} m/s", True), ("{}%", True),
+                           ("${}", True), ("{} °C", True), ("{}th", False), ("q{}", False)]
+)  # fmt: skip
+def test_numbers_with_a_unit_are_noted(file, unit, is_noted):
+    note = (
+        f"'length' has numbers with a unit, such as {unit.format(10)!r}, which are used as categories. "
+        "Remove the unit to use them as numbers, or add --ignore 'length'."
+    )
+    found = notes_on(file, "length", [unit.format(10 + row % 9) for row in range(40)])
+    assert found == ((note,) if is_noted else ())
+    assert notes_on(file, "drive", [f"{2 + row % 2}WD" for row in range(40)]) == ()
+
+
+def test_many_numbers_with_a_unit_are_left_out_with_that_reason(file):
+    lines = [f"{row}.5 mm,{row % 7}" for row in range(40)]
+    columns, _ = columns_and_rows(file("\n".join(["length,other", *lines]).encode()))
+    reason = "its numbers have a unit, such as '0.5 mm'; remove the unit to use them"
+    assert columns.unused == {"length": reason}
+
+
+def test_categories_that_are_spelt_alike_are_noted(file):
+    note = (
+        "'size' has categories that differ only in case or spaces: 'Very Large' and 'very  large'. If "
+        "they are the same, write them alike in the file."
+    )
+    sizes = ["small", "very  large", "Very Large"]
+    assert notes_on(file, "size", [sizes[row % 3] for row in range(40)]) == (note,)
+    assert notes_on(file, "size", [sizes[row % 2] for row in range(40)]) == ()

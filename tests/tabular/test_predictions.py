@@ -141,7 +141,7 @@ def outputs_of_all_readers(model, options, here, monkeypatch):
     outputs = []
     for changed in (
         {},
-        {"ffmlp.tables.plain_lines.compiled": None, "ffmlp.model.features.compiled": None},
+        {"ffmlp.model.features.compiled": None},
         {"ffmlp.tabular.predictor.read_predictor": lambda path: None},
     ):
         with monkeypatch.context() as patch:
@@ -153,7 +153,6 @@ def outputs_of_all_readers(model, options, here, monkeypatch):
 
 
 def test_plain_numbers_need_no_pandas(of_numbers, here):
-    pytest.importorskip("ffmlp.tables._plain_lines")
     model, frame = of_numbers
     frame.to_csv("new.csv", index=False)
     code = (

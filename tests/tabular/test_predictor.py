@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from data_files import block_of
 from forgeries import (
     files_with_a_changed_type,
     payload_of,
@@ -19,7 +20,6 @@ from problems import DESIGNS
 
 import ffmlp
 from ffmlp import FFMLPClassifier, save
-from ffmlp.tables.blocks import Block
 from ffmlp.tables.tables import Dialect
 from ffmlp.tabular.columns import Columns
 from ffmlp.tabular.predictor import read_predictor
@@ -75,7 +75,7 @@ def test_a_predictor_says_what_the_model_says(design, kind, tmp_path):
     new.loc[20:70, "town"] = "elsewhere"
     features = new[model.features]
     np.testing.assert_array_equal(predictor.labels, model.labels)
-    block = Block.of(features, model.kinds)
+    block = block_of(features, model.kinds)
     np.testing.assert_array_equal(predictor.probabilities(block), model.probabilities(features))
     np.testing.assert_array_equal(predictor.classes(block), model.classes(features))
     np.testing.assert_array_equal(model.probabilities(block), model.probabilities(features))
@@ -86,14 +86,14 @@ def test_a_table_model_of_format_1_is_still_read(read):
     model = read(DATA / "table-1.model")
     expected = json.loads((DATA / "table-1.json").read_text(encoding="utf-8"))
     rows = pd.DataFrame(expected["rows"])[model.features].astype(dict.fromkeys(model.categories, object))
-    block = Block.of(rows.fillna(np.nan), model.kinds)
+    block = block_of(rows.fillna(np.nan), model.kinds)
     assert model.labels[model.classes(block)].tolist() == expected["labels"]
     np.testing.assert_allclose(model.probabilities(block), expected["probabilities"], atol=1e-12)
 
 
 def test_a_block_is_a_frame_again_whatever_its_columns_are_called():
     frame = pd.DataFrame({"a": [1.0, np.nan], "self": pd.Series(["x", np.nan], dtype=object)})
-    block = Block.of(frame, {"a": "number", "self": "text"})
+    block = block_of(frame, {"a": "number", "self": "text"})
     pd.testing.assert_frame_equal(block.frame(["a"], ["self"]), frame)
 
 
@@ -110,7 +110,7 @@ def test_inputs_are_those_of_scikit_learns_encoder(known, new):
     clf = FFMLPClassifier(design="region", n_components=1)
     fitted = pipeline(columns, clf).fit(X, np.arange(len(known)) % 2)
     frame = pd.DataFrame({"a": [np.nan] * len(new), "c": pd.Series(new, dtype=object)})
-    inputs = preparation(fitted).inputs(Block.of(frame, columns.kinds))
+    inputs = preparation(fitted).inputs(block_of(frame, columns.kinds))
     np.testing.assert_array_equal(inputs, fitted[0].transform(frame))
 
 
@@ -145,7 +145,7 @@ def test_changed_type_names_with_a_fitting_checksum_run_nothing(design, tmp_path
         if predictor is None:
             n_refused += 1
         else:
-            block = Block.of(features, predictor.kinds)
+            block = block_of(features, predictor.kinds)
             np.testing.assert_array_equal(predictor.probabilities(block), expected)
     assert not ran
     assert n_refused > 20

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from typing import Any, NoReturn
 
 from ffmlp import __version__
-from ffmlp.cli import benchmark, explain, export, fit, inspect, predict, report, reproduce
+from ffmlp.cli import benchmark, evaluate, explain, export, fit, inspect, predict, report, reproduce
 from ffmlp.cli.console import one_line
 
 DONE, WRONG_INPUT, INTERRUPTED, TERMINATED = 0, 2, 130, 143
@@ -24,6 +24,7 @@ COMMANDS = {
     "Models of tables (CSV, TSV or Parquet)": {
         "fit": fit,
         "predict": predict,
+        "evaluate": evaluate,
         "explain": explain,
         "inspect": inspect,
         "report": report,
@@ -52,6 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         with _ended_by_signal():
             options.module.run(options)
+            sys.stdout.flush()
         return DONE
     except BrokenPipeError:  # the reader of the output has closed it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

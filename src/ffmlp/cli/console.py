@@ -135,7 +135,7 @@ def add_shared(
     quiet: bool = True,
 ) -> None:
     """Add the files to read (``MODEL``, ``DATA``), the file to write, and what is printed."""
-    kinds = {"MODEL": "model file, written by ffmlp fit", "DATA": "CSV, TSV or Parquet file"}
+    kinds = {"MODEL": "model file, written by ffmlp fit", "DATA": "CSV, TSV or Parquet file; - is stdin"}
     for name in inputs:
         parser.add_argument(name.lower(), type=Path, metavar=name, help=kinds[name])
     if output is not None:

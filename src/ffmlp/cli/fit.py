@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 from ffmlp.cli.console import Console, add_shared, check_numbers, check_output, dialect, require_packages
 from ffmlp.tables.opening import open_table
 from ffmlp.tables.tables import TEXT, DataTable, pandas
-from ffmlp.tabular.columns import Columns, infer, require_columns
 from ffmlp.words import counted
 
 if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
+    from ffmlp.tabular.columns import Columns
     from ffmlp.tabular.table_model import TableModel
 
 HELP = "design a network from a table and save it as a model"
@@ -67,19 +67,25 @@ def run(options: argparse.Namespace) -> None:
     """Evaluate, fit, save and print a summary."""
     _check(options)
     require_packages("fit", "pandas", "tqdm", "skops")
+    import numpy as np
     from threadpoolctl import threadpool_limits
 
     from ffmlp.classifier import FFMLPClassifier
+    from ffmlp.tabular.dates import with_dates
+    from ffmlp.tabular.oddities import notes_on_labels
+    from ffmlp.tabular.seen_rows import row_hashes, stored_hashes
     from ffmlp.tabular.table_model import TableModel
 
     console = Console(options)
     table = open_table(options.data, dialect(options))
     columns = _columns(table, options)
-    X, y, n_dropped = _read(table, columns, options.target)
-    for name, reason in columns.unused.items():
-        console.note(f"{name} is not used: {reason}.")
+    X, y, n_dropped = _read(with_dates(table, columns.dates), columns, options.target)
+    notes = [f"{name} is not used: {reason}." for name, reason in columns.unused.items()]
+    notes += [*columns.notes, *notes_on_labels(options.target, np.unique(y).tolist())]
     if n_dropped:
-        console.note(f"left out {counted(n_dropped, 'row')} without {options.target!r}.")
+        notes.append(f"left out {counted(n_dropped, 'row')} without {options.target!r}.")
+    for note in notes:
+        console.note(note)
     chosen = ("n_components", "design", "max_neurons", "max_regions")
     parameters: Any = {name: getattr(options, name) for name in chosen}
     parameters["categorical_features"] = list(columns.categories)
@@ -92,8 +98,14 @@ def run(options: argparse.Namespace) -> None:
         model.fit(X, y)
         seconds = perf_counter() - start
     warned = [str(warning.message) for warning in caught if warning.category is UserWarning]
-    for message in dict.fromkeys(warned):
-        console.note(message)
+    if evaluation is not None and evaluation["accuracy"] <= evaluation["majority"]:
+        warned.append(
+            f"the model is no better than the majority class: accuracy {evaluation['accuracy']:.3f}, "
+            f"majority class {evaluation['majority']:.3f}. The columns may say little about "
+            f"{options.target!r}."
+        )
+    for note in dict.fromkeys(warned):
+        console.note(note)
     facts = {
         "file": table.path.name,
         "rows": len(y),
@@ -102,11 +114,12 @@ def run(options: argparse.Namespace) -> None:
         "unused": columns.unused,
         "evaluation": evaluation,
         "fit_seconds": seconds,
+        "row_hashes": stored_hashes(row_hashes(X, y)),
     }
     names = columns.numbers, columns.categories, options.target, options.id
-    fitted = TableModel(*names, dialect(options), facts, model)
+    fitted = TableModel(*names, dialect(options), facts, model, dates=columns.dates)
     fitted.save(options.output)
-    _print_summary(console, fitted, options)
+    _print_summary(console, fitted, [*notes, *dict.fromkeys(warned)], options)
 
 
 def _check(options: argparse.Namespace) -> None:
@@ -124,6 +137,8 @@ def _check(options: argparse.Namespace) -> None:
 
 
 def _columns(table: DataTable, options: argparse.Namespace) -> Columns:
+    from ffmlp.tabular.columns import infer, require_columns
+
     left_out = [options.target, *options.ignore]
     require_columns(table, [options.target], "--target")
     require_columns(table, options.ignore, "--ignore")
@@ -169,7 +184,9 @@ def _evaluated(
         return asdict(evaluate(model, X, y, test_size, n_folds, options.seed, update))
 
 
-def _print_summary(console: Console, model: TableModel, options: argparse.Namespace) -> None:
+def _print_summary(
+    console: Console, model: TableModel, notes: list[str], options: argparse.Namespace
+) -> None:
     facts, clf, size = model.facts, model.classifier, options.output.stat().st_size
     console.say(
         f"{facts['file']}: {counted(facts['rows'], 'row')}, {counted(len(model.features), 'feature')} "
@@ -188,8 +205,13 @@ def _print_summary(console: Console, model: TableModel, options: argparse.Namesp
     console.result(
         {"model": str(options.output), "bytes": size, "layers": list(clf.network_.layer_sizes),
          "regions": n_regions, "design": design, "numbers": list(model.numbers),
-         "categories": list(model.categories), "target": model.target, **facts}
+         "categories": list(model.categories), "target": model.target, "notes": notes, **shown(facts)}
     )  # fmt: skip
+
+
+def shown(facts: dict[str, Any]) -> dict[str, Any]:
+    """The facts about a fit that are printed as JSON."""
+    return {name: value for name, value in facts.items() if name != "row_hashes"}
 
 
 def evaluation_text(evaluation: dict) -> str:
@@ -197,6 +219,6 @@ def evaluation_text(evaluation: dict) -> str:
     spread = evaluation["accuracy_deviation"]
     return (
         f"{evaluation['accuracy']:.3f}{f' ± {spread:.3f}' if spread else ''} on "
-        f"{counted(evaluation['n_rows'], 'row')} ({evaluation['method']}); majority-class baseline: "
+        f"{counted(evaluation['n_rows'], 'row')} ({evaluation['method']}); majority class: "
         f"{evaluation['majority']:.3f}"
     )

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ffmlp.cli.console import Console, add_shared, require_packages
-from ffmlp.cli.fit import evaluation_text
+from ffmlp.cli.fit import evaluation_text, shown
 from ffmlp.words import counted, listed
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def _values(model: TableModel) -> dict[str, Any]:
         "plans": plans,
         "chosen": selection.best,
         "timings": clf.timings_,
-        **model.facts,
+        **shown(model.facts),
     }
 
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from ffmlp.cli.console import Console, add_shared, check_numbers, check_output, dialect, require_packages
 from ffmlp.tables.opening import open_table
 from ffmlp.tables.tables import DataTable, file_type
-from ffmlp.tabular.columns import require_columns
 from ffmlp.words import counted, listed
 
 if TYPE_CHECKING:
@@ -26,30 +25,43 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of this command."""
     parser.add_argument("--proba", action="store_true", help="add the probability of each class")
     parser.add_argument("--id", metavar="COLUMN", help="column to copy to the output (that of fit)")
+    what = "columns to copy to the output; without names, all columns of the file"
+    parser.add_argument("--keep", nargs="*", metavar="COLUMN", help=what)
+    what = "add a column 'row'; the first row after the header is 1"
+    parser.add_argument("--row-numbers", action="store_true", help=what)
     what = "rows per block, approximately (at most 100000)"
     parser.add_argument("--block-rows", type=int, metavar="N", help=what)
-    what = "file to write: .csv, .tsv (also compressed) or .parquet"
+    what = "file to write: .csv, .tsv (also compressed) or .parquet; - is standard output, as CSV"
     add_shared(parser, "MODEL", "DATA", output=("FILE", what))
 
 
 def run(options: argparse.Namespace) -> None:
     """Read, predict and write at the same time."""
-    require_packages("predict", "pandas", "tqdm")
+    require_packages("predict", "pyarrow", "tqdm")
+    from ffmlp.tables.writing import STANDARD_OUTPUT
+    from ffmlp.tabular.dates import with_dates
     from ffmlp.tabular.predictions import output_columns, write_predictions
 
     check_numbers(options, 1, "block_rows", bits=31)
-    file_type(options.output)  # an unknown one is an error
-    check_output(options.output, options.force, options.model, options.data)
+    to_stdout = options.output == STANDARD_OUTPUT
+    if to_stdout and options.json:
+        raise ValueError("--json and -o - both print to standard output. Use one of them.")
+    if not to_stdout:
+        file_type(options.output)  # an unknown one is an error
+        check_output(options.output, options.force, options.model, options.data)
     console = Console(options)
-    model = _model(options.model)
+    model = read_model(options.model, "predict")
     table = open_table(options.data, dialect(options, model.dialect))
     id_column = _id_column(table, model, options.id)
-    names = output_columns(model, id_column, proba=options.proba)
-    if id_column in names[1:]:
-        raise ValueError(
-            f"{table.path}: the id column {id_column!r} has the same name as a column of the output. "
-            "Rename it, or choose another one with --id."
-        )
+    kept = _kept(table, id_column, options.keep)
+    added = {"proba": options.proba, "row_numbers": options.row_numbers}
+    names = output_columns(model, kept, **added)
+    for name in kept:
+        if names.count(name) > 1:
+            raise ValueError(
+                f"{table.path}: column {name!r} has the same name as a column of the output. Rename it, "
+                "or do not keep it."
+            )
     notes = column_notes(table, model, id_column)
     if id_column is None and model.id_column is not None:
         what = "predictions are written without an id"
@@ -59,28 +71,29 @@ def run(options: argparse.Namespace) -> None:
     start = perf_counter()
     with console.progress(None, "row", "predicting") as update:
         written = write_predictions(
-            model, table, options.output, id_column=id_column, proba=options.proba,
-            n_rows=options.block_rows, on_block=update,
+            model, with_dates(table, model.dates), options.output, kept=kept,
+            **added, n_rows=options.block_rows, on_block=update,
         )  # fmt: skip
     seconds = perf_counter() - start
     for unseen in written.unseen:
         notes.append(f"{table.path}, column {unseen}")
         console.note(notes[-1])
-    console.say(f"{options.output}: {counted(written.n_rows, 'row')} in {seconds:.2f} s")
+    if not to_stdout:
+        console.say(f"{options.output}: {counted(written.n_rows, 'row')} in {seconds:.2f} s")
     console.result(
         {"output": str(options.output), "rows": written.n_rows, "columns": names, "notes": notes,
          "seconds": seconds}
     )  # fmt: skip
 
 
-def _model(path: Path) -> Predictor | TableModel:
+def read_model(path: Path, command: str) -> Predictor | TableModel:
     """The part of a model that predicts; the whole of one that needs scikit-learn to be read."""
     from ffmlp.tabular.predictor import read_predictor
 
     model = read_predictor(path)
     if model is not None:
         return model
-    require_packages("predict", "skops")
+    require_packages(command, "skops")
     from ffmlp.tabular.table_model import TableModel
 
     return TableModel.load(path)
@@ -90,35 +103,54 @@ def _id_column(table: DataTable, model: Interface, given: str | None) -> str | N
     """The column to copy: the given one, else that of the model if the file has it."""
     if given is None:
         return model.id_column if model.id_column in table.columns else None
-    if given in model.features:
+    if given in model.sources:
         raise ValueError(f"--id {given!r} is a feature of the model. Choose another column.")
+    from ffmlp.tabular.columns import require_columns
+
     require_columns(table, [given], "--id")
     return given
 
 
+def _kept(table: DataTable, id_column: str | None, given: list[str] | None) -> list[str]:
+    """The columns to copy: the id and the given ones; all columns if none are named."""
+    from ffmlp.tabular.columns import require_columns
+
+    ids = [] if id_column is None else [id_column]
+    if given is None:
+        return ids
+    require_columns(table, given, "--keep")
+    return list(dict.fromkeys([*ids, *given] if given else filter(None, table.columns)))
+
+
 def open_data(options: argparse.Namespace, model: Interface, console: Console) -> DataTable:
     """The data file of the options; how its columns differ from those of the model is noted."""
+    from ffmlp.tabular.dates import with_dates
+
     table = open_table(options.data, dialect(options, model.dialect))
     for note in column_notes(table, model, model.id_column):
         console.note(note)
-    return table
+    return with_dates(table, model.dates)
 
 
 def column_notes(table: DataTable, model: Interface, id_column: str | None) -> list[str]:
     """How the columns of a file differ from those of a model; an error if some are missing."""
-    names = [name for name in table.columns if name]
-    missing = [name for name in model.features if name not in names]
+    from ffmlp.tabular.columns import similar
+
+    names, sources = [name for name in table.columns if name], model.sources
+    missing = [name for name in sources if name not in names]
     if missing:
-        raise ValueError(
-            f"{table.path} lacks {_columns(missing)} of the model. It has {listed(map(repr, names))}."
-        )
+        others = [name for name in names if name not in sources]
+        pairs = [f"{meant!r} for {name!r}" for name in missing if (meant := similar(name, others))]
+        hint = f" Did you mean {listed(pairs)}?" if pairs else ""
+        has = listed(map(repr, names))
+        raise ValueError(f"{table.path} lacks {_columns(missing)} of the model.{hint} It has {has}.")
     notes = []
     # All columns of the file that the model was fitted to; those that it left out are not worth a note.
-    order = model.facts.get("order", model.features)
-    extra = [name for name in names if name not in (*model.features, *order, id_column)]
+    order = model.facts.get("order", sources)
+    extra = [name for name in names if name not in (*sources, *order, id_column, model.target)]
     if extra:
         notes.append(f"{table.path}: the model does not use {_columns(extra)}.")
-    before, now = ([name for name in those if name in model.features] for those in (order, names))
+    before, now = ([name for name in those if name in sources] for those in (order, names))
     if before != now:
         notes.append(f"{table.path}: the columns are in another order; they are matched by name.")
     return notes

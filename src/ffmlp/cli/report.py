@@ -47,14 +47,19 @@ def run(options: argparse.Namespace) -> None:
         update()
         assessed = HyperplaneEffects.of(model, rows), Importance.of(model, rows)
         update()
-        tables = model_report.tables(model, rows, *assessed, options.data)
+        tables = model_report.tables(model, rows, *assessed, table.path.name)
         update()
         pictures = model_figures.draw(model, rows, *assessed, Path(folder))
         title, text = model_report.introduction(model, options.model)
         page = to_html(title, text, tables, pictures)
     write_whole(options.output, page.encode())
     console.say(f"{options.output}: {counted(len(rows.X), 'row')}, {len(page) / 1e6:.1f} MB")
-    accuracy = None
-    if rows.labelled.any():
-        accuracy = float((rows.predicted == rows.truth)[rows.labelled].mean())
-    console.result({"page": str(options.output), "rows": len(rows.X), "accuracy": accuracy})
+    shown = model_report.outcome(model, rows)
+    if rows.seen and shown is not None:
+        seen = model_report.seen_text(rows)
+        console.note(f"{table.path}: {seen} The accuracy in the report is that of {shown.about}.")
+    console.result(
+        {"page": str(options.output), "rows": len(rows.X), "share_fitted": rows.seen,
+         "accuracy": None if shown is None else shown.confusion.accuracy,
+         "accuracy_of": None if shown is None else shown.about}
+    )  # fmt: skip

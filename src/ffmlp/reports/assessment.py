@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.inspection import permutation_importance
-from sklearn.metrics import confusion_matrix
 
 from ffmlp.arrays import Floats
 from ffmlp.design.subsets import evenly
 from ffmlp.tables.tables import TEXT, DataTable
+from ffmlp.tabular.scores import Confusion, Reliability, log_loss
+from ffmlp.tabular.seen_rows import row_hashes, share_seen
 from ffmlp.tabular.table_model import TableModel
+from ffmlp.words import counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,7 +26,6 @@ MAX_ROWS = 20_000
 _MAX_ROWS_PERMUTED, _MAX_CELLS_PERMUTED = 2_000, 60_000
 _N_PERMUTATIONS = 5
 _MAX_ROWS_EXPLAINED = 500
-_N_BINS = 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,13 +33,15 @@ class Rows:
     """Rows of a file, their predicted probabilities and, where the file has it, the true class.
 
     ``truth`` has indices of classes, -1 where the label is missing or is not a class of the model;
-    ``whole`` is whether these are all rows of the file.
+    ``whole`` is whether these are all rows of the file. ``seen`` is the share of the labelled rows that
+    the model was fitted to, None if it is not known.
     """
 
     X: pd.DataFrame
     probability: Floats
     truth: NDArray[np.intp]
     whole: bool
+    seen: float | None
 
     @property
     def predicted(self) -> NDArray[np.intp]:
@@ -65,37 +68,45 @@ def read_rows(model: TableModel, table: DataTable) -> Rows:
     if has_target:
         classes = {str(label): number for number, label in enumerate(model.labels.tolist())}
         truth = np.array([classes.get(str(cell), -1) for cell in frame[model.target]])
-    return Rows(X, model.estimator.predict_proba(X), truth, whole)
-
-
-def confusion(rows: Rows) -> NDArray[np.int64]:
-    """How often each class (rows) was predicted as each class (columns)."""
-    known, n_classes = rows.labelled, rows.probability.shape[1]
-    return confusion_matrix(rows.truth[known], rows.predicted[known], labels=np.arange(n_classes))
+    seen, labelled, hashes = None, truth >= 0, model.facts.get("row_hashes")
+    if hashes and labelled.any():
+        seen = share_seen(row_hashes(X[labelled], model.labels[truth[labelled]]), hashes)
+    return Rows(X, model.estimator.predict_proba(X), truth, whole, seen)
 
 
 @dataclass(frozen=True, eq=False)
-class Reliability:
-    """Mean probability of the predicted class, and accuracy, in bins of that probability."""
+class Outcome:
+    """Predictions compared with the truth; ``about`` says for which rows."""
 
-    counts: NDArray[np.intp]
-    confidence: Floats
-    accuracy: Floats
+    about: str
+    confusion: Confusion
+    reliability: Reliability
+    log_loss: float
+    majority: float
 
     @classmethod
-    def of(cls, rows: Rows) -> Reliability:
-        """With bins of equal width; empty ones are left out."""
-        known = rows.labelled
-        top, right = rows.probability.max(axis=1)[known], (rows.predicted == rows.truth)[known]
-        bins = np.minimum((top * _N_BINS).astype(int), _N_BINS - 1)
-        _, which, counts = np.unique(bins, return_inverse=True, return_counts=True)
-        confidence, accuracy = np.bincount(which, top) / counts, np.bincount(which, right) / counts
-        return cls(counts, confidence, accuracy)
+    def of_rows(cls, rows: Rows) -> Outcome | None:
+        """Those of the model, for rows with a label; None if there are none."""
+        truth, probability = rows.truth[rows.labelled], rows.probability[rows.labelled]
+        if not len(truth):
+            return None
+        confusion = Confusion.of(truth, probability.argmax(axis=1), probability.shape[1])
+        majority = float(confusion.n_rows.max() / len(truth))
+        reliability, loss = Reliability.of(truth, probability), log_loss(truth, probability)
+        return cls(counted(len(truth), "row"), confusion, reliability, loss, majority)
 
-    @property
-    def error(self) -> float:
-        """The expected calibration error: the mean difference between the two."""
-        return float(np.average(np.abs(self.confidence - self.accuracy), weights=self.counts))
+    @classmethod
+    def of_held_out(cls, model: TableModel) -> Outcome | None:
+        """Those of models fitted to the other rows, as ``ffmlp fit`` found; None without such rows."""
+        stored = model.facts.get("evaluation")
+        if not stored or "confusion" not in stored:
+            return None
+        about = (
+            f"{counted(stored['n_rows'], 'row')} that the model was not fitted to ({stored['method']})"
+        )
+        confusion = Confusion.of_json(stored["confusion"], len(model.labels))
+        reliability = Reliability.of_json(stored["reliability"])
+        return cls(about, confusion, reliability, stored["log_loss"], stored["majority"])
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,10 +13,11 @@ from ffmlp.design.subsets import evenly
 from ffmlp.extras import imported
 from ffmlp.model.network import Network
 from ffmlp.plots import DecisionRegionsDisplay, NetworkDisplay
-from ffmlp.reports.assessment import HyperplaneEffects, Importance, Reliability, Rows, confusion
-from ffmlp.reports.model_report import ACCURACY, CALIBRATION, DESIGN, IMPORTANCE
+from ffmlp.reports.assessment import HyperplaneEffects, Importance, Rows
+from ffmlp.reports.model_report import ACCURACY, CALIBRATION, DESIGN, IMPORTANCE, outcome
 from ffmlp.reports.pages import Picture
 from ffmlp.tables.tables import pandas
+from ffmlp.tabular.scores import Reliability
 from ffmlp.tabular.table_model import TableModel
 
 if TYPE_CHECKING:
@@ -53,11 +54,12 @@ def draw(
         save(_network(model.classifier.network_, effects), "Network", DESIGN, text)
         text = "Accuracy lost when a column is shuffled: mean and standard deviation."
         save(_importance(importance), "Permutation importance", IMPORTANCE, text)
-        if rows.labelled.any():
+        shown = outcome(model, rows)
+        if shown is not None:
             text, labels = "Number of rows by true and predicted class.", map(str, model.labels.tolist())
-            save(_confusion(confusion(rows), list(labels)), "Confusion matrix", ACCURACY, text)
+            save(_confusion(shown.confusion.counts, list(labels)), "Confusion matrix", ACCURACY, text)
             text = "On the diagonal, the model is calibrated; below it, it is overconfident."
-            save(_reliability(Reliability.of(rows)), "Reliability diagram", CALIBRATION, text)
+            save(_reliability(shown.reliability), "Reliability diagram", CALIBRATION, text)
         pair = [name for name in importance.columns if name in model.numbers][:2]
         if len(pair) == 2 and len(_complete(rows, pair)):
             text = (

@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from sklearn.metrics import balanced_accuracy_score, log_loss
 
 from ffmlp.explanations.describe import export_text
-from ffmlp.reports.assessment import HyperplaneEffects, Importance, Reliability, Rows, confusion
+from ffmlp.reports.assessment import HyperplaneEffects, Importance, Outcome, Rows
 from ffmlp.reports.pages import Table
 from ffmlp.tabular.substitutes import substitutes
 from ffmlp.tabular.table_model import TableModel
@@ -50,17 +49,33 @@ def introduction(model: TableModel, path: Path) -> tuple[str, list[str]]:
     return f"Report on {path.name}", text
 
 
+def seen_text(rows: Rows) -> str:
+    """Whether the model was fitted to the rows."""
+    if not rows.seen:
+        return ""
+    if rows.seen == 1.0:
+        return "The model was fitted to these rows."
+    return f"The model was fitted to about {rows.seen:.0%} of these rows."
+
+
+def outcome(model: TableModel, rows: Rows) -> Outcome | None:
+    """That of the rows, or of held-out ones if the model was fitted to these rows."""
+    held_out = Outcome.of_held_out(model) if rows.seen == 1.0 else None
+    return held_out or Outcome.of_rows(rows)
+
+
 def tables(
-    model: TableModel, rows: Rows, effects: HyperplaneEffects, importance: Importance, path: Path
+    model: TableModel, rows: Rows, effects: HyperplaneEffects, importance: Importance, name: str
 ) -> list[Table]:
-    """All tables of the report."""
-    made = [_data(model, rows, importance, path), _design(model), _meaning(model, effects)]
-    if rows.labelled.any():
-        made += [_accuracy(model, rows, path), _calibration(rows)]
+    """All tables of the report; ``name`` is that of the file."""
+    made = [_data(model, rows, importance, name), _design(model), _meaning(model, effects)]
+    shown = outcome(model, rows)
+    if shown is not None:
+        made += [_accuracy(model, rows, shown), _calibration(shown)]
     return [*made, _importance(importance, rows), _uncertain(model, rows)]
 
 
-def _data(model: TableModel, rows: Rows, importance: Importance, path: Path) -> Table:
+def _data(model: TableModel, rows: Rows, importance: Importance, name_of_file: str) -> Table:
     shown = set(importance.columns[:_MAX_COLUMNS])
     described = []
     for name in [name for name in model.features if name in shown]:
@@ -70,7 +85,7 @@ def _data(model: TableModel, rows: Rows, importance: Importance, path: Path) -> 
         values = _range(cells) if kind == "numeric" else _most_frequent(cells)
         described.append([name, kind, missing, values if n_missing < len(cells) else "none"])
     first = "" if rows.whole else "The first "
-    text = f"{first}{counted(len(rows.X), 'row')} of {path.name}."
+    text = f"{first}{counted(len(rows.X), 'row')} of {name_of_file}. {seen_text(rows)}".rstrip()
     if not rows.labelled.any():
         text += f" It has no {model.target!r} to compare with, so there is no accuracy in this report."
     unused = list(model.facts.get("unused", {}).items())
@@ -160,42 +175,45 @@ def _drivers(model: TableModel, effects: HyperplaneEffects, plane: int) -> str:
     return ", ".join(f"{'+' if slopes[j] > 0 else '−'} {names[j]}" for j in order if slopes[j])
 
 
-def _accuracy(model: TableModel, rows: Rows, path: Path) -> Table:
-    known = rows.labelled
-    truth, predicted, probability = rows.truth[known], rows.predicted[known], rows.probability[known]
-    accuracy = float((truth == predicted).mean())
-    balanced = balanced_accuracy_score(truth, predicted)
-    loss = log_loss(truth, probability, labels=np.arange(probability.shape[1]))
+def _accuracy(model: TableModel, rows: Rows, shown: Outcome) -> Table:
+    found = shown.confusion
     text = (
-        f"The accuracy on {counted(len(truth), 'row')} is {accuracy:.1%} (balanced accuracy "
-        f"{balanced:.1%}, log-loss {loss:.3f}). Predicting the most frequent class would give "
-        f"{np.bincount(truth).max() / len(truth):.1%}."
+        f"The accuracy on {shown.about} is {found.accuracy:.1%} (balanced accuracy "
+        f"{found.balanced_accuracy:.1%}, log-loss {shown.log_loss:.3f}). Predicting the most frequent "
+        f"class would give {shown.majority:.1%}."
     )
-    notes = []
-    evaluation = model.facts.get("evaluation")
-    if model.facts.get("file") == path.name:
-        held = "" if not evaluation else (
-            f" On rows that it was not fitted to ({evaluation['method']}), its accuracy is "
-            f"{evaluation['accuracy']:.1%}."
-        )  # fmt: skip
-        notes.append(f"The model was fitted to a file of this name and may have seen these rows.{held}")
-    counts, labels = confusion(rows), list(map(str, model.labels.tolist()))
-    with np.errstate(invalid="ignore"):
-        recall = np.diag(counts) / counts.sum(axis=1)
-        precision = np.diag(counts) / counts.sum(axis=0)
+    labels = list(map(str, model.labels.tolist()))
     lines = [
         [label, *map(str, row), *("–" if np.isnan(share) else f"{share:.1%}" for share in shares)]
-        for label, row, *shares in zip(labels, counts, recall, precision, strict=True)
+        for label, row, *shares in zip(labels, found.counts, found.recall, found.precision, strict=True)
     ]
     header = ("true class", *(f"as {label}" for label in labels), "recall", "precision")
-    return Table(ACCURACY, text, header, lines, notes)
+    return Table(ACCURACY, text, header, lines, _notes_on_seen_rows(model, rows))
 
 
-def _calibration(rows: Rows) -> Table:
-    found = Reliability.of(rows)
+def _notes_on_seen_rows(model: TableModel, rows: Rows) -> list[str]:
+    """What the accuracy is about, if the model was fitted to some of the rows."""
+    own, held_out = Outcome.of_rows(rows), Outcome.of_held_out(model)
+    if not rows.seen or own is None:
+        return []
+    if held_out is None:
+        return [f"{seen_text(rows)} Its accuracy on new rows is likely to be lower."]
+    if rows.seen < 1.0:
+        accuracy = f"On {held_out.about}, its accuracy is {held_out.confusion.accuracy:.1%}."
+        return [f"{seen_text(rows)} {accuracy}"]
+    return [
+        f"{seen_text(rows)} Its accuracy on them, {own.confusion.accuracy:.1%}, says little about new "
+        "rows. Accuracy, confusion matrix and calibration are those of held-out rows: fit predicted "
+        "them with models that it had fitted to the other rows."
+    ]
+
+
+def _calibration(shown: Outcome) -> Table:
+    found = shown.reliability
     text = (
         "If the model is calibrated, 80% of the predictions with a probability of 80% are correct. The "
-        f"expected calibration error, the mean difference between the two, is {found.error:.1%}."
+        f"expected calibration error, the mean difference between the two, is {found.error:.1%} on "
+        f"{shown.about}."
     )
     bins = zip(found.confidence, found.accuracy, found.counts, strict=True)
     lines = [[f"{probability:.1%}", f"{right:.1%}", str(count)] for probability, right, count in bins]

@@ -1,8 +1,8 @@
-"""Blocks of rows as a model takes them: numbers, texts and ids."""
+"""Blocks of rows as a model takes them: numbers and texts, and cells that are only copied."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ffmlp.arrays import Floats
-from ffmlp.tables.tables import NUMBER, TEXT, Kinds, pandas
+from ffmlp.tables.tables import NUMBER, Dialect, Kinds, pandas
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,32 +26,32 @@ class Texts:
     indices: NDArray[np.integer]
     distinct: Sequence[str]
 
-    @classmethod
-    def of(cls, cells: pd.Series) -> Texts:
-        """From texts, with NaN for missing ones."""
-        indices, distinct = pandas().factorize(cells)
-        return cls(indices, distinct.tolist())
+    def trimmed(self, missing: Collection[str]) -> Texts:
+        """The same without spaces around texts; those that are then ``missing`` are missing."""
+        distinct: dict[str, int] = {}
+        trimmed = [text.strip(" ") for text in self.distinct]
+        own = [-1 if text in missing else distinct.setdefault(text, len(distinct)) for text in trimmed]
+        return Texts(np.array([*own, -1], np.int32)[self.indices], list(distinct))
+
+    def numbers(self, dialect: Dialect) -> Floats:
+        """The numbers that the texts are; a ValueError if one is not."""
+        return np.array([*map(dialect.number, self.distinct), np.nan])[self.indices]
 
     def cells(self) -> NDArray[np.object_]:
-        """The texts that `of` was given."""
+        """The text of each cell, NaN if it is missing."""
         return np.array([*self.distinct, np.nan], object)[self.indices]
+
+    def __len__(self) -> int:
+        return len(self.indices)
 
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Some rows: numbers (n, k), a `Texts` for each text column, and the ids if there are any."""
+    """Some rows: numbers (n, k), a `Texts` for each text column, Arrow strings for each kept one."""
 
     numbers: Floats
     texts: tuple[Texts, ...]
-    ids: NDArray[np.object_] | None = None
-
-    @classmethod
-    def of(cls, frame: pd.DataFrame, kinds: Kinds, id_column: str | None = None) -> Block:
-        """From the columns of a frame that are of the given kinds."""
-        numbers = [name for name, kind in kinds.items() if kind == NUMBER]
-        texts = [Texts.of(frame[name]) for name, kind in kinds.items() if kind == TEXT]
-        ids = None if id_column is None else frame[id_column].to_numpy(object)
-        return cls(frame[numbers].to_numpy(float), tuple(texts), ids)
+    kept: tuple[Any, ...] = ()
 
     def frame(self, numbers: Sequence[str], texts: Sequence[str]) -> pd.DataFrame:
         """A frame with these names for the numeric and the text columns."""
@@ -68,16 +68,33 @@ class Block:
 Part = Callable[[], Block]
 
 
-def trimmed(cells: pd.Series, missing: set[str], strip: Callable[[str, str], str]) -> pd.Series:
-    """Texts without the spaces that ``strip`` removes, NaN for those that are then ``missing``."""
-    changed: dict[str, Any] = {}
-    for text in cells.dropna().unique():
-        rest = strip(text, " ")
-        if rest in missing:
-            changed[text] = np.nan
-        elif rest != text:
-            changed[text] = rest
-    if not changed:
-        return cells
-    texts = [changed.get(text, text) for text in cells.to_numpy()]
-    return pandas().Series(texts, cells.index, object)
+def frames(parts: Iterable[Part], n_rows: int, kinds: Kinds) -> Iterator[pd.DataFrame]:
+    """The rows of parts with columns of these kinds, in frames of ``n_rows`` rows."""
+    numbers, texts = split(kinds)
+    rest: list[pd.DataFrame] = []
+    for part in parts:
+        rest.append(part().frame(numbers, texts)[list(kinds)])
+        while sum(map(len, rest)) >= n_rows:
+            joined = pandas().concat(rest, ignore_index=True)
+            yield joined[:n_rows]
+            rest = [joined[n_rows:]]
+    if sum(map(len, rest)):
+        yield pandas().concat(rest, ignore_index=True)
+
+
+def values(array: Any, missing: float) -> NDArray:
+    """The values of an Arrow array of numbers; its own `to_numpy` would import pandas."""
+    if not len(array):
+        return np.empty(0, array.type.to_pandas_dtype())
+    own, (valid, content) = slice(array.offset, array.offset + len(array)), array.buffers()
+    found = np.frombuffer(content, array.type.to_pandas_dtype())[own]
+    if not array.null_count:
+        return found
+    is_valid = np.unpackbits(np.frombuffer(valid, np.uint8), bitorder="little")[own]
+    return np.where(is_valid, found, found.dtype.type(missing))
+
+
+def split(kinds: Kinds) -> tuple[list[str], list[str]]:
+    """The names of the numeric and of the text columns."""
+    numbers = [name for name, kind in kinds.items() if kind == NUMBER]
+    return numbers, [name for name in kinds if name not in numbers]

@@ -1,26 +1,48 @@
-"""Opening a data file of any type."""
+"""Opening a data file of any type, or standard input."""
 
 from __future__ import annotations
 
+import atexit
+import shutil
+import sys
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 
 from ffmlp.extras import require
 from ffmlp.tables.tables import PARQUET, TEXT_FILES, DataTable, Dialect, file_type
 
+STANDARD_INPUT = Path("-")
+# The first bytes of files that are not plain text, and how the name of such a file ends.
+_BEGINNINGS = {b"PAR1": PARQUET, b"\x1f\x8b": ".csv.gz", b"BZh": ".csv.bz2", b"\xfd7zXZ": ".csv.xz"}
+
 
 def open_table(path: Path, dialect: Dialect = Dialect()) -> DataTable:  # noqa: B008  (it is frozen)
     """Read the header of a data file; a ValueError if that is not possible."""
-    kind = file_type(path)
-    if not path.exists():
+    require("data files", "pyarrow")
+    source = path
+    if path == STANDARD_INPUT:
+        path, source = Path("standard input"), _copied_input()
+    kind = file_type(source)
+    if not source.exists():
         raise ValueError(f"{path} does not exist.")
-    if not path.is_file():
-        what = "a folder" if path.is_dir() else "not a regular file, so it cannot be read twice"
+    if not source.is_file():
+        what = "a folder" if source.is_dir() else "not a regular file, so it cannot be read twice"
         raise ValueError(f"{path} is {what}.")
     if kind == PARQUET:
-        require("Parquet files", "pyarrow")
         from ffmlp.tables.parquet_tables import ParquetTable
 
-        return ParquetTable(path, dialect)
+        return ParquetTable(path, source, dialect)
     from ffmlp.tables.text_tables import TextTable
 
-    return TextTable.of(path, dialect, TEXT_FILES[kind])
+    return TextTable.of(path, dialect, TEXT_FILES[kind], source)
+
+
+def _copied_input() -> Path:
+    """A copy of standard input, because files are read twice; it is removed at the end."""
+    beginning = sys.stdin.buffer.read(8)
+    ends = (end for mark, end in _BEGINNINGS.items() if beginning.startswith(mark))
+    with NamedTemporaryFile(prefix="ffmlp-", suffix=next(ends, ".csv"), delete=False) as file:
+        atexit.register(Path(file.name).unlink, missing_ok=True)
+        file.write(beginning)
+        shutil.copyfileobj(sys.stdin.buffer, file)
+    return Path(file.name)

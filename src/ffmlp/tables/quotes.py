@@ -1,4 +1,4 @@
-"""Quotes in text files: where quoted cells begin and end, and whether quotes are unbalanced."""
+"""Quotes and spaces in text files: where quoted cells begin and end, and spaces before cells."""
 
 from __future__ import annotations
 
@@ -48,33 +48,71 @@ def _around_quoted(delimiter: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
     return re.compile(rf'(?:^|{mark}) *"'), re.compile(rf'" *(?=[{mark}\r\n]|$)')
 
 
-def is_open_after(
-    lines: str, delimiter: str, is_open: bool, letters: NDArray[np.uint8], borders: NDArray[np.bool_]
-) -> bool:
-    """Whether a quote is open after some lines; ``letters`` adds a newline at both ends.
+def is_open_after(lines: bytes, delimiter: str, is_open: bool = False) -> bool:
+    """Whether a quote is open after some lines, and so the last row does not end with them.
 
     A ValueError if text follows a quoted cell.
     """
-    is_quote = letters == _QUOTE
-    quotes = np.flatnonzero(is_quote)
-    # Every other quote opens a cell, unless an unquoted cell contains one.
-    opening, closing = quotes[int(is_open) :: 2], quotes[int(not is_open) :: 2]
-    fine = borders | is_quote  # what may stand next to a quote: a doubled one has another
-    if all(
-        _all_lead_to(borders, letters, beside[~fine.take(beside)], step)
-        for beside, step in ((opening - 1, -1), (closing + 1, 1))
-    ):
-        return is_open ^ bool(len(quotes) % 2)
+    if b'"' not in lines:
+        return is_open
+    quotes = None if is_open else _alternating_quotes(lines, delimiter)
+    if quotes is not None:
+        return len(quotes) % 2 == 1
     opened = 0 if is_open else None
-    for line in io.StringIO(lines, newline=""):
-        opened = opened_in(line, delimiter, 0, opened)
+    for line in io.StringIO(lines.decode("utf-8", "replace"), newline=""):
+        if '"' in line:
+            opened = opened_in(line, delimiter, 0, opened)
     return opened is not None
 
 
-def _all_lead_to(
-    borders: NDArray[np.bool_], letters: NDArray[np.uint8], places: NDArray[np.intp], step: int
-) -> bool:
-    """Whether there is nothing but spaces between each of the places and a border."""
-    while (spaces := letters[places] == _SPACE).any():
-        places = places + step * spaces
-    return bool(borders[places].all())
+def without_leading_spaces(lines: bytes, delimiter: str) -> bytes:
+    """The same rows without the spaces at the beginning of cells; blank lines become empty ones."""
+    mark = delimiter.encode()
+    if b"\t" in lines and mark != b"\t":  # they make a blank line, but are part of a cell
+        return _leading_spaces(mark).sub(rb"\1", lines)
+    if not lines.startswith(b" ") and not any(pair + b" " in lines for pair in (mark, b"\n", b"\r")):
+        return lines
+    quotes = _alternating_quotes(lines, delimiter)
+    if quotes is None:
+        return _leading_spaces(mark).sub(rb"\1", lines)
+    letters = np.frombuffer(lines, np.uint8)
+    spaces = np.flatnonzero(letters == _SPACE)
+    spaces = spaces[_borders(delimiter)[letters[spaces - 1]]]
+    spaces = spaces[np.searchsorted(quotes, spaces) % 2 == 0]
+    kept = np.ones(len(letters), bool)
+    while len(spaces):
+        kept[spaces] = False
+        spaces = spaces[letters[spaces + 1] == _SPACE] + 1
+    return lines if kept.all() else letters[kept].tobytes()
+
+
+def _alternating_quotes(lines: bytes, delimiter: str) -> NDArray[np.intp] | None:
+    """Where the quotes are, if every other one opens a cell or is a doubled one; else None.
+
+    They do unless an unquoted cell has a quote, or a closing quote does not end its cell. The lines must
+    end with a newline.
+    """
+    letters = np.frombuffer(lines, np.uint8)
+    quotes = np.flatnonzero(letters == _QUOTE)
+    for places, step in ((quotes[::2] - 1, -1), (quotes[1::2] + 1, 1)):
+        beside = letters[places]  # before the first letter comes the last one, a newline
+        places = places[~_borders(delimiter)[beside] & (beside != _QUOTE)]
+        while (spaces := letters[places] == _SPACE).any():
+            places = places + step * spaces
+        if not _borders(delimiter)[letters[places]].all():
+            return None
+    return quotes
+
+
+@cache
+def _borders(delimiter: str) -> NDArray[np.bool_]:
+    """For each byte, whether it ends a cell."""
+    return np.isin(np.arange(256), [*b"\r\n", ord(delimiter)])
+
+
+@cache
+def _leading_spaces(mark: bytes) -> re.Pattern[bytes]:
+    """Blank lines, and spaces before cells; quoted cells are matched too, because they may have both."""
+    blank = rb"(?:\A|(?<=[\r\n]))%s+(?=[\r\n])" % (b" " if mark == b"\t" else rb"[ \t]")
+    start = rb"(?:\A|(?<=[%s\r\n]))" % re.escape(mark)
+    return re.compile(blank + rb"|" + start + rb'(?: +|(?="))("(?:[^"]|"")*")?')

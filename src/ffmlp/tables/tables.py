@@ -11,6 +11,7 @@ import lzma
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Protocol
 
@@ -19,10 +20,11 @@ from ffmlp.extras import imported
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ffmlp.tables.blocks import Part
+    from ffmlp.arrays import Floats
+    from ffmlp.tables.blocks import Part, Texts
 
-# What the cells of a column are. In a column of names, no text stands for a missing value.
-NUMBER, TEXT, NAME = "number", "text", "name"
+# What the cells of a column are.
+NUMBER, TEXT = "number", "text"
 Kinds = Mapping[str, str]  # of columns by name
 # "None" is not one of them: too often it is the name of a class or category.
 MISSING = (
@@ -52,23 +54,31 @@ class Dialect:
         if self.decimal not in (".", ","):
             raise ValueError(f"the decimal mark must be '.' or ',', got {self.decimal!r}.")
 
-    @property
-    def decoder(self) -> str:
-        """The encoding, without the byte order mark that some programs write first."""
-        return "utf-8-sig" if self.encoding == "utf-8" else self.encoding
-
-    @property
+    @cached_property
     def tokens(self) -> tuple[str, ...]:
         """All tokens for missing values."""
         return MISSING + self.missing
 
+    @cached_property
+    def missing_numbers(self) -> tuple[float, ...]:
+        """The numbers that stand for missing values, however they are written."""
+        others = replace(self, missing=())
+        return tuple(others.number(token) for token in self.missing if others.is_number(token))
+
+    @cached_property
+    def missing_texts(self) -> frozenset[str]:
+        """The texts that stand for missing values, among them whole numbers with and without ``.0``."""
+        whole = [int(number) for number in self.missing_numbers if number.is_integer()]
+        return frozenset((*self.tokens, *map(str, whole), *(f"{number}.0" for number in whole)))
+
     def number(self, cell: str) -> float:
         """The number in a cell, NaN if it is missing; a ValueError if it is neither."""
-        if cell.lstrip(" ") in self.tokens:  # as pandas does
+        if cell.lstrip(" ") in self.tokens:
             return float("nan")
         if "_" in cell or (self.decimal != "." and "." in cell):
             raise ValueError(f"{cell!r} is not a number.")
-        return float(cell.replace(self.decimal, "."))
+        number = float(cell.replace(self.decimal, "."))
+        return float("nan") if number in self.missing_numbers else number
 
     def is_number(self, cell: str) -> bool:
         """Whether a cell is a number or missing."""
@@ -97,25 +107,35 @@ class Dialect:
         return f"If it stands for a missing value, add --missing {cell!r}."
 
 
+class LocatedError(ValueError):
+    """An error whose message already has the place in the file."""
+
+
 class DataTable(Protocol):
     """A data file whose header has been read."""
 
     @property
     def path(self) -> Path:
-        """The file."""
+        """The name of the file, for messages."""
 
     @property
     def columns(self) -> tuple[str, ...]:
         """The column names; empty for columns without one."""
 
-    def inferred(self, n_rows: int, texts: Sequence[str]) -> Iterator[pd.DataFrame]:
-        """Blocks of rows; the type of a column is inferred unless it is one of ``texts``."""
+    def inferred(self, n_rows: int, texts: Sequence[str]) -> Iterator[dict[str, Floats | Texts]]:
+        """The columns of blocks of about ``n_rows`` rows: numbers unless some cells are not, or texts.
+
+        Columns of ``texts`` are texts in any case.
+        """
 
     def blocks(self, n_rows: int, kinds: Kinds) -> Iterator[pd.DataFrame]:
-        """Blocks of rows with the columns of the given kinds: floats, or text with NaN for missing."""
+        """Blocks of ``n_rows`` rows with the columns of the given kinds: floats, or text or NaN."""
 
-    def parts(self, n_rows: int, kinds: Kinds, id_column: str | None = None) -> Iterator[Part]:
-        """Functions that return the blocks, of about ``n_rows`` rows; any thread may call them."""
+    def parts(self, n_rows: int, kinds: Kinds, kept: Sequence[str] = ()) -> Iterator[Part]:
+        """Functions that return the blocks, of about ``n_rows`` rows; any thread may call them.
+
+        The cells of ``kept`` columns are texts as they are written; none of them stands for missing.
+        """
 
     def place(self, row: int, column: str) -> str:
         """Where a cell is, for messages; rows count from 0."""
@@ -147,11 +167,6 @@ def is_table(path: Path) -> bool:
     except ValueError:
         return False
     return True
-
-
-def with_ids(kinds: Kinds, id_column: str | None) -> dict[str, str]:
-    """The kinds of all columns of a block, the id column included."""
-    return dict(kinds) if id_column is None else {**kinds, id_column: NAME}
 
 
 def check_names(path: Path, names: Sequence[str], line: str) -> None:

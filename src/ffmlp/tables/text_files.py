@@ -1,86 +1,100 @@
-"""Text files, plain or compressed: opened in their encoding, read in blocks of lines."""
+"""Text files, plain or compressed, as UTF-8: opened, and cut into blocks of rows."""
 
 from __future__ import annotations
 
+import codecs
 import io
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from ffmlp.tables.decoding import undecodable
-from ffmlp.tables.tables import COMPRESSIONS, Dialect, opener
+from ffmlp.tables.quotes import is_open_after
+from ffmlp.tables.tables import COMPRESSIONS, LocatedError, opener
 
-# Bytes of the largest block and of the longest line that are read as one.
+# Bytes of the largest block.
 _MOST_BYTES = 64 * 2**20
-_LONGEST_LINE = 2**20
-
-
-class LocatedError(ValueError):
-    """An error whose message already has the place in the file."""
+_CHARACTERS_AT_ONCE = 2**18
 
 
 @contextmanager
-def opened(path: Path, dialect: Dialect) -> Iterator[io.TextIOWrapper]:
-    """A text file, with its line endings as they are; errors of reading it have their place."""
-    with opened_bytes(path, dialect) as file:
-        yield io.TextIOWrapper(file, dialect.decoder, newline="")
-
-
-def end_of_header(file: IO[bytes]) -> int | None:
-    """Where the rows of a file begin, if the header is one line."""
-    line = b"\n"
-    while line and not line.strip():
-        line = file.readline(_LONGEST_LINE)
-    alone = line.endswith(b"\n") and line.count(b'"') % 2 == 0 and b"\r" not in line.rstrip(b"\r\n")
-    return file.tell() if alone else None
-
-
-def blocks_of_lines(file: IO[bytes], n_rows: int) -> Iterator[bytes]:
-    """Blocks of about ``n_rows`` lines or fewer: as many bytes as if all lines were like the first.
-
-    Each ends with a newline, except the last one and those whose last line is very long.
-    """
-    start = file.tell()
-    n_bytes = min(n_rows * len(file.readline(_LONGEST_LINE)), _MOST_BYTES)
-    file.seek(start)
-    if n_bytes and isinstance(file, io.BufferedReader):
-        n_bytes = even_share(os.fstat(file.fileno()).st_size - start, n_bytes)
-    while block := _whole_lines(file, n_bytes):
-        yield block
-
-
-def even_share(total: int, most: int) -> int:
-    """A block size at which 1, 2, 4 or 8 threads get equally many blocks and finish together."""
-    n_blocks = -(-total // most)
-    n_blocks = 1 << (n_blocks - 1).bit_length() if n_blocks <= 8 else -(-n_blocks // 8) * 8
-    return -(-total // n_blocks)
-
-
-def _whole_lines(file: IO[bytes], n_bytes: int) -> bytes:
-    """The next bytes, up to the end of the line."""
-    if not isinstance(file, io.BufferedReader):  # seeking back in a compressed file starts over
-        return file.read(n_bytes) + file.readline(_LONGEST_LINE)
-    # In one read, because joining two takes as long as reading them.
-    start = file.tell()
-    end = file.seek(start + n_bytes) + len(file.readline(_LONGEST_LINE))
-    file.seek(start)
-    return file.read(end - start)
-
-
-@contextmanager
-def opened_bytes(path: Path, dialect: Dialect) -> Iterator[IO[bytes]]:
-    """A binary file, decompressed; errors of decompression and decoding have their place."""
+def opened(source: Path, encoding: str, name: Path) -> Iterator[IO[bytes]]:
+    """A text file as UTF-8 without a byte order mark; errors of reading it have its name and a place."""
     try:
-        with opener(path)(path, "rb") as file:
-            yield file
+        with opener(source)(source, "rb") as file:
+            if encoding != "utf-8":
+                yield io.BufferedReader(_Transcoded(file, encoding))
+            else:
+                if file.read(len(codecs.BOM_UTF8)) != codecs.BOM_UTF8:
+                    file.seek(0)
+                yield file
     except UnicodeError as error:
-        with opener(path)(path, "rb") as file:
-            raise LocatedError(f"{path}, {undecodable(file, dialect.encoding)}") from error
+        with opener(source)(source, "rb") as file:
+            raise LocatedError(f"{name}, {undecodable(file, encoding)}") from error
     except (ValueError, ImportError):
         raise
     except Exception as error:  # each format has its own errors
-        if path.suffix.lower() not in COMPRESSIONS:
+        if source.suffix.lower() not in COMPRESSIONS:
             raise
-        raise LocatedError(f"{path} cannot be decompressed: {error}") from error
+        raise LocatedError(f"{name} cannot be decompressed: {error}") from error
+
+
+@contextmanager
+def opened_text(source: Path, encoding: str, name: Path) -> Iterator[io.TextIOWrapper]:
+    """The same as text, with its line endings as they are."""
+    with opened(source, encoding, name) as file:
+        text = io.TextIOWrapper(file, "utf-8", newline="")
+        yield text
+
+
+def blocks_of_rows(file: IO[bytes], n_rows: int, delimiter: str) -> Iterator[bytes]:
+    """Blocks of about ``n_rows`` rows: as many bytes as if all lines were like the first.
+
+    Each ends with a newline. A ValueError if quotes are unbalanced.
+    """
+    first = b"\n"
+    while first and not first.strip():
+        first = file.readline()
+    n_bytes = min(n_rows * len(first), _MOST_BYTES)
+    while first:
+        lines = [first, file.read(max(0, n_bytes - len(first)))]
+        if not (lines[1] or first).endswith(b"\n"):
+            lines.append(file.readline())
+        block = _ended(b"".join(lines))
+        if is_open_after(block, delimiter):
+            block += _rest_of_row(file, delimiter)
+        yield block
+        first = file.readline()
+
+
+def _rest_of_row(file: IO[bytes], delimiter: str) -> bytes:
+    """The lines up to the one that closes a quote."""
+    lines: list[bytes] = []
+    while not lines or is_open_after(lines[-1], delimiter, is_open=True):
+        lines.append(file.readline())
+        if not lines[-1]:
+            raise ValueError("a quote is never closed.")
+    return _ended(b"".join(lines))
+
+
+def _ended(lines: bytes) -> bytes:
+    return lines if lines.endswith(b"\n") else lines + b"\n"
+
+
+class _Transcoded(io.RawIOBase):
+    """The text of a file, encoded as UTF-8."""
+
+    def __init__(self, file: IO[bytes], encoding: str) -> None:
+        self._text = io.TextIOWrapper(file, encoding, newline="")
+        self._rest = b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill the buffer with the next bytes."""
+        encoded = self._rest or self._text.read(_CHARACTERS_AT_ONCE).encode()
+        n_bytes = min(len(buffer), len(encoded))
+        buffer[:n_bytes], self._rest = encoded[:n_bytes], encoded[n_bytes:]
+        return n_bytes

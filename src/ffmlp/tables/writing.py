@@ -1,13 +1,14 @@
-"""How predictions are written: text and Parquet files, block by block, atomically."""
+"""How predictions are written: text and Parquet files, block by block, atomically, or to stdout."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,15 +18,17 @@ from ffmlp.extras import imported
 from ffmlp.storage.whole_files import whole_file
 from ffmlp.tables.tables import PARQUET, TEXT_FILES, file_type, opener
 
+# The name that stands for it; what is written there is a CSV file.
+STANDARD_OUTPUT = Path("-")
 # Of probabilities in text files.
 _DECIMALS = 6
 
 
 @dataclass(frozen=True, eq=False)
 class Predictions:
-    """A block of predicted rows; ``classes`` are indices into ``labels``."""
+    """A block of predicted rows: Arrow arrays of the kept columns, and indices into ``labels``."""
 
-    ids: NDArray[np.object_] | None
+    kept: tuple[Any, ...]
     classes: NDArray[np.intp]
     labels: NDArray
     probabilities: Floats | None
@@ -42,6 +45,9 @@ class Writer:
 @contextmanager
 def prediction_writer(path: Path, names: list[str]) -> Iterator[Writer]:
     """Write predictions with these column names to a file whose name says its type."""
+    if path == STANDARD_OUTPUT:
+        yield from _text_writer(sys.stdout.buffer, ",", names)
+        return
     kind = file_type(path)
     with whole_file(path) as temporary:
         if kind == PARQUET:
@@ -49,23 +55,32 @@ def prediction_writer(path: Path, names: list[str]) -> Iterator[Writer]:
         else:
             delimiter = TEXT_FILES[kind] or ","
             with opener(path)(temporary, "wb") as file:
-                file.write((delimiter.join(quoted(name, delimiter) for name in names) + "\n").encode())
-                yield Writer(partial(_lines, delimiter), file.write)
+                yield from _text_writer(file, delimiter, names)
+
+
+def _text_writer(file: IO[bytes], delimiter: str, names: list[str]) -> Iterator[Writer]:
+    file.write((delimiter.join(quoted(name, delimiter) for name in names) + "\n").encode())
+    yield Writer(partial(_lines, delimiter), file.write)
+    file.flush()
 
 
 def _lines(delimiter: str, block: Predictions) -> bytes:
     """The rows as lines of a text file."""
     labels = [quoted(str(label), delimiter).encode() for label in block.labels.tolist()]
-    columns = [np.array(labels, object)[block.classes].tolist()]
-    if block.ids is not None:
-        ids = ["" if text != text else text for text in block.ids.tolist()]  # NaN is missing
-        if _needs_quotes("".join(ids), delimiter):
-            ids = [quoted(text, delimiter) for text in ids]
-        columns.insert(0, [(text + delimiter).encode() for text in ids])
+    columns = [_cells(column, delimiter) for column in block.kept]
+    columns.append(np.array(labels, object)[block.classes].tolist())
     if block.probabilities is not None:
         columns.append(decimals(block.probabilities, delimiter))
     rows = columns[0] if len(columns) == 1 else map(b"".join, zip(*columns, strict=True))
     return b"\n".join(rows) + b"\n"
+
+
+def _cells(column: Any, delimiter: str) -> list[bytes]:
+    """The cells of a column, each before a delimiter."""
+    texts = ["" if text is None else text for text in column.cast("string").to_pylist()]
+    if _needs_quotes("".join(texts), delimiter):
+        texts = [quoted(text, delimiter) for text in texts]
+    return [(text + delimiter).encode() for text in texts]
 
 
 def quoted(text: str, delimiter: str) -> str:
@@ -98,11 +113,9 @@ def _parquet_writer(temporary: Path, names: list[str]) -> Iterator[Writer]:
     file: Any = None
 
     def render(block: Predictions) -> Any:
-        columns = [block.labels[block.classes]]
+        columns = [*block.kept, block.labels[block.classes]]
         if block.probabilities is not None:
             columns += list(block.probabilities.T)
-        if block.ids is not None:
-            columns.insert(0, pyarrow.array(block.ids, pyarrow.string(), from_pandas=True))
         return pyarrow.table(dict(zip(names, columns, strict=True)))
 
     def write(table: Any) -> None:

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.metrics import accuracy_score, balanced_accuracy_score, log_loss
 from sklearn.model_selection import StratifiedKFold, train_test_split
 
 from ffmlp.classifier import FFMLPClassifier
+from ffmlp.tabular.scores import Confusion, Reliability, log_loss
 from ffmlp.words import counted
 
 if TYPE_CHECKING:
@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 class Evaluation:
     """Scores on rows that were held out; with several folds, their means and a standard deviation.
 
-    ``majority`` is the accuracy of always predicting the most frequent class.
+    ``majority`` is the accuracy of always predicting the most frequent class of the other rows.
+    ``confusion`` and ``reliability`` are those of all held-out rows, as JSON values.
     """
 
     method: str
@@ -35,6 +36,8 @@ class Evaluation:
     balanced_accuracy: float
     log_loss: float
     majority: float
+    confusion: list[list[int]]
+    reliability: list[list[float]]
     seconds: float
 
 
@@ -57,23 +60,28 @@ def evaluate(
             f"class {rare!r} has {counted(n_rows, 'row')}, but the evaluation needs {needed} per class. "
             "Remove the class, or skip the evaluation with --test-size 0."
         )
-    scores, n_rows = [], 0
+    scores, truths, probabilities = [], [], []
     for training, held in _folds(y, test_size, n_folds, seed):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # the fit to all rows gives the same warnings
             fitted = clone(model).fit(X.iloc[training], y[training])
             probability = fitted.predict_proba(X.iloc[held])
-        predicted = fitted.classes_[probability.argmax(axis=1)]
-        accuracies = [score(y[held], predicted) for score in (accuracy_score, balanced_accuracy_score)]
-        scores.append([*accuracies, log_loss(y[held], probability, labels=fitted.classes_)])
-        n_rows += len(held)
+        truth, others = (np.searchsorted(values, y[rows]) for rows in (held, training))
+        found = Confusion.of(truth, probability.argmax(axis=1), len(values))
+        majority = float(np.mean(truth == np.bincount(others).argmax()))
+        scores.append([found.accuracy, found.balanced_accuracy, log_loss(truth, probability), majority])
+        truths.append(truth)
+        probabilities.append(probability)
         on_fold()
-    accuracy, balanced, loss = np.mean(scores, axis=0).tolist()
+    accuracy, balanced, loss, majority = np.mean(scores, axis=0).tolist()
+    truth, probability = np.concatenate(truths), np.concatenate(probabilities)
+    confusion = Confusion.of(truth, probability.argmax(axis=1), len(values))
     deviation = float(np.std(scores, axis=0, ddof=1)[0]) if len(scores) > 1 else 0.0
     method = "held out" if n_folds is None else f"{n_folds}-fold cross-validation"
-    majority = float(counts.max() / len(y))
-    seconds = perf_counter() - start
-    return Evaluation(method, n_rows, accuracy, deviation, balanced, loss, majority, seconds)
+    return Evaluation(
+        method, len(truth), accuracy, deviation, balanced, loss, majority, confusion.to_json(),
+        Reliability.of(truth, probability).to_json(), perf_counter() - start,
+    )  # fmt: skip
 
 
 def _folds(

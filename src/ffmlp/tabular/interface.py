@@ -8,12 +8,13 @@ from typing import Any
 from ffmlp.storage.checks import check_part
 from ffmlp.tables.tables import Dialect
 from ffmlp.tabular.columns import Features
+from ffmlp.tabular.dates import DateColumn
 
 _KEYS = {"numbers", "categories", "target", "id", "missing", "decimal"}
 # The facts that ``ffmlp fit`` stores, and their types.
 _FACTS = {
     "file": str, "rows": int, "classes": dict, "order": list, "unused": dict,
-    "evaluation": dict | None, "fit_seconds": float,
+    "evaluation": dict | None, "fit_seconds": float, "row_hashes": list,
 }  # fmt: skip
 
 
@@ -38,6 +39,7 @@ class Interface(Features):
             "id": self.id_column,
             "missing": list(self.dialect.missing),
             "decimal": self.dialect.decimal,
+            "dates": [[column.name, column.order, list(column.parts)] for column in self.dates],
         }
         return {"table": table, **self.facts}
 
@@ -57,6 +59,9 @@ def interface_of(metadata: dict[str, Any]) -> Interface | None:
         id_column=table["id"],
         dialect=Dialect(tuple(table["missing"]), table["decimal"]),
         facts={name: value for name, value in metadata.items() if name != "table"},
+        dates=tuple(
+            DateColumn(name, order, tuple(parts)) for name, order, parts in table.get("dates", ())
+        ),
     )
     check_part(interface, Interface, "table")
     for name in _FACTS.keys() & interface.facts.keys():

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from ffmlp.extras import imported
 from ffmlp.tables.blocks import Block, Part
 from ffmlp.tables.tables import DataTable
 from ffmlp.tables.writing import Predictions, prediction_writer
@@ -41,10 +41,11 @@ class Written:
     unseen: list[UnseenCategories]
 
 
-def output_columns(model: Predictor | TableModel, id_column: str | None, *, proba: bool) -> list[str]:
+def output_columns(
+    model: Predictor | TableModel, kept: Sequence[str], *, proba: bool, row_numbers: bool
+) -> list[str]:
     """The column names of the output."""
-    names = [] if id_column is None else [id_column]
-    names.append(f"predicted_{model.target}")
+    names = [*(["row"] if row_numbers else []), *kept, f"predicted_{model.target}"]
     if proba:
         names += [f"probability_{label}" for label in model.labels.tolist()]
     return names
@@ -55,12 +56,13 @@ def write_predictions(
     table: DataTable,
     path: Path,
     *,
-    id_column: str | None,
+    kept: Sequence[str],
     proba: bool,
+    row_numbers: bool,
     n_rows: int | None,
     on_block: Callable[[int], object],
 ) -> Written:
-    """Predict the rows of a data file and write them to ``path`` atomically.
+    """Predict the rows of a data file and write them to ``path`` atomically, after the kept columns.
 
     Blocks have about ``n_rows`` rows; None is as many as fit in constant memory, whatever the number of
     threads and columns. ``on_block`` is called with the number of rows of each block written.
@@ -69,16 +71,21 @@ def write_predictions(
 
     def rendered(part: Part) -> tuple[Written, Any]:
         block = part()
-        content = writer.render(_predicted(model, block, proba)) if len(block) else None
+        content = _predicted(model, block, proba) if len(block) else None
+        if content is not None and not row_numbers:
+            content = writer.render(content)
         return Written(len(block), unseen_categories(model.table, block.texts)), content
 
     # An input of the classifier takes half the memory of a cell that is read.
     n_cells = len(table.columns) + model.n_inputs // 2
     n_threads, usual = threads_and_rows(os.cpu_count() or 1, n_cells)
-    parts = table.parts(usual if n_rows is None else n_rows, model.kinds, id_column)
-    with prediction_writer(path, output_columns(model, id_column, proba=proba)) as writer:
+    parts = table.parts(usual if n_rows is None else n_rows, model.kinds, kept)
+    names = output_columns(model, kept, proba=proba, row_numbers=row_numbers)
+    with prediction_writer(path, names) as writer:
         for block, content in _in_parallel(rendered, parts, n_threads):
             if block.n_rows:
+                if row_numbers:  # known only now, in order
+                    content = writer.render(_numbered(content, total))
                 writer.write(content)
                 total += block.n_rows
                 unseen += block.unseen
@@ -90,9 +97,16 @@ def write_predictions(
 
 def _predicted(model: Predictor | TableModel, block: Block, proba: bool) -> Predictions:
     if not proba:
-        return Predictions(block.ids, model.classes(block), model.labels, None)
+        return Predictions(block.kept, model.classes(block), model.labels, None)
     probability = model.probabilities(block)
-    return Predictions(block.ids, probability.argmax(axis=1), model.labels, probability)
+    return Predictions(block.kept, probability.argmax(axis=1), model.labels, probability)
+
+
+def _numbered(predictions: Predictions, n_before: int) -> Predictions:
+    """With the numbers of the rows as the first column."""
+    numbers = np.arange(1, len(predictions.classes) + 1) + n_before
+    pyarrow = imported("pyarrow", "data files")
+    return replace(predictions, kept=(pyarrow.array(numbers), *predictions.kept))
 
 
 def _in_parallel(
@@ -104,9 +118,7 @@ def _in_parallel(
     _keep_freed_memory(n_threads)
     pending: deque[Future[Result]] = deque()
     # Each part has its own thread; threads inside matrix products would only compete with them.
-    with warnings.catch_warnings(), threadpool_limits(1), ThreadPoolExecutor(n_threads) as pool:
-        # Text among numbers is reported with its line. Threads cannot ignore warnings themselves.
-        warnings.filterwarnings("ignore", "Columns? .* mixed types")
+    with threadpool_limits(1), ThreadPoolExecutor(n_threads) as pool:
         try:
             for part in parts:
                 pending.append(pool.submit(function, part))

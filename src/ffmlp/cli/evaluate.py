@@ -1,0 +1,77 @@
+"""``ffmlp evaluate``: how well a model predicts the rows of a file."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ffmlp.cli.console import Console, add_shared, require_packages
+from ffmlp.cli.predict import open_data, read_model
+from ffmlp.words import counted
+
+if TYPE_CHECKING:
+    from ffmlp.tabular.file_scores import FileScores
+
+HELP = "compare the predictions for a table with its labels"
+EXAMPLE = "ffmlp evaluate iris.model test.csv"
+_TITLES = {
+    "accuracy": "accuracy",
+    "balanced_accuracy": "balanced accuracy",
+    "log_loss": "log-loss",
+    "auc": "AUC",
+}
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of this command."""
+    add_shared(parser, "MODEL", "DATA")
+
+
+def run(options: argparse.Namespace) -> None:
+    """Read, predict, compare and print."""
+    require_packages("evaluate", "pyarrow", "tqdm")
+    from ffmlp.tabular.columns import require_columns
+    from ffmlp.tabular.file_scores import score_file
+
+    console = Console(options)
+    model = read_model(options.model, "evaluate")
+    table = open_data(options, model, console)
+    require_columns(table, [model.target], "the target of the model")
+    with console.progress(None, "row", "evaluating") as update:
+        scores = score_file(model, table, update)
+    if scores.n_unlabelled:
+        console.note(f"left out {counted(scores.n_unlabelled, 'row')} without {model.target!r}.")
+    if scores.unknown:
+        n_rows, example = sum(scores.unknown.values()), next(iter(scores.unknown))
+        console.note(
+            f"{table.path}, column {model.target}: {counted(n_rows, 'row')} with a class that the model "
+            f"does not know, for example {example!r}. They count as errors; log-loss and AUC leave them "
+            "out."
+        )
+    console.say(to_text(scores, table.path))
+    console.result({"model": str(options.model), "data": str(table.path), **asdict(scores)})
+
+
+def to_text(scores: FileScores, path: Path) -> str:
+    """Two tables: all classes together, beside the majority class, and each class."""
+    majority = scores.majority
+    lines = [f"{path}: {counted(scores.n_rows, 'row')}", "", f"{'':<18} {'model':>8} {'majority':>9}"]
+    for name, title in _TITLES.items():
+        own, other = getattr(scores, name), getattr(majority, name, None)
+        lines.append(f"{title:<18} {_text(own):>8} {_text(other):>9}")
+    if majority is not None:
+        most = f"always {majority.label!r}, the most frequent class of the training data"
+        lines.append(f"(majority: {most}, with the shares of its classes as probabilities)")
+    width = max(len("class"), *(len(one.label) for one in scores.classes))
+    lines += ["", f"{'class':<{width}} {'rows':>8} {'precision':>10} {'recall':>8}"]
+    lines += [
+        f"{one.label:<{width}} {one.n_rows:>8} {_text(one.precision):>10} {_text(one.recall):>8}"
+        for one in scores.classes
+    ]
+    return "\n".join(lines)
+
+
+def _text(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3f}"

@@ -1,0 +1,145 @@
+import json
+
+import numpy as np
+import pytest
+from iris_files import fit_iris
+from sklearn import metrics
+from sklearn.datasets import load_iris
+
+import ffmlp
+from ffmlp.cli import main
+
+pd = pytest.importorskip("pandas")
+pytest.importorskip("tqdm")
+pytest.importorskip("skops")
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """A model of Iris with a category, and the table with noise, some of which is predicted wrongly."""
+    path, frame = fit_iris(tmp_path_factory.mktemp("trained"))
+    rng = np.random.default_rng(0)
+    frame[["a", "b", "c", "d"]] += rng.normal(scale=0.7, size=(len(frame), 4))
+    data = load_iris()
+    return path, frame.assign(species=data.target_names[data.target])
+
+
+def evaluate(trained, *arguments):
+    return main(["evaluate", str(trained[0]), *map(str, arguments)])
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
+def test_scores_are_those_of_scikit_learn(trained, here, capsys, monkeypatch, name):
+    monkeypatch.setattr("ffmlp.tabular.file_scores._ROWS_AT_ONCE", 40)
+    path, frame = trained
+    if name == "t.parquet":
+        pytest.importorskip("pyarrow")
+        frame.to_parquet(name)
+    else:
+        frame.to_csv(name, index=False)
+    assert evaluate(trained, name, "--json") == 0
+    captured = capsys.readouterr()
+    assert captured.err == ""
+    found = json.loads(captured.out)
+    probability = ffmlp.load(path).predict_proba(frame.drop(columns=["flower", "species"]))
+    predicted, truth = np.unique(frame["species"])[probability.argmax(axis=1)], frame["species"]
+    assert found["accuracy"] == np.mean(predicted == truth) < 1.0
+    assert found["balanced_accuracy"] == pytest.approx(metrics.balanced_accuracy_score(truth, predicted))
+    assert found["log_loss"] == pytest.approx(metrics.log_loss(truth, probability))
+    expected = metrics.roc_auc_score(truth, probability, multi_class="ovr")
+    assert found["auc"] == pytest.approx(expected)
+    assert [one["n_rows"] for one in found["classes"]] == [50, 50, 50]
+    for score, key in ((metrics.precision_score, "precision"), (metrics.recall_score, "recall")):
+        expected = score(truth, predicted, average=None)
+        np.testing.assert_allclose([one[key] for one in found["classes"]], expected)
+    assert found["majority"] == {
+        "label": "setosa", "accuracy": pytest.approx(1 / 3), "balanced_accuracy": pytest.approx(1 / 3),
+        "log_loss": pytest.approx(np.log(3)), "auc": 0.5,
+    }  # fmt: skip
+    assert (found["n_rows"], found["n_unlabelled"], found["unknown"]) == (150, 0, {})
+
+
+def test_the_text_has_two_tables(trained, here, capsys):
+    trained[1].iloc[::10].to_csv("t.csv", index=False)
+    assert evaluate(trained, "t.csv", "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert evaluate(trained, "t.csv") == 0
+    captured = capsys.readouterr()
+    assert captured.err == ""
+    lines = captured.out.splitlines()
+    assert lines[:3] == ["t.csv: 15 rows", "", "                      model  majority"]
+    assert lines[3] == f"accuracy              {found['accuracy']:.3f}     0.333"
+    assert lines[4] == f"balanced accuracy     {found['balanced_accuracy']:.3f}     0.333"
+    assert lines[5] == f"log-loss              {found['log_loss']:.3f}     1.099"
+    assert lines[6] == f"AUC                   {found['auc']:.3f}     0.500"
+    assert lines[7] == (
+        "(majority: always 'setosa', the most frequent class of the training data, with the shares of "
+        "its classes as probabilities)"
+    )
+    assert lines[9] == "class          rows  precision   recall"
+    one = found["classes"][1]
+    assert lines[11] == f"versicolor        5      {one['precision']:.3f}    {one['recall']:.3f}"
+    assert evaluate(trained, "t.csv", "--quiet") == 0
+    assert capsys.readouterr().out == ""
+
+
+def test_missing_and_unknown_labels(trained, here, capsys):
+    frame = trained[1].copy()
+    frame.loc[:9, "species"] = None
+    frame.loc[10:19, "species"] = "pampas"
+    frame.to_csv("t.csv", index=False)
+    assert evaluate(trained, "t.csv", "--json") == 0
+    captured = capsys.readouterr()
+    assert captured.err == (
+        "note: left out 10 rows without 'species'.\n"
+        "note: t.csv, column species: 10 rows with a class that the model does not know, for example "
+        "'pampas'. They count as errors; log-loss and AUC leave them out.\n"
+    )
+    found = json.loads(captured.out)
+    assert (found["n_rows"], found["n_unlabelled"], found["unknown"]) == (140, 10, {"pampas": 10})
+    frame[20:].to_csv("known.csv", index=False)
+    assert evaluate(trained, "known.csv", "--json") == 0
+    known = json.loads(capsys.readouterr().out)
+    assert found["accuracy"] == pytest.approx(known["accuracy"] * 130 / 140)
+    assert found["balanced_accuracy"] == pytest.approx(known["balanced_accuracy"] * 3 / 4)
+    assert (found["log_loss"], found["auc"]) == (known["log_loss"], known["auc"])
+    pampas = {"label": "pampas", "n_rows": 10, "precision": None, "recall": 0.0}
+    assert found["classes"][3] == pampas
+    assert found["majority"]["accuracy"] == pytest.approx(30 / 140)
+
+
+@pytest.mark.parametrize(
+    ("label", "message"),
+    [("species", "t.csv: column 'species' is empty."), (
+        "Species",
+        "t.csv has no column 'species' (the target of the model). Did you mean 'Species'? Columns: a, "
+        "b, c, d, size, flower, Species.",
+    )],
+)  # fmt: skip
+def test_a_file_needs_labels(trained, here, capsys, label, message):
+    trained[1].drop(columns="species").assign(**{label: None}).to_csv("t.csv", index=False)
+    assert evaluate(trained, "t.csv", "--quiet") == 2
+    assert capsys.readouterr().err == f"ffmlp: {message}\n"
+
+
+def test_only_unknown_labels_have_no_log_loss(trained, here, capsys):
+    trained[1].assign(species="pampas").to_csv("t.csv", index=False)
+    assert evaluate(trained, "t.csv", "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["accuracy"], found["log_loss"], found["auc"]) == (0.0, None, None)
+    assert evaluate(trained, "t.csv") == 0
+    assert "log-loss                  –         –\n" in capsys.readouterr().out
+
+
+def test_a_model_without_a_table_has_no_majority_class(here, capsys):
+    data = load_iris(as_frame=True)
+    ffmlp.save(
+        ffmlp.FFMLPClassifier(design="blob", random_state=0).fit(data.data, data.target), "m.model"
+    )
+    data.data.assign(**{"class": data.target}).to_csv("t.csv", index=False)
+    assert main(["evaluate", "m.model", "t.csv", "--json"]) == 0
+    captured = capsys.readouterr()
+    assert captured.err == ""
+    found = json.loads(captured.out)
+    assert found["majority"] is None
+    assert found["accuracy"] > 0.9
