@@ -25,13 +25,7 @@ from ffmlp.model.hyperplanes import Hyperplanes
 from ffmlp.model.regions import Regions
 from ffmlp.robustness.distance import Robustness, scaled_distances
 from ffmlp.robustness.limits import checked_limits
-from ffmlp.validation import (
-    all_or_nothing,
-    check_parameters,
-    checked_cells,
-    checked_samples,
-    training_samples,
-)
+from ffmlp.validation import all_or_nothing, check_parameters, checked_cells, training_samples
 
 _ROWS_WORTH_A_THREAD = 10_000
 
@@ -120,11 +114,10 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
 
     Notes
     -----
+    A category becomes the shares of the classes among its training samples. A missing number becomes its
+    conditional mean under Gaussian blobs if training samples have missing numbers, otherwise the median.
     Blobs and regions refer to a class by its index in ``classes_``. If features are gaussianised, blobs
     and hyperplanes are in the space of their scores.
-    ``FFMLPClassifier(2, design="paper", error_threshold=0.05)`` is the paper to the letter. The region
-    design also shrinks covariances of few samples, draws no samples and predicts in unseen regions.
-
     A sample of weight 2 counts as two samples. Weights are scaled to a mean of one if it is below.
 
     References
@@ -200,8 +193,8 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Training samples.
+        X : array-like or data frame of shape (n_samples, n_features)
+            Training samples: numbers and categories, NaN, None or NA where they are missing.
         y : array-like of shape (n_samples,)
             Class labels.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -246,13 +239,7 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
     def predict(self, X: ArrayLike) -> NDArray:
         """The most probable class of each sample.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
+        Returns an array of shape (n_samples,).
         """
         numbers = self._by_rows("classes", X)
         return self.classes_[numbers]
@@ -265,13 +252,7 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
         hyperplanes on whose wrong side it lies). For other designs it is the output of the network, in
         the paper design divided by its sum; where that is 0, all classes are equally probable.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
+        Returns an array of shape (n_samples, n_classes).
         """
         return self._by_rows("probabilities", X)
 
@@ -282,20 +263,15 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
         softmax is `predict_proba`. The region and paper designs have probabilities of 0 and 1, whose
         log-odds are infinite. They return probabilities, and with two classes their difference.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes), or (n_samples,) with two classes
+        Returns an array of shape (n_samples, n_classes), or (n_samples,) with two classes.
         """
         confidence = self._by_rows("confidences", X)
         return confidence[:, 1] - confidence[:, 0] if confidence.shape[1] == 2 else confidence
 
     def _by_rows(self, what: str, X: ArrayLike) -> NDArray:
         """What the network computes for each row, in threads if there are many."""
-        samples = checked_samples(self, X)
+        cells = checked_cells(self, X)
+        samples = self.network_.inputs(cells)
         n_parts = min(effective_n_jobs(self.n_jobs), 1 + len(samples) // _ROWS_WORTH_A_THREAD)
         compute, parts = getattr(self.network_, what), np.array_split(samples, n_parts)
         return np.concatenate(Parallel(n_parts, require="sharedmem")(map(delayed(compute), parts)))
@@ -384,8 +360,10 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
         Returns
         -------
         torch.nn.Sequential
-            Layers ``gaussianise`` (if features are mapped), ``half_spaces``, ``regions`` (or ``blobs``
-            or ``evidence``) and ``classes``, the last three with activations. The output is that of
+            Layers ``table`` (if there are categories: it takes their numbers in
+            ``network_.columns``), ``imputation`` (if training samples had missing numbers),
+            ``gaussianise`` (if features are mapped), ``half_spaces``, ``regions`` (or ``blobs`` or
+            ``evidence``) and ``classes``, the last three with activations. The output is that of
             ``network_.forward``: no `predict_proba` in the region design. See `ffmlp.from_torch`.
         """
         check_is_fitted(self)
@@ -397,13 +375,14 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         input_type : {"float32", "float64"}, default="float32"
-            The type of the input ``X`` and the output ``probabilities``. The model computes in float64.
+            The type of numbers and of the output ``probabilities``. The model computes in float64.
 
         Returns
         -------
         onnx.ModelProto
-            Its input is ``X`` (rows, n_features_in_). Its outputs are those of `predict` and
-            `predict_proba`: ``label`` (rows,) and ``probabilities`` (rows, n_classes).
+            Its input is ``X`` (rows, n_features_in_). With categories, each column is an input of its
+            own (rows, 1), by name; categories are strings, empty if missing. Its outputs are those of
+            `predict` and `predict_proba`: ``label`` (rows,), ``probabilities`` (rows, n_classes).
         """
         check_is_fitted(self)
         return export.to_onnx(self.network_, input_type)

