@@ -7,8 +7,15 @@ from sklearn.datasets import load_iris, make_moons
 
 from ffmlp import FFMLPClassifier
 from ffmlp.model.codes import pack
+from ffmlp.model.columns import Columns, NumberColumn
 from ffmlp.model.region_trees import RegionTrees
 from ffmlp.model.regions import tabulate
+
+
+def plain_columns(number):
+    """Columns of numbers, as many as asked for."""
+    return Columns(tuple(NumberColumn(f"x{j}", 0.0) for j in range(number)))
+
 
 IRIS = load_iris(return_X_y=True)
 # Parameters of designs that differ in what predicts, stores and exports them.

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from problems import overlapping
+from problems import overlapping, plain_columns
 
 from ffmlp import FFMLPClassifier
 from ffmlp.design.problem import Samples

@@ -3,6 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from problems import plain_columns
 from sklearn.datasets import make_moons
 
 from ffmlp import FFMLPClassifier
@@ -88,7 +89,15 @@ def test_merged_samples_are_sorted_by_all_columns_and_equal_ones_are_one(data):
     given_members = data.draw(st.booleans())
     group = members if given_members else y
     names = tuple(map(str, range(n_features)))
-    samples = Samples(X, y, weight, np.arange(3), np.ones(3), plain_columns(n_features), members if given_members else None)
+    samples = Samples(
+        X,
+        y,
+        weight,
+        np.arange(3),
+        np.ones(3),
+        plain_columns(n_features),
+        members if given_members else None,
+    )
 
     order = np.lexsort((*X.T[::-1], group, y))
     table = np.column_stack([y, group, X.astype(np.float64)])[order]

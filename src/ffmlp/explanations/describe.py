@@ -22,8 +22,9 @@ _SMALLEST_SHARE = 0.05
 
 
 def feature_shares(clf: FFMLPClassifier) -> Floats:
-    """The share (L, N) of each feature in each hyperplane: |weight| times the feature's spread."""
-    size = np.abs(clf.hyperplanes_.weights) * clf.blobs_.feature_spreads
+    """The share (L, M) of each column in each hyperplane: |weight| times the spread of its inputs."""
+    inputs = np.abs(clf.hyperplanes_.weights) * clf.blobs_.feature_spreads
+    size = np.add.reduceat(inputs, clf.network_.table.firsts, axis=1)
     total = size.sum(axis=1, keepdims=True)
     return np.divide(size, total, out=np.zeros_like(size), where=total > 0)
 
@@ -63,6 +64,8 @@ def _meaning(clf: FFMLPClassifier, hyperplane: int, shares: Floats) -> str:
     threshold = clf.hyperplanes_.threshold(hyperplane)
     if threshold is not None:
         feature, value = threshold
+        if network.table.between(feature, value, np.inf) is not None:
+            return f"is between {network.half_space(hyperplane)} and the other categories"
         return f"is the threshold {network.feature_names[feature]} = {value:.4g}"
     first, second = clf.hyperplanes_.pairs[hyperplane]
     constant = not clf.hyperplanes_.weights[hyperplane].any()
@@ -73,7 +76,7 @@ def _meaning(clf: FFMLPClassifier, hyperplane: int, shares: Floats) -> str:
         return f"prefers blob {first} of {near} to blob {second} of {far} for every sample"
     order = np.argsort(-shares, kind="stable")[:_MAX_FEATURES]
     features = ", ".join(
-        f"{network.feature_names[j]} {shares[j]:.0%}" for j in order if shares[j] >= _SMALLEST_SHARE
+        f"{network.table.names[j]} {shares[j]:.0%}" for j in order if shares[j] >= _SMALLEST_SHARE
     )
     roughly = "roughly " if clf.hyperplanes_.one_sided else ""
     what = f"{roughly}separates blob {first} of {near} from blob {second} of {far}"
@@ -137,15 +140,19 @@ def export_text(clf: FFMLPClassifier, *, max_items: int = 20) -> str:
 
 
 def _blob_line(clf: FFMLPClassifier) -> Callable[[int], str]:
-    """The line of each blob: class, share, and mean in the features in which blobs differ most."""
+    """The line of each blob: class, share, and mean in the columns in which blobs differ most."""
     blobs, network = clf.blobs_, clf.network_
     spread = np.sqrt(blobs.weights @ (blobs.means - blobs.centre) ** 2)
-    order = np.argsort(-spread / blobs.feature_spreads, kind="stable")[:_MAX_FEATURES]
+    table = network.table
+    telling = np.maximum.reduceat(spread / blobs.feature_spreads, table.firsts)
+    order = np.argsort(-telling, kind="stable")[:_MAX_FEATURES]
     means = network.hyperplanes.unmapped(blobs.means)
 
     def line(blob: int) -> str:
         label, share = network.labels[blobs.classes[blob]], blobs.weights[blob]
-        place = ", ".join(f"{network.feature_names[j]} = {means[blob, j]:.4g}" for j in order)
+        own = [means[blob, table.owners == j] for j in order]
+        parts = zip((table.parts[j] for j in order), own, strict=True)
+        place = ", ".join(f"{part.name} {part.near(inputs)}" for part, inputs in parts)
         return f"{blob}  {label}, {share:.1%} of the training samples, around {place}"
 
     return line

@@ -9,9 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ffmlp.arrays import Floats, Indices, row_blocks
+from ffmlp.model.columns import CategoryColumn
 from ffmlp.model.hyperplanes import Hyperplanes
+from ffmlp.model.network import Network
 from ffmlp.model.region_trees import Neighbours, RegionTrees
-from ffmlp.validation import checked_samples
+from ffmlp.validation import checked_cells
 
 if TYPE_CHECKING:
     from ffmlp.classifier import FFMLPClassifier
@@ -58,7 +60,7 @@ def feature_importance(clf: FFMLPClassifier, X: ArrayLike) -> FeatureImportance:
     The importance is a first-order approximation: it ignores what lies beyond the next hyperplane, and
     it can underrate a feature that matters only together with others (as in XOR). What regions
     beside a readout add is exact: it changes with the sample's regions. There, 32 values of a feature
-    stand for all of them.
+    stand for all of them. Categories are exchanged by predicting again, the 32 most frequent ones.
 
     Parameters
     ----------
@@ -83,8 +85,9 @@ def feature_importance(clf: FFMLPClassifier, X: ArrayLike) -> FeatureImportance:
     sepal width (cm)   0.081
     sepal length (cm)  0.023
     """
-    samples: Floats = np.asarray(checked_samples(clf, X), np.float64)
+    cells: Floats = np.asarray(checked_cells(clf, X), np.float64)
     network = clf.network_
+    samples: Floats = np.asarray(network.inputs(cells), np.float64)
     own = network.classes(samples)
     lead, gradient = network.leads(samples, own)
     Z = network.hyperplanes.mapped(samples)
@@ -93,7 +96,24 @@ def feature_importance(clf: FFMLPClassifier, X: ArrayLike) -> FeatureImportance:
         values = np.array([_lost(column, lead, gradient[:, :, j]) for j, column in enumerate(Z.T)])
     else:
         values = _lost_with_regions(network.hyperplanes, trees, samples, own, lead, gradient)
-    return FeatureImportance(network.feature_names, values)
+    table = network.table
+    of_columns = values[table.firsts]
+    for number, part in enumerate(table.parts):
+        if isinstance(part, CategoryColumn):
+            of_columns[number] = _lost_by_category(network, cells, number, own)
+    return FeatureImportance(table.names, of_columns)
+
+
+def _lost_by_category(network: Network, cells: Floats, column: int, own: Indices) -> float:
+    """The frequency with which the category of another sample changes the class; exact."""
+    values, counts = np.unique(cells[:, column], return_counts=True)
+    order = np.argsort(-counts, kind="stable")[:_MAX_VALUES]
+    changed = 0.0
+    for value, count in zip(values[order], counts[order], strict=True):
+        moved = cells.copy()
+        moved[:, column] = value
+        changed += count * float(np.mean(network.classes(network.inputs(moved)) != own))
+    return changed / float(counts[order].sum())
 
 
 def _lost(column: Floats, lead: Floats, slope: Floats) -> float:

@@ -122,7 +122,8 @@ class CategoryColumn:
 
     def near(self, inputs: Floats) -> str:
         """A point of the inputs as text."""
-        return f"like {self._rows[int(np.argmin(np.sum((self.shares - inputs) ** 2, axis=1)))]}"
+        seen = self.shares[: len(self.categories) + self.knows_missing]
+        return f"like {self._rows[int(np.argmin(np.sum((seen - inputs) ** 2, axis=1)))]}"
 
     def between(self, number: int, low: float, high: float) -> str:
         """The categories of which an input lies between two limits, in words."""

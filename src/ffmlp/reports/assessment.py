@@ -143,7 +143,7 @@ class HyperplaneEffects:
     """What the hyperplanes do to the decision, on average over some rows.
 
     ``contributions`` (L,) are mean absolute contributions to the lead of the predicted class; ``slopes``
-    (L, N) are the changes of each response per standard deviation of each feature.
+    (L, N) are the changes of each response per standard deviation of each input.
     """
 
     contributions: Floats
@@ -153,10 +153,10 @@ class HyperplaneEffects:
     def of(cls, model: TableModel, rows: Rows) -> HyperplaneEffects:
         """From the explanations of evenly spaced rows."""
         clf = model.classifier
-        inputs = model.classified(rows.X.iloc[evenly(len(rows.X), _MAX_ROWS_EXPLAINED)])
-        planes = clf.hyperplanes_
-        contributions = np.abs(clf.explain(inputs).contributions).mean(axis=0)
-        spread = planes.mapped(np.asarray(inputs, np.float64)).std(axis=0)
+        shown = rows.X.iloc[evenly(len(rows.X), _MAX_ROWS_EXPLAINED)]
+        explanations, planes = clf.explain(model.classified(shown)), clf.hyperplanes_
+        contributions = np.abs(explanations.contributions).mean(axis=0)
+        spread = planes.mapped(explanations.samples).std(axis=0)
         return cls(contributions, planes.weights * spread)
 
     @property

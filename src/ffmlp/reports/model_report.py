@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ffmlp.explanations.describe import export_text
+from ffmlp.model.columns import NumberColumn
 from ffmlp.reports.assessment import HyperplaneEffects, Importance, Outcome, Rows
 from ffmlp.reports.pages import Table
 from ffmlp.tabular.substitutes import substitutes
@@ -168,11 +169,12 @@ def _meaning(model: TableModel, effects: HyperplaneEffects) -> Table:
 
 
 def _drivers(model: TableModel, effects: HyperplaneEffects, plane: int) -> str:
-    """The features that change a hyperplane's response most; those of slope 0 are left out."""
-    slopes = effects.slopes[plane]
-    order = np.argsort(-np.abs(slopes), kind="stable")[:_MAX_DRIVERS]
-    names = model.classifier.network_.feature_names
-    return ", ".join(f"{'+' if slopes[j] > 0 else '−'} {names[j]}" for j in order if slopes[j])
+    """The columns that change a hyperplane's response most, with the direction of numbers."""
+    table, slopes = model.classifier.network_.table, effects.slopes[plane]
+    sizes, signs = table.summed(np.abs(slopes)), np.where(slopes[table.firsts] > 0, "+ ", "− ")
+    numbers = [isinstance(part, NumberColumn) for part in table.parts]
+    order = np.argsort(-sizes, kind="stable")[:_MAX_DRIVERS]
+    return ", ".join(f"{signs[j] if numbers[j] else ''}{table.parts[j].name}" for j in order if sizes[j])
 
 
 def _accuracy(model: TableModel, rows: Rows, shown: Outcome) -> Table:
