@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from ffmlp.arrays import Floats, Indices
 from ffmlp.design.problem import Plan, Samples, UpperLayers
 from ffmlp.design.progress import Progress
 from ffmlp.design.readout import best_temperature
@@ -14,6 +15,10 @@ from ffmlp.model.activations import softplus
 from ffmlp.model.blob_stages import BlobStages
 from ffmlp.model.blobs import Blobs
 from ffmlp.model.hyperplanes import Hyperplanes
+
+# The weight of a sample of unknown class, and the number of samples beside which it is nothing.
+_DOUBT = 0.5
+_MANY_SAMPLES = 10_000
 
 
 def blob_design(
@@ -31,5 +36,26 @@ def blob_design(
     with progress.step("classes"):
         l_1 = softplus(planes.sides(planes.signed_responses(samples.X)))
         evidence = l_1 @ stages.weights[0].T
-        temperature = best_temperature(evidence, owners, samples.y, samples.importance)
+        temperature = best_temperature(*_with_doubt(evidence, owners, samples.y, samples.importance))
     return UpperLayers(planes, path, replace(stages, temperature=temperature))
+
+
+def _with_doubt(
+    evidence: Floats, owners: Indices, y: Indices, weight: Floats
+) -> tuple[Floats, Indices, Indices, Floats]:
+    """Half a sample more, whose place is anywhere among the samples and whose class is unknown.
+
+    Without it, samples that are all classified correctly would allow any confidence. Takes O(n·G·C)
+    memory. Of many samples, half a sample more would change nothing.
+    """
+    if len(y) > _MANY_SAMPLES:
+        return evidence, owners, y, weight
+    labels, n = np.unique(owners), len(y)
+    share = np.bincount(y, weight)
+    doubt = _DOUBT * np.outer(share[labels] / share.sum(), weight / weight.sum())
+    return (
+        np.tile(evidence, (1 + len(labels), 1)),
+        owners,
+        np.concatenate([y, np.repeat(labels, n)]),
+        np.concatenate([weight, doubt.ravel()]),
+    )
