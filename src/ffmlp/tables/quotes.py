@@ -70,14 +70,14 @@ def without_leading_spaces(lines: bytes, delimiter: str) -> bytes:
     mark = delimiter.encode()
     if b"\t" in lines and mark != b"\t":  # they make a blank line, but are part of a cell
         return _leading_spaces(mark).sub(rb"\1", lines)
-    if not lines.startswith(b" ") and not any(pair + b" " in lines for pair in (mark, b"\n", b"\r")):
+    letters = np.frombuffer(lines, np.uint8)
+    spaces = np.flatnonzero(letters == _SPACE)
+    spaces = spaces[_borders(delimiter)[letters[spaces - 1]]]
+    if not len(spaces):
         return lines
     quotes = _alternating_quotes(lines, delimiter)
     if quotes is None:
         return _leading_spaces(mark).sub(rb"\1", lines)
-    letters = np.frombuffer(lines, np.uint8)
-    spaces = np.flatnonzero(letters == _SPACE)
-    spaces = spaces[_borders(delimiter)[letters[spaces - 1]]]
     spaces = spaces[np.searchsorted(quotes, spaces) % 2 == 0]
     kept = np.ones(len(letters), bool)
     while len(spaces):
