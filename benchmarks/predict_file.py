@@ -3,9 +3,9 @@
     python benchmarks/predict_file.py --rows 1000000 [--mixed]
 
 The columns are 20 numbers; with --mixed an id that is kept, 16 numbers and 3 categories, and NA in 1 %
-of the cells. Each line is a fresh process. "whole" is the time of the command, "work" is the time without
-imports and loading the model. The fastest of several runs counts, because other programs can only slow
-it down.
+of the cells. Each line is a fresh process. "whole" is the time of the command, "work" is the time
+without imports and loading the model. The fastest of several runs counts, because other programs can
+only slow it down.
 """
 
 from __future__ import annotations
