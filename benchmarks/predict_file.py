@@ -2,9 +2,10 @@
 
     python benchmarks/predict_file.py --rows 1000000 [--mixed]
 
-The columns are 20 numbers; with --mixed an id, 16 numbers and 3 categories. Each line is a fresh
-process. "whole" is the time of the command, "work" is the time without imports and loading the model.
-The fastest of several runs counts, because other programs can only slow it down.
+The columns are 20 numbers; with --mixed an id that is kept, 16 numbers and 3 categories, and NA in 1 %
+of the cells. Each line is a fresh process. "whole" is the time of the command, "work" is the time
+without imports and loading the model. The fastest of several runs counts, because other programs can
+only slow it down.
 """
 
 from __future__ import annotations
@@ -42,11 +43,12 @@ if is_mixed:
     for column, n_categories in zip(("f17", "f18", "f19"), (3, 6, 30)):
         names = np.array([f"category {number}" for number in range(n_categories)])
         frame[column] = names[rng.integers(n_categories, size=n_rows)]
+    frame = frame.mask(rng.random(frame.shape) < 0.01)
     frame["f16"] = [f"row {number}" for number in range(n_rows)]
     frame = frame.rename(columns={"f16": "id"})
-frame.to_csv(f"{folder}/new.csv", index=False)
+frame.to_csv(f"{folder}/new.csv", index=False, na_rep="NA")
 trained = frame.head(n_trained).assign(label=np.array(["no", "yes", "very"])[y[:n_trained]])
-trained.to_csv(f"{folder}/train.csv", index=False)
+trained.to_csv(f"{folder}/train.csv", index=False, na_rep="NA")
 """
 MODELS = {
     "region, 2 blobs": ["--design", "region", "--n-components", "2"],
@@ -88,7 +90,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--mixed", action="store_true", help="ids, numbers and categories")
+    parser.add_argument("--mixed", action="store_true", help="ids, numbers and categories, NA")
+    what = f"of: {', '.join(MODELS)}"
+    parser.add_argument("--models", nargs="+", choices=MODELS, default=list(MODELS), help=what)
     options = parser.parse_args()
     with TemporaryDirectory() as name:
         folder = Path(name)
@@ -101,7 +105,7 @@ def main() -> None:
         alone = measured(["-c", READ, data], options.repeats)
         print(line("pandas.read_csv alone", "", alone, alone))
         ffmlp = ["-m", "ffmlp.cli"]
-        for model, choices in MODELS.items():
+        for model in options.models:
             path = str(folder / "model")
             fit = [
                 "fit",
@@ -115,7 +119,10 @@ def main() -> None:
                 *(["--id", "id"] if options.mixed else []),
             ]
             made = subprocess.run(
-                [sys.executable, *ffmlp, *fit, *choices], check=True, capture_output=True, text=True
+                [sys.executable, *ffmlp, *fit, *MODELS[model]],
+                check=True,
+                capture_output=True,
+                text=True,
             )
             half_spaces = str(json.loads(made.stdout)["layers"][1])
             for proba in ([], ["--proba"]):

@@ -8,6 +8,7 @@ import pytest
 from data_files import columns_and_rows, rows_of_parts
 
 from ffmlp.cli import main
+from ffmlp.tables.blocks import values
 from ffmlp.tables.opening import open_table
 from ffmlp.tables.tables import Dialect
 from ffmlp.tabular.columns import infer
@@ -152,6 +153,31 @@ def test_numbers_stored_as_text(parquet):
         cells(parquet({"a": categories}), {"a": "number"}, 1)
     with pytest.raises(ValueError, match=r"row 2, .* numbers must be finite, got inf"):
         cells(parquet({"a": [1.0, np.inf]}), {"a": "number"}, 1)
+
+
+def test_broken_content_is_one_line_with_the_name_of_the_file(tmp_path):
+    path = tmp_path / "t.parquet"
+    offsets = np.arange(4, dtype=np.int32)
+    bad = pa.StringArray.from_buffers(3, pa.py_buffer(offsets), pa.py_buffer(b"a\xffb"))
+    pq.write_table(pa.table({"a": bad}), path)
+    for kinds, kept in (({"a": "text"}, ()), ({"a": "number"}, ()), ({}, ("a",))):
+        with pytest.raises(ValueError, match=r"t\.parquet cannot be read as Parquet: .*\Z"):
+            cells(path, kinds, kept=kept)
+    with pytest.raises(ValueError, match=r"t\.parquet cannot be read as Parquet: .*\Z"):
+        list(open_table(path).inferred(10, ()))
+    pq.write_table(pa.table({"a": ["x", "y"] * 1000}), path)
+    content = bytearray(path.read_bytes())
+    content[8:60] = b"\x99" * 52
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=r"t\.parquet cannot be read as Parquet: .*\Z"):
+        cells(path, {"a": "text"})
+
+
+@hypothesis.given(st.lists(st.one_of(st.none(), st.floats(allow_nan=False))), st.integers(0, 9))
+def test_values_of_an_array_are_those_that_it_shows(numbers, start):
+    array = pa.array(numbers, pa.float64())[start:]
+    expected = [-1 if number is None else number for number in numbers[start:]]
+    assert values(array, -1).tolist() == expected
 
 
 def test_an_index_of_pandas_is_a_column_if_it_has_a_name(tmp_path):

@@ -1,8 +1,12 @@
+import csv
+import io
+
 import numpy as np
 import pytest
 from data_files import rows_of_parts
 
 from ffmlp.tables.opening import open_table
+from ffmlp.tables.quotes import is_open_after, without_leading_spaces
 from ffmlp.tables.tables import Dialect
 from ffmlp.tables.text_tables import TextTable
 
@@ -87,13 +91,21 @@ def test_cells_in_quotes_are_read_as_they_were(tmp_path_factory, rows, delimiter
     assert list(parsed.itertuples(index=False, name=None)) == rows
 
 
-def test_quotes_at_the_end_of_what_pandas_reads_at_once(file):
-    # It reads 2**18 characters at once.
-    row = '"x ""y"",\n", "2" \n'
-    for before in range(2**18 - 30, 2**18 + 2):
-        text = "a,b\n" + "x" * (before - 7) + ",1\n" + row
-        (block,) = open_table(file(text.encode())).blocks(10, {"a": "text", "b": "number"})
-        assert block["a"][1] == 'x "y",\n'
-        assert block["b"].tolist() == [1, 2]
-        with pytest.raises(ValueError, match="line 4: the quote opened here is closed on line 4"):
-            list(open_table(file((text[:-1] + "z\n").encode())).blocks(10, {"b": "number"}))
+PIECES = ['"', '""', "a", ",", " ", "  ", "\n", "\r\n", "\t", ',"', '",', '", "', "é"]
+
+
+@hypothesis.settings(max_examples=500)
+@hypothesis.given(st.lists(st.sampled_from(PIECES)).map("".join), st.sampled_from(",;\t"))
+@hypothesis.example('"a, b", c\n5" d, "e, f"\n', ",")
+@hypothesis.example('  "a"  ,\t b\n \t \nc,"\n  d"\n', ",")
+def test_spaces_before_cells_are_those_that_the_csv_module_skips(text, delimiter):
+    lines = f"{text}\n".replace(",", delimiter)
+    try:
+        hypothesis.assume(not is_open_after(lines.encode(), delimiter))
+    except ValueError:
+        hypothesis.reject()
+    cleaned = without_leading_spaces(lines.encode(), delimiter).decode()
+    found = csv.reader(io.StringIO(cleaned, newline=""), delimiter=delimiter)
+    expected = csv.reader(io.StringIO(lines, newline=""), delimiter=delimiter, skipinitialspace=True)
+    rows, same = ([row for row in each if "".join(row).strip() or row[1:]] for each in (found, expected))
+    assert rows == same

@@ -202,7 +202,6 @@ def test_a_trailing_delimiter_on_some_lines_is_reported_with_its_line(file, n_ro
 
 
 def test_a_line_that_is_too_long_is_seen_wherever_it_is(file):
-    # So many that pandas reads them in several chunks.
     header = ",".join(f"f{number}" for number in range(100))
     lines = ["1" + 99 * ",2"] * 20_000
     for row in (8191, 8192, 16384):

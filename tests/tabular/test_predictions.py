@@ -152,21 +152,46 @@ def outputs_of_all_readers(model, options, here, monkeypatch):
     return outputs
 
 
-def test_plain_numbers_need_no_pandas(of_numbers, here):
-    model, frame = of_numbers
-    frame.to_csv("new.csv", index=False)
+@pytest.mark.parametrize("name", ["new.csv", "new.parquet"])
+def test_predictions_need_no_pandas(trained, here, name):
+    path, frame = trained
+    frame = frame.mask(np.random.default_rng(0).random(frame.shape) < 0.1)
+    frame.to_csv("new.csv", index=False, na_rep="NA")
+    frame.to_parquet("new.parquet")
     code = (
         "import sys; from ffmlp.cli import main; "
-        f"assert main(['predict', {str(model)!r}, 'new.csv', '-o', 'o.csv']) == 0; "
+        f"assert main(['predict', {str(path)!r}, {name!r}, '-o', 'o.csv', '--proba']) == 0; "
         "sys.exit('pandas' in sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
     assert len(pd.read_csv("o.csv")) == len(frame)
 
 
+def test_a_messy_file_is_predicted_as_the_plain_one(trained, here):
+    """Single cells are NA, quoted, between spaces, or have a plus sign; a name has a line break."""
+    frame = trained[1].head(50).assign(flower=[f"flower {number}" for number in range(50)])
+    frame.loc[20, "a"] = np.nan
+    frame.to_csv("plain.csv", index=False)
+    rows = [line.split(",") for line in (here / "plain.csv").read_text().splitlines()]
+    first = rows[0].index
+    rows[21][first("a")] = " NA"
+    rows[5][first("b")] = f'"{rows[5][first("b")]}"'
+    rows[6][first("size")] = f' "{rows[6][first("size")]}" '
+    rows[7][first("c")] = f"  {rows[7][first('c')]} "
+    rows[8][first("d")] = f"+{rows[8][first('d')]}"
+    rows[9][first("flower")] = '"a, ""b""\n c"'
+    (here / "messy.csv").write_text("\n".join(map(", ".join, rows)) + "\n\n \n")
+    outputs = []
+    for name in ("plain.csv", "messy.csv"):
+        for n_rows in ("1", "7", "100"):
+            options = ["--proba", "--force", "--block-rows", n_rows]
+            assert predict(trained, name, "-o", "o.csv", *options) == 0
+            outputs.append((here / "o.csv").read_text().replace('"a, ""b""\n c"', "flower 8"))
+    assert len(set(outputs)) == 1
+
+
 def test_a_text_among_many_numbers_is_reported_in_one_line(of_numbers, here):
     model, frame = of_numbers
-    # In a table so wide and long, pandas infers types in chunks, and warns if they differ.
     columns = {f"more {number}": 0 for number in range(28)}
     many = pd.concat([frame] * 260, ignore_index=True).assign(**columns).astype(object)
     many.iloc[-1, 0] = "x"

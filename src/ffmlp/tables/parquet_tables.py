@@ -146,12 +146,24 @@ def _strings(column: Any) -> Any:
     if types.is_string(column.type):
         column.validate(full=True)  # that it is UTF-8
         return column
-    written = _written(column)
-    return pyarrow.array(written.cells(), pyarrow.string(), from_pandas=True)
+    encoded, texts = _encoded(column)
+    texts = ["" if types.is_floating(column.type) and text == "nan" else text for text in texts]
+    content = [text.encode() for text in texts]
+    ends = np.cumsum([0, *map(len, content)], dtype=np.int32)
+    # Of buffers: to make an array of a list, Arrow would import pandas.
+    buffers = map(pyarrow.py_buffer, (ends, b"".join(content)))
+    distinct = pyarrow.StringArray.from_buffers(len(texts), *buffers)
+    return pyarrow.DictionaryArray.from_arrays(encoded.indices, distinct).dictionary_decode()
 
 
 def _written(column: Any) -> Texts:
     """What pandas would write to a CSV file."""
+    encoded, texts = _encoded(column)
+    return Texts(values(encoded.indices, -1), texts)
+
+
+def _encoded(column: Any) -> tuple[Any, list[str]]:
+    """A column by its distinct values, and what pandas would write for each of them."""
     if types.is_nested(column.type):  # Arrow does not find the distinct ones
         column = pyarrow.array(
             [None if cell is None else str(np.array(cell)) for cell in column.to_pylist()]
@@ -164,16 +176,13 @@ def _written(column: Any) -> Texts:
         texts = values(distinct, np.nan).astype(str).tolist()
     else:
         texts = [_text(value) for value in distinct.to_pylist()]
-    return Texts(values(encoded.indices, -1), texts)
+    return encoded, texts
 
 
 def _text(value: Any) -> str:
     if isinstance(value, bytes):  # some programs store text so
         return value.decode("utf-8", "backslashreplace")
     # Without a time, as in a column of days: the rest of the column is not known here.
-    is_day = (
-        isinstance(value, datetime.datetime)
-        and value.tzinfo is None
-        and not value.time() > datetime.time()
-    )
-    return str(value.date() if is_day else value)
+    if isinstance(value, datetime.datetime) and value.tzinfo is None and value.time() == datetime.time():
+        return str(value.date())
+    return str(value)

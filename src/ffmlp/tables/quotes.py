@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 _QUOTE, _SPACE = b'" '
+_BLANK_WITH_TABS = re.compile(rb"[\r\n] *\t[ \t]*[\r\n]")
 # The inside of a quoted cell: a doubled quote does not end it.
 _QUOTED = re.compile(r'[^"]*(?:""[^"]*)*')
 
@@ -58,6 +59,9 @@ def is_open_after(lines: bytes, delimiter: str, is_open: bool = False) -> bool:
     quotes = None if is_open else _alternating_quotes(lines, delimiter)
     if quotes is not None:
         return len(quotes) % 2 == 1
+    closed, opening = _quoted_cells(delimiter)
+    if not is_open and not opening.search(closed.sub(rb"\1", b"\n" + lines)):
+        return False
     opened = 0 if is_open else None
     for line in io.StringIO(lines.decode("utf-8", "replace"), newline=""):
         if '"' in line:
@@ -67,17 +71,15 @@ def is_open_after(lines: bytes, delimiter: str, is_open: bool = False) -> bool:
 
 def without_leading_spaces(lines: bytes, delimiter: str) -> bytes:
     """The same rows without the spaces at the beginning of cells; blank lines become empty ones."""
-    mark = delimiter.encode()
-    if b"\t" in lines and mark != b"\t":  # they make a blank line, but are part of a cell
-        return _leading_spaces(mark).sub(rb"\1", lines)
-    if not lines.startswith(b" ") and not any(pair + b" " in lines for pair in (mark, b"\n", b"\r")):
-        return lines
-    quotes = _alternating_quotes(lines, delimiter)
-    if quotes is None:
-        return _leading_spaces(mark).sub(rb"\1", lines)
     letters = np.frombuffer(lines, np.uint8)
     spaces = np.flatnonzero(letters == _SPACE)
     spaces = spaces[_borders(delimiter)[letters[spaces - 1]]]
+    has_tabs = delimiter != "\t" and b"\t" in lines and _BLANK_WITH_TABS.search(b"\n" + lines)
+    if not len(spaces) and not has_tabs:
+        return lines
+    quotes = _alternating_quotes(lines, delimiter)
+    if quotes is None or has_tabs:
+        return _leading_spaces(delimiter).sub(rb"\1\2", b"\n" + lines)[1:]
     spaces = spaces[np.searchsorted(quotes, spaces) % 2 == 0]
     kept = np.ones(len(letters), bool)
     while len(spaces):
@@ -111,8 +113,16 @@ def _borders(delimiter: str) -> NDArray[np.bool_]:
 
 
 @cache
-def _leading_spaces(mark: bytes) -> re.Pattern[bytes]:
-    """Blank lines, and spaces before cells; quoted cells are matched too, because they may have both."""
-    blank = rb"(?:\A|(?<=[\r\n]))%s+(?=[\r\n])" % (b" " if mark == b"\t" else rb"[ \t]")
-    start = rb"(?:\A|(?<=[%s\r\n]))" % re.escape(mark)
-    return re.compile(blank + rb"|" + start + rb'(?: +|(?="))("(?:[^"]|"")*")?')
+def _quoted_cells(delimiter: str) -> tuple[re.Pattern[bytes], re.Pattern[bytes]]:
+    """A quoted cell after the border before it, and the beginning of any; lines begin with a newline."""
+    border = rb"[%s\r\n]" % re.escape(delimiter.encode())
+    whole = rb'(%s) *"[^"]*(?:""[^"]*)*" *(?=%s)' % (border, border)
+    return re.compile(whole), re.compile(border + rb' *"')
+
+
+@cache
+def _leading_spaces(delimiter: str) -> re.Pattern[bytes]:
+    """A border with spaces or a blank line after it; and quoted cells, because both may be in them."""
+    border = rb"[%s\r\n]" % re.escape(delimiter.encode())
+    blank = rb"(?<=[\r\n])%s+(?=[\r\n])" % (b" " if delimiter == "\t" else rb"[ \t]")
+    return re.compile(rb'(%s)(?:%s| +|(?="))("[^"]*(?:""[^"]*)*")?' % (border, blank))
