@@ -138,8 +138,8 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
        design   gaussianise  discriminant  components  threshold  log-loss  accuracy
        readout  yes          lda           many small  none       0.150     0.953
        readout  no           lda           many small  none       0.150     0.947
-    →  blob     no           lda           1           none       0.079     0.973
-       blob     no           lda           2           none       0.124     0.947
+    →  blob     no           lda           1           none       0.112     0.973
+       blob     no           lda           2           none       0.136     0.947
     >>> clf.network_.meaning(2, 0)
     'blob 0 of class 0'
     """
