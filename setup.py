@@ -23,7 +23,7 @@ setup(
             # Results are those of NumPy to the last bit: no product is summed before it is rounded.
             extra_compile_args=["-ffp-contract=off"],
             py_limited_api=STABLE,
-            # Without a compiler, NumPy and pandas do the work, unless that would hide a mistake.
+            # Without a compiler, NumPy does the work, unless that would hide a mistake.
             optional="FFMLP_MUST_COMPILE" not in os.environ,
         )
         for name, headers in COMPILED.items()
