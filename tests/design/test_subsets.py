@@ -88,7 +88,6 @@ def test_merged_samples_are_sorted_by_all_columns_and_equal_ones_are_one(data):
     weight = data.draw(arrays(np.float64, n, elements=st.integers(1, 3)))
     given_members = data.draw(st.booleans())
     group = members if given_members else y
-    names = tuple(map(str, range(n_features)))
     samples = Samples(
         X,
         y,
