@@ -154,15 +154,15 @@ def test_a_category_of_one_sample_has_the_shares_of_all():
 
 @pytest.mark.parametrize("design", ["blob", "readout"])
 def test_an_id_does_not_leak(design):
-    X, y = frame_problem(600)
+    X, y = frame_problem(2000)
     ids = X.assign(id=[f"n{number}" for number in range(len(X))])
     pairs = X.assign(id=[f"n{number // 2}" for number in np.random.default_rng(1).permutation(len(X))])
-    train, test = slice(0, 400), slice(400, 600)
+    train, test = slice(0, 400), slice(400, 2000)
     scores = [
         designed(design, table[train], y[train]).score(table[test], y[test]) for table in (X, ids, pairs)
     ]
     assert scores[0] > 0.8
-    assert min(scores[1:]) > scores[0] - 0.03
+    assert min(scores[1:]) > scores[0] - 0.025
 
 
 def test_many_classes_have_few_shares_that_tell_most():
