@@ -125,13 +125,14 @@ def training_samples(
     weight = np.ones(len(targets)) if sample_weight is None else checked_weight(sample_weight, targets)
     class_weight = class_weights(classifier.class_weight, labels, targets, weight)
     counted = weight > 0
-    columns, inputs = encoded(cells, _names(classifier), targets, weight, labels)
-    given = Samples(inputs, targets, weight, labels, class_weight, columns, members)
     if not counted.all():
-        given = given.select(counted)
-    check_two_classes(labels[np.unique(given.y)])
+        cells = replace(cells, values=cells.values[counted])
+        targets, weight = targets[counted], weight[counted]
+        members = None if members is None else members[counted]
+    check_two_classes(labels[np.unique(targets)])
     check_size(classifier.max_neurons, len(labels))
-    return given
+    columns, inputs = encoded(cells, _names(classifier), targets, weight, labels)
+    return Samples(inputs, targets, weight, labels, class_weight, columns, members)
 
 
 def _training_cells(classifier: FFMLPClassifier, X: ArrayLike, y: ArrayLike) -> tuple[Cells, NDArray]:

@@ -58,7 +58,10 @@ def test_benchmark_writes_a_report_and_resumes(folder, tmp_path, capsys):
         ),
         (["--jobs", "-1"], "--jobs must be at least 1, got -1"),
         (["--seed", "-1"], "--seed must be at least 0 and below 2^31, got -1"),
-        (["--data", "nowhere"], "--data must be a folder of CSV files, got nowhere"),
+        (["--data", "nowhere"], "nowhere: unknown file type. Use .csv, .tsv (also with .gz, "),
+        (["--data", "no.csv"], "no.csv does not exist"),
+        (["--target", "lable"], "small.csv has no column 'lable' (--target). Did you mean 'label'?"),
+        (["--ignore", "F"], "small.csv has no column 'F' (--ignore). Did you mean 'f'?"),
         (["--out", "/dev/null/x"], "/dev/null"),
     ],
 )
@@ -124,13 +127,39 @@ def test_large_sets_have_three_numbers_of_training_rows(tmp_path, capsys, monkey
 
 
 def test_a_bad_file_is_reported_before_anything_is_run(folder, tmp_path, capsys):
-    (folder / "zebra.csv").write_text("f,label\n1,a\n?,b\n", encoding="utf-8")
+    (folder / "zebra.csv").write_text("f,label\n1,a\n2,a\nx,b\n3,b\n", encoding="utf-8")
     assert main(["benchmark", "--data", str(folder), "--models", "lda"]) == 2
-    assert (
-        "zebra.csv, line 3, column 1 ('f'): a finite number is needed, got '?'"
-        in capsys.readouterr().err
-    )
+    assert "zebra.csv, line 4, column 1 ('f'): 'x' is not a number" in capsys.readouterr().err
     assert list((tmp_path / "here").iterdir()) == []
+
+
+def test_categories_and_missing_cells_are_compared_with_the_same_splits(folder, tmp_path, capsys):
+    lines = [
+        f"{'' if row % 7 == 0 else row},{'ab'[row > 19]},{'uvw'[row % 3]},{row}" for row in range(40)
+    ]
+    mixed = folder / "mixed.csv"
+    mixed.write_text("\n".join(["x,kind,town,number", *lines]), encoding="utf-8")
+    options = [
+        "--target",
+        "kind",
+        "--ignore",
+        "number",
+        "--splits",
+        "1",
+        "--models",
+        "ffmlp-region",
+        "lda",
+    ]
+    assert main(["benchmark", "--data", str(mixed), *options]) == 0
+    assert "2 runs:" in capsys.readouterr().out
+    lines = (tmp_path / "here" / "benchmark" / "runs.csv").read_text(encoding="utf-8").splitlines()
+    assert [line.split(",")[0] for line in lines[1:]] == ["mixed", "mixed"]
+
+
+def test_columns_can_only_be_named_with_data(folder, capsys):
+    for option in ("--target", "--ignore"):
+        assert main(["benchmark", option, "label", "--models", "lda"]) == 2
+        assert "--target and --ignore name columns of --data." in capsys.readouterr().err
 
 
 def test_models_that_are_not_installed_are_reported(folder, capsys, monkeypatch):

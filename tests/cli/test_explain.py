@@ -24,7 +24,7 @@ def test_explain_prints_the_page_of_a_row(iris, here, capsys):
     out = capsys.readouterr().out
     model = TableModel.load(iris / "iris.model")
     frame = pd.read_csv(iris / "iris.csv")[model.features]
-    pages = model.classifier.explain(model.inputs(frame.iloc[[70, 0]]))
+    pages = model.classifier.explain(frame.iloc[[70, 0]])
     assert out == "\n".join(
         f"Row {row} of {files[1]}\n\n{page}\n" for row, page in zip((71, 1), pages, strict=True)
     )
@@ -53,23 +53,23 @@ def test_explain_and_report_say_what_is_used_instead_of_cells(here, capsys):
     first, second = capsys.readouterr().out.split("Row 2 of new.csv\n\n")
     assert first.startswith(
         "Row 1 of new.csv\n\n"
-        "age is missing: the median 149.5 is used.\n"
-        "town is 'nowhere', an unseen category: it is treated as a rare category.\n"
-        "size is missing: it matches none of the categories.\n"
-        "colour is missing, which is a category of its own.\n\nClass "
+        "age is missing: 149 is used, the median.\n"
+        "town is 'nowhere', an unseen category: the class shares of all training rows are used.\n"
+        "size is missing: the class shares of all training rows are used.\n\nClass "
     )
     assert second.startswith("Class ")
     assert main(["explain", "t.model", "new.csv", "--row", "3", "1", "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)["rows"]
     assert rows[0]["substitutes"] == [
-        {"column": "town", "cell": None, "used": "rare"},
-        {"column": "size", "cell": "huge", "used": None},
+        {"column": "town", "cell": None, "used": None, "average": ""},
+        {"column": "size", "cell": "huge", "used": None, "average": ""},
     ]
-    assert rows[1]["substitutes"][0] == {"column": "age", "cell": None, "used": 149.5}
+    age = {"column": "age", "cell": None, "used": 149.0, "average": "median"}
+    assert rows[1]["substitutes"][0] == age
     pytest.importorskip("matplotlib")
     assert main(["report", "t.model", "new.csv", "-o", "r.html", "--quiet"]) == 0
     page = (here / "r.html").read_text(encoding="utf-8")
-    assert "<pre>age is missing: the median 149.5 is used.\ntown is" in page
+    assert "<pre>age is missing: 149 is used, the median.\ntown is" in page
 
 
 def test_a_counterfactual_changes_numbers_only(here, capsys):
@@ -86,3 +86,17 @@ def test_a_counterfactual_changes_numbers_only(here, capsys):
     assert main(["fit", "t.csv", "--target", "y", "-o", "t.model", "--quiet", "--force"]) == 0
     assert main(["explain", "t.model", "t.csv", "--row", "1", "--counterfactual"]) == 2
     assert "--counterfactual needs numeric features, and the model has none" in capsys.readouterr().err
+
+
+def test_a_missing_number_is_its_mean_given_the_other_columns(iris, here, capsys):
+    (here / "new.csv").write_text(
+        "sepal length,sepal width,petal length,petal width,size\n5.1,3.5,1.4,,small\n"
+    )
+    assert main(["explain", str(iris / "iris.model"), "new.csv", "--row", "1", "--json"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)["rows"]
+    (width,) = row["substitutes"]
+    assert (width["column"], width["average"]) == ("petal width", "mean given the other columns")
+    assert 0.1 <= width["used"] < 0.5  # as narrow as those of other setosas
+    assert main(["explain", str(iris / "iris.model"), "new.csv", "--row", "1"]) == 0
+    said = f"petal width is missing: {width['used']:.4g} is used, the mean given the other columns."
+    assert said in capsys.readouterr().out

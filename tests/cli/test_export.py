@@ -1,10 +1,9 @@
-import warnings
-
 import numpy as np
 import pytest
 
 import ffmlp
 from ffmlp.cli import main
+from ffmlp.data_frames import columns_of, table_cells
 from ffmlp.tabular.table_model import TableModel
 
 pd = pytest.importorskip("pandas")
@@ -14,7 +13,7 @@ pytest.importorskip("skops")
 
 @pytest.fixture(scope="module", params=["readout", "paper", "region", "blob"])
 def model(request, tmp_path_factory):
-    """The path of a model with missing values and with more categories than get an input."""
+    """The path of a model with missing values and with many categories."""
     folder = tmp_path_factory.mktemp(request.param)
     rng = np.random.default_rng(0)
     n = 400
@@ -62,10 +61,8 @@ def test_onnx_answers_as_the_model_by_the_names_of_its_columns(model, tmp_path):
     inputs = {name: rows[[name]].to_numpy(np.float64) for name in loaded.numbers}
     inputs |= {name: rows[[name]].fillna("").to_numpy(object) for name in loaded.categories}
     labels, probabilities = session.run(None, inputs)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # of unknown categories
-        np.testing.assert_array_equal(labels, loaded.estimator.predict(rows))
-        np.testing.assert_allclose(probabilities, loaded.estimator.predict_proba(rows), atol=1e-9)
+    np.testing.assert_array_equal(labels, loaded.estimator.predict(rows))
+    np.testing.assert_allclose(probabilities, loaded.estimator.predict_proba(rows), atol=1e-9)
     assert labels.dtype == np.int64
 
 
@@ -87,22 +84,21 @@ def test_torch_answers_as_the_network(model, tmp_path, capsys):
     torch = pytest.importorskip("torch")
     path = tmp_path / "m.pt2"
     assert main(["export", str(model), "--to", "torch", "-o", str(path)]) == 0
-    assert (
-        "its inputs are imputed, encoded float64 values: label, height (cm), town_"
-        in capsys.readouterr().out
-    )
-    loaded = TableModel.load(model)
-    inputs = np.asarray(loaded.inputs(pd.read_csv(model.parent / "t.csv")[loaded.features]))
+    assert "its columns: label, height (cm), town, colour; categories" in capsys.readouterr().out
+    clf = ffmlp.load(model)
+    frame = pd.read_csv(model.parent / "t.csv").astype({"colour": object})
+    frame = pd.concat([frame, new_rows()[:-1]], ignore_index=True)[clf.feature_names_in_]
+    cells = table_cells(columns_of(frame), clf.network_.columns)
     module = torch.export.load(path).module()
-    for rows in (inputs, inputs[:7]):
-        expected = loaded.classifier.network_.forward(rows)
+    for rows in (cells, cells[:7]):
+        expected = clf.network_.forward(clf.network_.inputs(rows))
         np.testing.assert_allclose(module(torch.tensor(rows)).detach(), expected, rtol=1e-7, atol=1e-9)
 
 
 def test_text_names_every_hyperplane(model, tmp_path, capsys):
     path = tmp_path / "m.txt"
     assert main(["export", str(model), "--to", "text", "-o", str(path)]) == 0
-    clf = ffmlp.load(model)[-1]
+    clf = ffmlp.load(model)
     text = path.read_text(encoding="utf-8")
     assert all(ffmlp.hyperplane_meaning(clf, plane) in text for plane in range(len(clf.hyperplanes_)))
     assert main(["export", str(model), "--to", "text", "-o", str(path)]) == 2

@@ -22,6 +22,8 @@ pd = pytest.importorskip("pandas")
 pytest.importorskip("tqdm")
 pytest.importorskip("skops")
 
+DATA = Path(__file__).parents[1] / "data"
+
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
@@ -213,14 +215,25 @@ def test_a_model_without_a_table_goes_by_its_feature_names(trained, here):
     assert main(["predict", "n.model", "new.csv", "-o", "p.csv"]) == 2
 
 
-def test_a_model_that_does_not_impute_says_so(trained, here, capsys):
+def test_a_model_of_complete_numbers_takes_medians(trained, here):
     data = load_iris(as_frame=True)
     clf = ffmlp.FFMLPClassifier(design="blob", random_state=0).fit(data.data, data.target)
     ffmlp.save(clf, "m.model")
     data.data.mask(data.data > 7.5).to_csv("new.csv", index=False)
+    assert main(["predict", "m.model", "new.csv", "-o", "o.csv"]) == 0
+    completed = data.data.mask(data.data > 7.5, data.data.quantile(0.5, interpolation="lower"), axis=1)
+    expected = clf.predict(completed).tolist()
+    assert pd.read_csv("o.csv")["predicted_class"].tolist() == expected
+
+
+def test_a_model_that_does_not_impute_says_so(here, capsys):
+    clf = ffmlp.load(DATA / "blob-2.model")  # of a version that did not
+    clf.feature_names_in_ = np.array(["a", "b", "c", "d"], dtype=object)
+    ffmlp.save(clf, "m.model")
+    (here / "new.csv").write_text("a,b,c,d\n1,2,,3\n")
     commands = [
         ["predict", "m.model", "new.csv", "-o", "o.csv"],
-        ["explain", "m.model", "new.csv", "--row", "106"],
+        ["explain", "m.model", "new.csv", "--row", "1"],
         ["report", "m.model", "new.csv", "-o", "r.html"],
     ]
     for command in commands:

@@ -54,14 +54,17 @@ def write_classifiers():
 
 
 def write_table():
-    """What ``ffmlp fit`` makes of numbers and categories, some of them missing and some rare."""
+    """What ``ffmlp fit`` makes of numbers and categories, some of them missing and some rare.
+
+    Earlier versions made pipelines of them: ``table-1`` and ``table-2``.
+    """
     import pandas as pd  # collecting the tests should not need it
 
     iris, rng = load_iris(), np.random.default_rng(0)
     rows = pd.DataFrame(iris.data, columns=["a", "b", "c", "d"]).round(1).astype(object)
     rows["town"] = [f"town {number}" for number in rng.geometric(0.04, len(rows))]
     rows = rows.mask(rng.random(rows.shape) < 0.05)
-    path = HERE / f"table-{FORMAT_VERSION}.model"
+    path = HERE / f"columns-{FORMAT_VERSION}.model"
     with TemporaryDirectory() as folder:
         data = f"{folder}/iris.csv"
         rows.assign(species=iris.target_names[iris.target]).to_csv(data, index=False)

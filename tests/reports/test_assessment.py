@@ -27,5 +27,5 @@ def test_assessment_against_plain_counting(tmp_path):
     assert set(importance.columns[:2]) == {"petal length", "petal width"}
     assert (np.diff(importance.losses) <= 0).all()
     effects = HyperplaneEffects.of(model, rows)
-    assert effects.slopes.shape == (len(model.classifier.hyperplanes_), 6)
+    assert effects.slopes.shape == (len(model.classifier.hyperplanes_), model.n_inputs)
     assert (np.diff(effects.contributions[effects.order]) <= 0).all()

@@ -38,7 +38,8 @@ def category_name(value: object) -> str:
     it, and without the decimals of a whole number, which a column of integers gets with its first
     missing value.
     """
-    if value is None or value != value or type(value).__name__ in ("NAType", "NaTType"):
+    # NA of pandas comes first: it does not say whether it equals itself.
+    if value is None or type(value).__name__ == "NAType" or value != value:
         return ""
     text = str(value).strip(" ")
     whole = _WHOLE_NUMBER.fullmatch(text)

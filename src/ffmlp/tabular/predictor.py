@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ffmlp.arrays import AnyFloats
 from ffmlp.model.columns import CategoryColumn, Columns, category_name
 from ffmlp.model.network import Network
-from ffmlp.storage.checks import check_network
+from ffmlp.storage.checks import check_network, check_part
 from ffmlp.storage.model_files import Content, read_content
 from ffmlp.storage.schema import Node
 from ffmlp.tables.blocks import Block
@@ -83,6 +83,7 @@ def _predictor(content: Content) -> Predictor | None:
     predictor = Predictor(
         **vars(interface), labels=classifier["classes_"].value(), network=classifier["network_"].value()
     )
+    check_part(predictor.network, Network, "network")
     check_network(predictor.network, len(predictor.features), predictor.labels)
     kinds = [isinstance(part, CategoryColumn) for part in predictor.table.parts]
     numbers = [False] * len(predictor.numbers)
