@@ -10,7 +10,7 @@ import numpy as np
 
 from ffmlp.arrays import Flags, Floats, row_blocks
 from ffmlp.design.blobs import Mixture, fit_mixture
-from ffmlp.model.imputation import Imputation, completed_deviations, missing_block
+from ffmlp.model.imputation import ENTRIES_AT_ONCE, Imputation, completed_deviations
 
 # Blobs, if each has so many samples.
 N_BLOBS, _FEWEST_SAMPLES = 5, 20
@@ -21,7 +21,6 @@ MAX_INPUTS, MAX_SAMPLES = 128, 5000
 _INDEPENDENT, _LEAST_VARIANCE = 0.01, 1e-3
 # The covariance of all blobs counts as so many samples of each, for each input.
 _PRIOR_PER_INPUT = 2.0
-_ENTRIES_AT_ONCE = 1 << 22
 
 
 def fit_imputation(X: Floats, weight: Floats) -> Imputation | None:
@@ -57,11 +56,11 @@ def _completed(Z: Floats, missing: Flags, weight: Floats) -> Floats:
     for _ in range(_N_ROUNDS):
         precision = np.linalg.inv(covariance).astype(np.float64)
         hidden = np.zeros_like(covariance)
-        for rows in row_blocks(len(incomplete), n_inputs**2, _ENTRIES_AT_ONCE):
+        for rows in row_blocks(len(incomplete), n_inputs**2, ENTRIES_AT_ONCE):
             chosen = incomplete[rows]
             gaps = missing[chosen]
             completed[chosen] = mean + completed_deviations(Z[chosen] - mean, gaps, precision)
-            block = np.linalg.inv(missing_block(gaps, precision)).astype(np.float64)
+            block = np.linalg.inv(_missing_block(gaps, precision)).astype(np.float64)
             block[:, range(n_inputs), range(n_inputs)] -= ~gaps
             hidden += np.tensordot(share[chosen], block, axes=1)
         mean = share @ completed
@@ -70,6 +69,11 @@ def _completed(Z: Floats, missing: Flags, weight: Floats) -> Floats:
         own = np.diag(np.diag(covariance) + _LEAST_VARIANCE)
         covariance = (1.0 - _INDEPENDENT) * covariance + _INDEPENDENT * own
     return completed
+
+
+def _missing_block(missing: Flags, precision: Floats) -> Floats:
+    """The precision of the missing inputs (n, N, N), and the identity for all others."""
+    return np.where(missing[:, :, None] & missing[:, None, :], precision, np.eye(len(precision)))
 
 
 def _mixture(Z: Floats, weight: Floats) -> Mixture:
