@@ -135,3 +135,35 @@ def random_region_trees(rng, n_hyperplanes, n_classes, tree_sizes):
         roots,
         rng.normal(size=(n_nodes + n_trees, n_classes)),
     )
+
+
+def mixed_table(n_samples=240, seed=0):
+    """A data frame of two numbers and two categories with missing cells, and three classes."""
+    import pandas as pd  # collecting the tests should not need it
+
+    rng = np.random.default_rng(seed)
+    towns = ["Ayr", "Bath", "Cork", "Deal", "Ely"]
+    frame = pd.DataFrame(
+        {
+            "age": rng.normal(40.0, 12.0, n_samples).round(1),
+            "sex": pd.Series(rng.choice(["man", "woman"], n_samples), dtype=object),
+            "fare": rng.gamma(2.0, 10.0, n_samples).round(2),
+            "town": pd.Series(rng.choice(towns, n_samples), dtype=object),
+        }
+    )
+    late = (frame["age"] > 45) ^ (frame["sex"] == "man")
+    y = np.where(late, "lost", np.where(frame["town"].isin(towns[:2]), "saved", "unknown"))
+    frame["fare"] += 0.5 * frame["age"]  # so that one number says something of the other
+    return frame.mask(rng.random(frame.shape) < 0.1), y
+
+
+def unseen_rows():
+    """Rows for `mixed_table` with unknown, missing and strangely written cells."""
+    import pandas as pd  # collecting the tests should not need it
+
+    cells = [
+        [30.0, "man", 20.0, "Ayr"], [np.nan, "woman", 20.0, "Paris"], [30.0, None, np.nan, " Ely "],
+        [np.nan, "child", np.nan, None], [1e6, "man", -1e6, "ayr"], [np.nan] * 4,
+    ]  # fmt: skip
+    frame = pd.DataFrame(cells, columns=["age", "sex", "fare", "town"])
+    return frame.astype({"age": float, "sex": object, "fare": float, "town": object})

@@ -361,10 +361,10 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
         -------
         torch.nn.Sequential
             Layers ``table`` (if there are categories: it takes their numbers in
-            ``network_.columns``), ``imputation`` (if training samples had missing numbers),
-            ``gaussianise`` (if features are mapped), ``half_spaces``, ``regions`` (or ``blobs`` or
-            ``evidence``) and ``classes``, the last three with activations. The output is that of
-            ``network_.forward``: no `predict_proba` in the region design. See `ffmlp.from_torch`.
+            ``network_.columns``), ``imputation`` (of missing numbers), ``gaussianise`` (if features are
+            mapped), ``half_spaces``, ``regions`` (or ``blobs`` or ``evidence``) and ``classes``, the
+            last three with activations. The output is that of ``network_.forward``: no `predict_proba`
+            in the region design. See `ffmlp.from_torch`.
         """
         check_is_fitted(self)
         return export.to_torch(self.network_, dtype)

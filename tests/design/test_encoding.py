@@ -156,7 +156,7 @@ def test_a_category_of_one_sample_has_the_shares_of_all():
 def test_an_id_does_not_leak(design):
     X, y = frame_problem(2000)
     order = np.random.default_rng(1).permutation(len(X))
-    tables = [X, *(X.assign(id=[f"n{number // each}" for number in order]) for each in (1, 2, 8))]
+    tables = [X, *(X.assign(id=[f"n{number // each}" for number in order]) for each in (1, 4))]
     train, test = slice(0, 400), slice(400, 2000)
     clf = FFMLPClassifier(**DESIGNS[design])
     scores = [clf.fit(one[train], y[train]).score(one[test], y[test]) for one in tables]

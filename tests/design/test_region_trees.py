@@ -1,12 +1,15 @@
 import numpy as np
 import pytest
+from problems import plain_columns
 from sklearn.datasets import load_digits, load_wine
+from sklearn.metrics import log_loss
 
 from ffmlp import FFMLPClassifier, classifier
 from ffmlp.design import region_trees
 from ffmlp.design.ensembles import Sequences, TreeSamples
 from ffmlp.design.links import best_link
-from ffmlp.design.region_trees import grow_regions
+from ffmlp.design.problem import Samples
+from ffmlp.design.region_trees import dealt, grow_regions
 from ffmlp.design.tree_growth import Ranks, Tree
 
 
@@ -21,6 +24,10 @@ def regression(n_samples=400, seed=0):
     rng = np.random.default_rng(seed)
     h = rng.normal(size=(n_samples, 3)).astype(np.float32)
     return h, np.column_stack([h[:, 0] > 0.3, h[:, 1] * h[:, 2]]) + 0.1 * rng.normal(size=(n_samples, 2))
+
+
+def folds(samples):
+    return np.arange(len(samples)) % region_trees.N_FOLDS
 
 
 def ranks(h):
@@ -111,7 +118,7 @@ def test_regions_alone_classify_where_the_readout_knows_nothing():
     y = (h[:, 0] * h[:, 1] > 0).astype(int)
     shares = np.bincount(y) / len(y)
     left_out = np.tile(shares, (len(y), 1))  # a readout that knows nothing
-    grown = grow_regions(ranks(h), np.arange(3), y, np.ones(len(y)), shares, left_out, np.inf)
+    grown = grow_regions(ranks(h), np.arange(3), y, np.ones(len(y)), shares, left_out, folds(y), np.inf)
     evidence = grown.trees.evidence(h.astype(np.float64))
     assert np.mean((shares + evidence).argmax(axis=1) == y) > 0.9
     np.testing.assert_allclose(evidence.sum(axis=1), 0, atol=1e-12)  # shares of all classes add up
@@ -122,7 +129,10 @@ def test_no_regions_where_the_readout_is_right():
     y = (h[:, 0] > 0).astype(int)
     perfect = np.eye(2)[y]
     shares = np.bincount(y) / len(y)
-    assert grow_regions(ranks(h), np.arange(3), y, np.ones(len(y)), shares, perfect, np.inf) is None
+    assert (
+        grow_regions(ranks(h), np.arange(3), y, np.ones(len(y)), shares, perfect, folds(y), np.inf)
+        is None
+    )
 
 
 def test_the_link_has_the_least_log_loss():
@@ -168,7 +178,9 @@ def test_samples_that_cannot_be_split_have_no_regions():
     y = np.arange(40) % 2
     left_out = np.full((40, 2), [0.9, 0.1])
     shares = np.full(2, 0.5)
-    assert grow_regions(ranks(h), np.arange(2), y, np.ones(40), shares, left_out, np.inf) is None
+    assert (
+        grow_regions(ranks(h), np.arange(2), y, np.ones(40), shares, left_out, folds(y), np.inf) is None
+    )
 
 
 @pytest.fixture
@@ -218,7 +230,8 @@ def test_wrong_numbers_of_threads(n_jobs):
 
 @pytest.mark.parametrize("n_samples", [30, 20_000, 130_001])
 def test_all_trees_together_see_every_sample_and_none_of_its_fold(n_samples):
-    fold = region_trees._folds(n_samples)
+    each = np.arange(n_samples)
+    _, _, fold = dealt(merged_samples(each[:, None].astype(float), each % 3, np.ones(n_samples)))
     values = np.zeros((n_samples, 2))
     h = np.zeros((n_samples, 1), np.float32)
     samples = TreeSamples(ranks(h), values, values, np.ones(n_samples), fold)
@@ -245,5 +258,72 @@ def test_sums_along_random_axes_do_not_overflow(monkeypatch):
         return grown(ranks, targets, *args, **options)
 
     monkeypatch.setattr(Tree, "grown", spy)
-    Sequences(TreeSamples(ranks(h), classes, 0 * classes, np.ones(n), region_trees._folds(n))).go_on(3)
+    Sequences(TreeSamples(ranks(h), classes, 0 * classes, np.ones(n), folds(h))).go_on(3)
     assert 2**20 < max(largest) < 2**31
+
+
+def merged_samples(X, y, weight):
+    columns = plain_columns(X.shape[1])
+    return Samples(X, y, weight, np.arange(3), np.ones(3), columns).merged()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_samples_of_the_same_place_are_left_out_together(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 4, (80, 2)).astype(float)
+    merged = merged_samples(X, rng.integers(0, 3, 80), rng.integers(1, 3, 80) / 2)
+    samples, rows, fold = dealt(merged)
+    np.testing.assert_array_equal(samples.X, merged.X[rows])
+    np.testing.assert_array_equal(samples.y, merged.y[rows])
+    frequent = merged.weight >= region_trees.N_FOLDS
+    for sample in np.flatnonzero(frequent):
+        own = rows == sample
+        assert fold[own].tolist() == list(range(region_trees.N_FOLDS))
+        np.testing.assert_allclose(samples.weight[own].sum(), merged.weight[sample], rtol=1e-12)
+    single = ~frequent[rows]
+    np.testing.assert_array_equal(np.sort(rows[single]), np.flatnonzero(~frequent))
+    np.testing.assert_allclose(samples.weight[single], merged.weight[rows[single]], rtol=1e-12)
+    places = {}
+    for place, own in zip(map(tuple, samples.X[single]), fold[single], strict=True):
+        places.setdefault(place, set()).add(int(own))
+    assert all(len(folds) == 1 for folds in places.values())
+
+
+def test_some_samples_are_divided_and_others_are_not():
+    X = np.repeat(np.arange(4.0), [40, 3, 2, 2])[:, None]
+    merged = merged_samples(X, np.zeros(len(X), int), np.ones(len(X)))
+    samples, rows, fold = dealt(merged)
+    np.testing.assert_array_equal(rows, [0] * 5 + [1, 2, 3])
+    np.testing.assert_array_equal(samples.weight, [8.0] * 5 + [3.0, 2.0, 2.0])
+    np.testing.assert_array_equal(fold, [0, 1, 2, 3, 4, 1, 2, 3])
+
+
+def test_distinct_samples_are_dealt_in_turn():
+    X, y = regression(103)[0].astype(float), np.arange(103) % 3
+    merged = merged_samples(X, y, np.ones(103))
+    samples, rows, fold = dealt(merged)
+    np.testing.assert_array_equal(rows, np.arange(103))
+    np.testing.assert_array_equal(fold, np.arange(103) % region_trees.N_FOLDS)
+    np.testing.assert_array_equal(samples.weight, np.ones(103))
+
+
+@pytest.mark.parametrize("categories", [False, True])
+def test_regions_do_no_harm_where_few_places_have_both_classes(categories):
+    """As on the Titanic: sex, class and age group are twelve places, and people differ in each."""
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    sex, rank, old = (rng.integers(0, size, 2400) for size in (2, 3, 2))
+    chance = 0.15 + 0.5 * sex + 0.12 * rank * (1 - sex) - 0.1 * old
+    y = (rng.random(2400) < chance).astype(int)
+    X = pd.DataFrame({"sex": sex, "rank": rank, "old": old}, dtype=float)
+    if categories:
+        X = X.astype(int).astype("category")
+    train, test = slice(0, 800), slice(800, 2400)
+    losses, accuracies = [], []
+    for limit in (0, "auto"):
+        clf = FFMLPClassifier(design="readout", max_regions=limit).fit(X[train], y[train])
+        losses.append(log_loss(y[test], clf.predict_proba(X[test])))
+        accuracies.append(clf.score(X[test], y[test]))
+    best = np.mean((chance > 0.5)[test] == y[test])
+    assert min(accuracies) > best - 0.01
+    assert losses[1] < losses[0] + 0.005

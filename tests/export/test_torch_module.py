@@ -1,12 +1,15 @@
 import io
 import sys
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
 import pytest
-from problems import DESIGNS, IRIS, designed, overlapping
+from problems import DESIGNS, IRIS, designed, mixed_table, overlapping, unseen_rows
 
 import ffmlp
+from ffmlp.export import to_torch
+from ffmlp.validation import checked_cells
 
 torch = pytest.importorskip("torch")
 
@@ -59,11 +62,14 @@ def test_features_with_few_values_have_few_knots():
 def test_layers_have_names():
     names = [name for name, _ in fitted("readout", True).to_torch().named_children()]
     assert names == [
-        *("gaussianise", "half_spaces", "half_spaces_activation"),
+        *("imputation", "gaussianise", "half_spaces", "half_spaces_activation"),
         *("evidence", "evidence_activation", "classes", "classes_activation"),
     ]
     regions = [name for name, _ in fitted("readout with regions").to_torch().named_children()]
-    assert regions == ["half_spaces", "half_spaces_activation", "evidence_and_regions", "classes"]
+    assert regions == [
+        *("imputation", "half_spaces", "half_spaces_activation"),
+        *("evidence_and_regions", "classes"),
+    ]
     region = fitted("region").to_torch()
     assert [name for name, _ in region.named_parameters()] == [
         *("half_spaces.weight", "half_spaces.bias"),
@@ -161,3 +167,44 @@ def test_without_torch_it_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(ImportError, match=r"ffmlp\[torch\]"):
         clf.to_torch()
+
+
+@pytest.mark.parametrize("design", [*DESIGNS, "paper"])
+def test_a_table_is_given_as_cells(design):
+    pd = pytest.importorskip("pandas")
+    frame, y = mixed_table()
+    clf = designed(design, frame, y)
+    rows = pd.concat([frame, unseen_rows()], ignore_index=True)
+    cells = checked_cells(clf, rows)
+    module = clf.to_torch(torch.float64)
+    assert [name for name, _ in module.named_children()][:2] == ["table", "imputation"]
+    expected = clf.network_.forward(clf.network_.inputs(cells))
+    found = outputs(module, cells, torch.float64)
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12 * np.abs(expected).max())
+    again = ffmlp.from_torch(module)
+    assert again.columns is clf.network_.columns
+    np.testing.assert_allclose(again.forward(again.inputs(cells)), expected, rtol=1e-9, atol=1e-12)
+
+
+def test_tables_are_not_trained():
+    frame, y = mixed_table()
+    module = designed("readout", frame, y).to_torch()
+    names = [name for name, _ in module.named_parameters()]
+    assert not [name for name in names if name.startswith(("table", "imputation"))]
+    assert {"table.shares", "imputation.precisions"} <= module.state_dict().keys()
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+def test_missing_numbers_are_medians_where_training_had_none(design):
+    clf = fitted(design)
+    samples = X.copy()
+    samples[::7, 2] = np.nan
+    expected = clf.network_.forward(clf.network_.inputs(samples))
+    found = outputs(clf.to_torch(torch.float64), samples, torch.float64)
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max())
+
+
+def test_networks_of_earlier_versions_have_no_medians():
+    clf = fitted("blob")
+    earlier = replace(clf.network_, columns=None)
+    assert next(name for name, _ in to_torch(earlier).named_children()) == "half_spaces"

@@ -19,6 +19,7 @@ from ffmlp.explanations.shapley import region_shapley
 from ffmlp.extras import imported
 from ffmlp.markup import html_table
 from ffmlp.model.blobs import Blobs, feature_units
+from ffmlp.model.columns import NumberColumn
 from ffmlp.model.network import Network
 from ffmlp.model.stages import Places
 from ffmlp.robustness.distance import Robustness
@@ -245,9 +246,12 @@ class Explanations:
             columns["other_class"] = _or_none(reached, labels[self.robustness.classes])
             columns["distance"] = self.robustness.distance
             columns["distance_lower"] = self.robustness.lower
-            change = self.robustness.points - self.samples
-            names = self.network.feature_names
-            columns |= {f"change_{name}": change[:, j] for j, name in enumerate(names)}
+            change, table = self.robustness.points - self.samples, self.network.table
+            columns |= {
+                f"change_{part.name}": change[:, first]
+                for part, first in zip(table.parts, table.firsts, strict=True)
+                if isinstance(part, NumberColumn)  # categories do not change
+            }
         return pandas.DataFrame(columns)
 
 

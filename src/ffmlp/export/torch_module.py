@@ -89,6 +89,20 @@ class Impute(nn.Module):
         return torch.where(missing, value, x)
 
 
+class Medians(nn.Module):
+    """Medians for missing inputs, if training samples had none; they are not trained."""
+
+    fills: Tensor  # (N,)
+
+    def __init__(self, fills: Floats, dtype: torch.dtype) -> None:
+        super().__init__()
+        self.register_buffer("fills", torch.tensor(fills, dtype=dtype))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Samples (n, N) with missing inputs, NaN, replaced."""
+        return torch.where(torch.isnan(x), self.fills, x)
+
+
 class Gaussianise(nn.Module):
     """The piecewise linear map of each feature; it is not trained."""
 
@@ -207,11 +221,11 @@ _ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {
 def to_torch(network: Network, dtype: torch.dtype | None = None) -> nn.Sequential:
     """A module whose outputs are those of ``network.forward``.
 
-    Its layers are ``table`` (if there are categories; it takes cells), ``imputation`` (if training
-    samples had missing numbers), ``gaussianise`` (if features are mapped), ``half_spaces``, the name of
-    the neurons of l_2 (``regions``, ``blobs`` or ``evidence``) and ``classes``, each of the last three
-    followed by an activation. A readout with regions has ``evidence_and_regions`` and ``classes``
-    without activations.
+    Its layers are ``table`` (if there are categories; it takes cells), ``imputation`` (of missing
+    numbers), ``gaussianise`` (if features are mapped), ``half_spaces``, the name of the neurons of l_2
+    (``regions``, ``blobs`` or ``evidence``) and ``classes``, each of the last three followed by an
+    activation. A readout with regions has ``evidence_and_regions`` and ``classes`` without activations.
+    Networks of earlier versions have no ``imputation``.
     """
     dtype = torch.get_default_dtype() if dtype is None else dtype
     planes, stages = network.hyperplanes, network.stages
@@ -220,6 +234,8 @@ def to_torch(network: Network, dtype: torch.dtype | None = None) -> nn.Sequentia
         module.add_module("table", Table(network.table, dtype))
     if network.table.imputation is not None:
         module.add_module("imputation", Impute(network.table.imputation, dtype))
+    elif network.columns is not None:
+        module.add_module("imputation", Medians(network.table.fills, dtype))
     if planes.gaussianisation is not None:
         module.add_module("gaussianise", Gaussianise(planes.gaussianisation, dtype))
     if isinstance(stages, RegionReadoutStages):

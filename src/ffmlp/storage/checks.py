@@ -79,6 +79,9 @@ def _check_imputation(imputation: Imputation, n_inputs: int) -> None:
         require_shapes(**{name: (part, shape)})
         if part.dtype != np.float64 or not np.isfinite(part).all():
             raise ValueError(f"{name} of the imputation are not finite numbers")
+    if not (imputation.scale > 0.0).all():
+        raise ValueError("a unit of the imputation is not positive")
+    np.linalg.cholesky(imputation.precisions)  # an error unless all equations have a solution
     imputation.filled(np.full((1, n_inputs), np.nan))
 
 

@@ -1,0 +1,137 @@
+"""Explanations of tables speak of columns: categories by name, missing cells as missing."""
+
+import numpy as np
+import pytest
+from problems import DESIGNS, designed, mixed_table, unseen_rows
+
+from ffmlp import FFMLPClassifier, feature_importance
+
+pd = pytest.importorskip("pandas")
+COLUMNS = {"age", "sex", "fare", "town"}
+
+
+@pytest.fixture(scope="module", params=DESIGNS)
+def fitted(request):
+    X, y = mixed_table()
+    return designed(request.param, X, y), X
+
+
+def test_attributions_are_one_for_each_column_and_add_up(fitted):
+    clf, X = fitted
+    rows = pd.concat([X[:20], unseen_rows()[:4]], ignore_index=True)
+    made = clf.explain(rows)
+    for page in made:
+        names = [driver.feature for driver in page.features]
+        assert set(names) <= COLUMNS
+        assert len(names) == len(set(names))
+        for margin in page.margins:
+            total = sum(driver.contribution for driver in margin.drivers)
+            assert total == pytest.approx(margin.response, rel=1e-6, abs=1e-6)
+        if page.regions is not None:
+            total = sum(driver.contribution for driver in page.regions.features)
+            assert total + page.regions.reference_lead == pytest.approx(page.regions.lead, abs=1e-9)
+    np.testing.assert_allclose(made.leads, made.contributions.sum(axis=1) + made.rest, rtol=1e-6)
+    if clf.design == "readout":
+        for page in made:
+            total = sum(driver.contribution for driver in page.features) + page.rest
+            assert total == pytest.approx(page.lead, rel=1e-6, abs=1e-6)
+
+
+def test_cells_are_shown_as_they_are(fitted):
+    clf, _ = fitted
+    shown = [
+        {driver.feature: driver.value for margin in page.margins for driver in margin.drivers}
+        for page in clf.explain(unseen_rows())
+    ]
+    assert shown[0] == {"age": 30.0, "sex": "man", "fare": 20.0, "town": "Ayr"}
+    assert shown[1] == {"age": "missing", "sex": "woman", "fare": 20.0, "town": "unknown"}
+    assert shown[2] == {"age": 30.0, "sex": "missing", "fare": "missing", "town": "Ely"}
+    assert shown[3] == {"age": "missing", "sex": "unknown", "fare": "missing", "town": "missing"}
+
+
+def test_no_text_speaks_of_shares(fitted):
+    clf, X = fitted
+    made = clf.explain(pd.concat([X[:3], unseen_rows()], ignore_index=True))
+    text = str(made) + "".join(page._repr_html_() for page in made)
+    assert "share of" not in text
+    assert "sex = man" in text
+    assert "age = missing" in text
+
+
+PAGE = """\
+Class died, probability 0.800; next is lived, 0.200.
+
+In region 1, with training samples: 16 of class died, 4 of class lived.
+
+Its lead over lived: +1.32, the sum of
+    +1.32  blob 0 (died) over blob 1 (lived)
+           1.55 standard deviations from the hyperplane, log-odds +1.32
+           by sex = man (+1.21), age = 20 (+0.11)"""
+
+
+def test_a_page_about_a_tiny_table():
+    number = np.arange(40)
+    frame = pd.DataFrame({"sex": ["man", "woman"] * 20, "age": np.tile([20.0, 30.0, 40.0, 50.0], 10)})
+    y = np.where((frame["sex"] == "man") ^ (number % 5 == 4), "died", "lived")
+    clf = FFMLPClassifier(1, design="region", gaussianise=False, random_state=0).fit(frame, y)
+    page, other = map(str, clf.explain(pd.DataFrame({"sex": ["man", None], "age": [20.0, np.nan]})))
+    assert page == PAGE
+    assert other.endswith("           by age = missing (+0.04), sex = missing (+0.00)")
+
+
+def test_a_counterfactual_leaves_categories_and_missing_numbers_alone(fitted):
+    clf, X = fitted
+    rows = pd.concat([X[:12], unseen_rows()[1:4]], ignore_index=True)
+    made = clf.explain(rows, counterfactual=True, norm="inf")
+    inputs = clf.network_.table.owners
+    fixed = np.isin(inputs, [1, 3]) | rows[["age", "sex", "fare", "town"]].isna().to_numpy()[:, inputs]
+    change = made.robustness.points - made.samples
+    reached = np.isfinite(made.robustness.distance)
+    assert reached.any()
+    np.testing.assert_array_equal(change[reached][fixed[reached]], 0.0)
+    assert not reached[-1]  # both numbers of this row are missing
+    for page in made:
+        if page.counterfactual is not None:
+            assert {name for name, *_ in page.counterfactual.changes} <= {"age", "fare"}
+    frame = made.to_frame()
+    assert [name for name in frame if name.startswith("change_")] == ["change_age", "change_fare"]
+
+
+def test_limits_of_changes_by_column(fitted):
+    clf, X = fitted
+    row = X.dropna()[:1]
+    with pytest.raises(ValueError, match="feature 'sex' is categorical: it does not change"):
+        clf.robustness(row, "inf", bounds={"sex": (0, 1)})
+    with pytest.raises(ValueError, match="All features are frozen"):
+        clf.robustness(row, "inf", frozen=["age", "fare"])
+    with pytest.raises(
+        ValueError, match=r"Unknown feature 'share of lost by sex'.*named \['age', 'sex'"
+    ):
+        clf.robustness(row, "inf", frozen=["share of lost by sex"])
+    with pytest.raises(ValueError, match="scale must be 4 positive numbers"):
+        clf.robustness(row, "inf", scale=np.ones(6))
+    found = clf.robustness(row, "inf", frozen=["fare"], bounds={"age": (0, 120)})
+    np.testing.assert_array_equal((found.points - clf.explain(row).samples)[0, 1:], 0.0)
+    same = clf.robustness(row, "inf", frozen=[2, "sex"], bounds={0: (0, 120)})
+    np.testing.assert_array_equal(same.distance, found.distance)
+
+
+def test_importance_is_one_value_for_each_column(fitted):
+    clf, X = fitted
+    importance = feature_importance(clf, X)
+    assert importance.feature_names == ("age", "sex", "fare", "town")
+    assert importance.values.shape == (4,)
+    assert ((importance.values >= 0) & (importance.values <= 1)).all()
+    assert str(importance).count("\n") == 3
+    assert importance.ranking[-1] == 2  # the fare says nothing that the age does not
+
+
+def test_importance_of_categories_against_exchanging_them(fitted):
+    clf, X = fitted
+    X = X[:60]
+    own = clf.predict(X)
+    changed = [
+        np.mean(clf.predict(X.assign(sex=pd.Series([value] * 60, dtype=object))) != own)
+        for value in X["sex"]
+    ]
+    assert feature_importance(clf, X).values[1] == pytest.approx(np.mean(changed))

@@ -1,0 +1,123 @@
+"""One path: a data frame, its CSV and Parquet files and the ONNX model give the same predictions."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from problems import mixed_table
+
+import ffmlp
+from ffmlp.cli import main
+from ffmlp.model.columns import CategoryColumn, category_name
+from ffmlp.tables.tables import MISSING
+from ffmlp.tabular.table_model import TableModel
+
+pd = pytest.importorskip("pandas")
+for package in ("tqdm", "skops", "pyarrow"):
+    pytest.importorskip(package)
+
+FOLDER = Path(__file__).parents[2].parent / "shared" / "data" / "tables"
+# The ten smallest ones.
+TABLES = sorted(FOLDER.glob("*.csv.gz"), key=lambda path: path.stat().st_size)[:10]
+N_TRAINING, N_NEW = 300, 200
+
+
+def codes_and_decimals():
+    """Integer codes with gaps, decimals as categories, booleans, and texts that need quotes."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "ward": rng.integers(1, 6, 500).astype(float),
+            "dose": rng.choice(["0.5", "1.0", "1.50", "high"], 500),
+            "smoker": rng.choice([True, False], 500),
+            "remark": rng.choice(["none", 'a "b", c', "d;e", " f ", "ä–ß", "x\ty"], 500),
+            "x": rng.normal(size=500) * 1e-7,
+            "y": rng.integers(-3, 4, 500),
+        }
+    )
+    frame["label"] = np.where((frame["ward"] > 2) ^ (frame["remark"] == "none"), 1, 0)
+    return frame.mask(rng.random(frame.shape) < 0.05)
+
+
+def made_up(name):
+    if name == "mixed":
+        X, y = mixed_table(500)
+        return X.assign(label=y)
+    return codes_and_decimals()
+
+
+def read(path):
+    """A table as pandas reads it, with what counts as missing in a data file."""
+    return pd.read_csv(path, keep_default_na=False, na_values=list(MISSING))
+
+
+@pytest.mark.parametrize("name", ["mixed", "codes"])
+def test_made_up_tables(name, tmp_path, monkeypatch):
+    check(made_up(name), ["ward", "dose"] if name == "codes" else [], tmp_path, monkeypatch)
+
+
+@pytest.mark.skipif(not TABLES, reason="the folder of tables is not there")
+@pytest.mark.parametrize("path", TABLES, ids=lambda path: path.name.partition(".")[0])
+def test_tables_of_the_folder(path, tmp_path, monkeypatch):
+    check(read(path), [], tmp_path, monkeypatch)
+
+
+def check(frame, categorical, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    order = np.random.default_rng(0).permutation(len(frame))
+    training, new = frame.iloc[order[:N_TRAINING]], frame.iloc[order[-N_NEW:]].reset_index(drop=True)
+    training.to_csv("training.csv", index=False)
+    options = ["--design", "readout", "--max-regions", "0", "--test-size", "0", "--quiet"]
+    options += ["--categorical", *categorical] if categorical else []
+    assert main(["fit", "training.csv", "--target", "label", "-o", "m.model", *options, "--force"]) == 0
+    dates = [column.name for column in TableModel.load(Path("m.model")).dates]
+    if dates:  # a data frame has no parts of them
+        return check(frame.drop(columns=dates), categorical, tmp_path, monkeypatch)
+    clf = ffmlp.load("m.model")
+    parts = {part.name: part for part in clf.network_.columns.parts}
+    new = with_gaps(new[list(parts)], parts)
+    expected = clf.predict_proba(new)
+    new.to_csv("new.csv", index=False)
+    new.to_parquet("new.parquet")
+    for source in ("new.csv", "new.parquet"):
+        command = ["predict", "m.model", source, "-o", "o.parquet", "--proba", "--force", "--quiet"]
+        assert main([*command, "--block-rows", "64"]) == 0
+        found = pd.read_parquet("o.parquet")
+        np.testing.assert_array_equal(found.iloc[:, -len(clf.classes_) :], expected)
+        np.testing.assert_array_equal(found["predicted_label"], clf.predict(new))
+    check_onnx(clf, new, expected)
+
+
+# Unknown categories; there is none among booleans.
+UNKNOWN = {"boolean": None, "floating": 99.0, "integer": 99}
+
+
+def with_gaps(rows, parts):
+    """Rows with missing cells in all columns, and unknown categories in some."""
+    rng = np.random.default_rng(1)
+    rows = rows.astype(object)
+    for name, part in parts.items():
+        if isinstance(part, CategoryColumn):
+            kind = pd.api.types.infer_dtype(rows[name], skipna=True)
+            rows.loc[rng.random(len(rows)) < 0.05, name] = UNKNOWN.get(kind, "never seen")
+        else:
+            rows[name] = rows[name].astype(float)
+        rows.loc[rng.random(len(rows)) < 0.1, name] = np.nan
+    return rows
+
+
+def check_onnx(clf, rows, expected):
+    pytest.importorskip("onnx")
+    runtime = pytest.importorskip("onnxruntime")
+    assert main(["export", "m.model", "--to", "onnx", "-o", "m.onnx", "--quiet"]) == 0
+    session = runtime.InferenceSession("m.onnx", providers=["CPUExecutionProvider"])
+    inputs = {
+        part.name: rows[[part.name]].map(category_name).to_numpy(object)
+        if isinstance(part, CategoryColumn)
+        else rows[[part.name]].to_numpy(float)
+        for part in clf.network_.columns.parts
+    }
+    label, probabilities = session.run(None, inputs)
+    np.testing.assert_allclose(probabilities, expected, atol=1e-12)
+    clear = np.ptp(np.partition(expected, -2, axis=1)[:, -2:], axis=1) > 1e-9
+    np.testing.assert_array_equal(label[clear], clf.predict(rows)[clear])
