@@ -107,3 +107,13 @@ def test_conjugate_gradients_solve_what_the_network_solves(seed, n_inputs, n_sam
     tried = np.where(rng.random(X.shape) < 0.5, np.nan, 2 * X)
     _, probabilities = session(clf.to_onnx("float64")).run(None, {"X": tried})
     np.testing.assert_allclose(probabilities, clf.predict_proba(tried), atol=1e-9)
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+def test_missing_numbers_beside_huge_ones(design):
+    X, y = mixed_table()
+    clf = designed(design, X, y)
+    rows = unseen_rows()[:4].assign(age=[1e18, np.nan, -1e40, 1e100], fare=[np.nan, 1e60, np.nan, 0.0])
+    labels, probabilities = session(clf.to_onnx("float64")).run(None, by_column(rows, ["age", "fare"]))
+    np.testing.assert_allclose(probabilities, clf.predict_proba(rows), atol=1e-9)
+    np.testing.assert_array_equal(labels, clf.predict(rows))

@@ -174,7 +174,8 @@ def test_a_table_is_given_as_cells(design):
     pd = pytest.importorskip("pandas")
     frame, y = mixed_table()
     clf = designed(design, frame, y)
-    rows = pd.concat([frame, unseen_rows()], ignore_index=True)
+    far = unseen_rows()[:2].assign(age=[1e18, np.nan], fare=[np.nan, 1e20])
+    rows = pd.concat([frame, unseen_rows(), far], ignore_index=True)
     cells = checked_cells(clf, rows)
     module = clf.to_torch(torch.float64)
     assert [name for name, _ in module.named_children()][:2] == ["table", "imputation"]

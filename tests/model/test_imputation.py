@@ -87,10 +87,14 @@ def test_the_blob_that_fits_the_known_inputs_decides():
     np.testing.assert_allclose(filled[:, 1], [-3.0, 3.0, 0.0], atol=1e-12)
 
 
-def test_rows_far_away_are_completed_with_finite_values():
+@pytest.mark.filterwarnings("error")
+def test_rows_far_away_are_completed_with_values_within_range():
     imputation, *_ = random_imputation(np.random.default_rng(0), 3, 4, wide=False)
-    filled = imputation.filled(np.array([[1e150, np.nan, -1e150], [np.nan, 1e6, np.nan]]))
-    assert np.isfinite(filled).all()
+    X = np.array([[1e300, np.nan, -1e150], [np.nan, 1e6, np.nan], [np.nan, 1.7e308, 1.0]])
+    filled, gone = imputation.filled(X), np.isnan(X)
+    low, high = (np.broadcast_to(part, X.shape) for part in (imputation.low, imputation.high))
+    assert ((filled >= low) & (filled <= high))[gone].all()
+    np.testing.assert_array_equal(filled[~gone], X[~gone])
 
 
 def test_rows_do_not_depend_on_each_other(monkeypatch):

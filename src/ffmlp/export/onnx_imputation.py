@@ -10,7 +10,7 @@ import numpy as np
 from onnx import TensorProto, helper
 
 from ffmlp.export.onnx_graph import Graph
-from ffmlp.model.imputation import Imputation
+from ffmlp.model.imputation import FARTHEST, Imputation
 
 # Steps beyond the number of inputs, because of rounding errors, and the squared error that ends them.
 _MORE_STEPS, _SMALL = 10, 1e-26
@@ -35,6 +35,7 @@ def _filled(graph: Graph, imputation: Imputation, x: str, missing: str) -> str:
     precision = graph.constant(imputation.precisions * unit[:, :, None] * unit[:, None, :])
     wide = graph.cast(x, np.float64)
     z = graph.apply("Div", graph.apply("Sub", wide, imputation.centre), imputation.scale)
+    z = graph.apply("Max", graph.apply("Min", z, np.array(FARTHEST)), np.array(-FARTHEST))
     gaps = graph.cast(missing, np.float64)
     away = graph.apply("Sub", graph.apply("Unsqueeze", z, np.array([0])), imputation.means[:, None])
     away = graph.apply("Div", away, unit[:, None])

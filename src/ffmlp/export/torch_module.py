@@ -18,7 +18,7 @@ from ffmlp.arrays import Floats
 from ffmlp.model.columns import CategoryColumn, Columns
 from ffmlp.model.features import Gaussianisation
 from ffmlp.model.hyperplanes import Hyperplanes
-from ffmlp.model.imputation import Imputation
+from ffmlp.model.imputation import FARTHEST, Imputation
 from ffmlp.model.network import Network
 from ffmlp.model.region_readout_stages import SLOPE, RegionReadoutStages
 from ffmlp.model.region_trees import RegionTrees
@@ -75,7 +75,7 @@ class Impute(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """Samples (n, N) with missing inputs, NaN, replaced."""
         missing = torch.isnan(x)
-        z = torch.where(missing, 0.0, (x - self.centre) / self.scale)
+        z = ((x - self.centre) / self.scale).clamp(-FARTHEST, FARTHEST)
         known = torch.where(missing, 0.0, z - self.means[:, None])
         goal = torch.where(missing, -(known @ self.precisions), 0.0)
         both = missing[:, :, None] & missing[:, None, :]

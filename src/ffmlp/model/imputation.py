@@ -8,6 +8,8 @@ import numpy as np
 
 from ffmlp.arrays import Flags, Floats, row_blocks
 
+# Inputs count as at most so many units away from the centre, so that squares stay finite.
+FARTHEST = 1e15
 # Entries of the matrices that are solved at once (32 MB).
 ENTRIES_AT_ONCE = 1 << 22
 
@@ -54,7 +56,9 @@ class Imputation:
 
     def _completed(self, X: Floats) -> Floats:
         missing = np.isnan(X)
-        Z = np.where(missing, 0.0, (X - self.centre) / self.scale)
+        with np.errstate(over="ignore"):
+            Z = np.clip((X - self.centre) / self.scale, -FARTHEST, FARTHEST)
+        Z[missing] = 0.0
         densities, completed = [], []
         for log_weight, mean, precision in zip(
             self.log_weights, self.means, self.precisions, strict=True
