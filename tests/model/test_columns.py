@@ -109,6 +109,14 @@ def test_a_point_of_the_inputs_in_words():
     assert town(seen_missing=False).near(np.array([0.46])) == "like Cork"
 
 
+def between(columns, limits):
+    """The categories between limits of some inputs."""
+    low, high = np.full(5, -np.inf), np.full(5, np.inf)
+    for number, (least, most) in limits.items():
+        low[number], high[number] = least, most
+    return columns.between(low, high)
+
+
 @pytest.mark.parametrize(
     ("low", "high", "words"),
     [
@@ -121,18 +129,24 @@ def test_a_point_of_the_inputs_in_words():
     ],
 )
 def test_categories_between_two_limits(low, high, words):
-    columns = table()
-    assert columns.between(3, low, high) == words
-    assert columns.between(0, low, high) is None
-    assert columns.between(4, low, high) is None
+    limits = {} if np.isinf(low) and np.isinf(high) else {2: words}
+    assert between(table(), {3: (low, high)}) == limits
+    assert town().between(np.array([low]), np.array([high])) == words
+    assert between(table(), {0: (low, high), 4: (low, high)}) == {}
+
+
+def test_limits_of_several_shares_are_one_set_of_categories():
+    found = between(table(), {1: (-np.inf, 0.5), 2: (0.2, np.inf), 3: (0.3, 0.4)})
+    assert found == {1: "colour is blue or missing", 2: "town is Cork"}
+    assert between(table(), {1: (0.9, np.inf), 2: (0.9, np.inf)}) == {1: "colour is no known category"}
 
 
 def test_missing_cells_are_named_only_if_training_had_any():
     columns = table(seen_missing=False)
     assert not columns.parts[2].knows_missing
-    assert columns.between(3, 0.35, 0.5) == "town is Cork"
-    assert table().between(3, 0.35, 0.5) == "town is Cork or missing"
-    assert table().between(2, 0.2, np.inf) == "colour is blue or missing"  # of the second share
+    assert between(columns, {3: (0.35, 0.5)}) == {2: "town is Cork"}
+    assert between(table(), {3: (0.35, 0.5)}) == {2: "town is Cork or missing"}
+    assert between(table(), {2: (0.2, np.inf)}) == {1: "colour is blue or missing"}  # the second share
 
 
 def test_values_of_inputs_are_added_up_by_column():

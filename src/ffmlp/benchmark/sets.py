@@ -123,7 +123,8 @@ def from_files(path: Path, target: str | None, left_out: Sequence[str] = ()) -> 
 
 
 def _tables(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.iterdir() if path.is_file() and is_table(path))
+    files = (path for path in folder.iterdir() if path.is_file() and path.suffix != ".txt")
+    return sorted(path for path in files if is_table(path))
 
 
 def read_set(path: Path, name: str, target: str | None, left_out: Sequence[str]) -> Dataset:

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ffmlp.arrays import Floats
 from ffmlp.explanations.margins import response_spreads
+from ffmlp.model.columns import CategoryColumn
 from ffmlp.words import counted, itemised
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ def _meaning(clf: FFMLPClassifier, hyperplane: int, shares: Floats) -> str:
     threshold = clf.hyperplanes_.threshold(hyperplane)
     if threshold is not None:
         feature, value = threshold
-        if network.table.between(feature, value, np.inf) is not None:
+        if isinstance(network.table.parts[network.table.owners[feature]], CategoryColumn):
             return f"is between {network.half_space(hyperplane)} and the other categories"
         return f"is the threshold {network.feature_names[feature]} = {value:.4g}"
     first, second = clf.hyperplanes_.pairs[hyperplane]

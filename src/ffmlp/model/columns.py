@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ffmlp.arrays import AnyFloats, Floats, Indices
+from ffmlp.arrays import AnyFloats, Flags, Floats, Indices
 from ffmlp.model.imputation import Imputation
 
 # The cell of a category that a column does not know.
@@ -34,9 +34,8 @@ class Cells:
 def category_name(value: object) -> str:
     """The text that identifies a category, empty for a missing one.
 
-    It is the same in a data frame, a CSV file, a Parquet file and an ONNX graph: without spaces around
-    it, and without the decimals of a whole number, which a column of integers gets with its first
-    missing value.
+    It is the same for a data frame, a CSV file and a Parquet file: without spaces around it, and without
+    the decimals of a whole number, which a column of integers gets with its first missing value.
     """
     # NA of pandas comes first: it does not say whether it equals itself.
     if value is None or type(value).__name__ == "NAType" or value != value:
@@ -126,10 +125,9 @@ class CategoryColumn:
         seen = self.shares[: len(self.categories) + self.knows_missing]
         return f"like {self._rows[int(np.argmin(np.sum((seen - inputs) ** 2, axis=1)))]}"
 
-    def between(self, number: int, low: float, high: float) -> str:
-        """The categories of which an input lies between two limits, in words."""
-        share = self.shares[:, number]
-        inside = (share > low) & (share <= high)
+    def between(self, low: Floats, high: Floats) -> str:
+        """The categories whose inputs lie between limits (n_inputs,), in words."""
+        inside: Flags = np.all((self.shares > low) & (self.shares <= high), axis=1)
         inside[-2] &= self.knows_missing
         inside[-1] = False
         names = [name for name, found in zip(self._rows, inside, strict=True) if found]
@@ -218,10 +216,11 @@ class Columns:
         numbers = np.array([isinstance(part, NumberColumn) for part in self.parts])
         return (numbers & ~np.isnan(cells))[:, self.owners]
 
-    def between(self, number: int, low: float, high: float) -> str | None:
-        """The categories of which an input lies between two limits, in words; None for numbers."""
-        owner = self.owners[number]
-        part = self.parts[owner]
-        if isinstance(part, NumberColumn):
-            return None
-        return part.between(number - int(self.firsts[owner]), low, high)
+    def between(self, low: Floats, high: Floats) -> dict[int, str]:
+        """The categories whose inputs lie between limits (N,), in words, for each column with limits."""
+        limited, found = np.isfinite(low) | np.isfinite(high), {}
+        for number, (part, first) in enumerate(zip(self.parts, self.firsts, strict=True)):
+            own = slice(first, first + part.n_inputs)
+            if isinstance(part, CategoryColumn) and limited[own].any():
+                found[number] = part.between(low[own], high[own])
+        return found

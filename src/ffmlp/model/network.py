@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ffmlp.arrays import AnyFloats, Floats, Indices, row_blocks
-from ffmlp.model.columns import Columns, NumberColumn
+from ffmlp.model.columns import CategoryColumn, Columns, NumberColumn
 from ffmlp.model.drawing import drawn_network
 from ffmlp.model.hyperplanes import Hyperplanes
 from ffmlp.model.stages import Stages, layer_responses
@@ -78,7 +78,8 @@ class Network:
     @property
     def kinds(self) -> tuple[str, str, str, str]:
         """What the neurons of each layer stand for, as plural nouns."""
-        return "features", "half-spaces", self.stages.neurons, "classes"
+        first = "features" if self.table.are_inputs else "inputs"
+        return first, "half-spaces", self.stages.neurons, "classes"
 
     @property
     def layers(self) -> str:
@@ -198,16 +199,35 @@ class Network:
         if threshold is not None:
             feature, value = threshold
             negative ^= self.hyperplanes.weights[hyperplane, feature] < 0
-            limits = (-np.inf, value) if negative else (value, np.inf)
-            if words := self.table.between(feature, *limits):
-                return words
+            if self._is_share(feature):
+                limits = np.tile([[-np.inf], [np.inf]], len(self.feature_names))
+                limits[int(negative), feature] = value
+                return self.table.between(*limits)[int(self.table.owners[feature])]
             return f"{self.feature_names[feature]} {'below' if negative else 'above'} {value:.4g}"
         near, far = self.hyperplanes.pairs[hyperplane][:: -1 if negative else 1]
         near_class, far_class = self.labels[self.blob_classes[[near, far]]]
         about = "about " if self.hyperplanes.one_sided else ""
         return f"{about}blob {near} ({near_class}) over blob {far} ({far_class})"
 
-    def between(self, hyperplane: int, low: float, high: float) -> str:
+    def box(self, hyperplanes: Indices, low: Floats, high: Floats) -> str:
+        """Where ``low < h <= high`` for the response h of each hyperplane, in words."""
+        limits = np.tile([[-np.inf], [np.inf]], len(self.feature_names))
+        texts: dict[tuple[bool, int], str] = {}
+        for plane, *responses in zip(hyperplanes.tolist(), low.tolist(), high.tolist(), strict=True):
+            threshold = self.hyperplanes.threshold(plane)
+            if threshold is not None and self._is_share(threshold[0]):
+                limits[:, threshold[0]] = sorted(
+                    _value(self.hyperplanes, plane, response) for response in responses
+                )
+            else:
+                texts[False, plane] = self._between(plane, *responses)
+        texts |= {(True, column): text for column, text in self.table.between(*limits).items()}
+        return " and ".join(texts.values())
+
+    def _is_share(self, feature: int) -> bool:
+        return isinstance(self.table.parts[self.table.owners[feature]], CategoryColumn)
+
+    def _between(self, hyperplane: int, low: float, high: float) -> str:
         """Where ``low < h <= high`` for the response h of a hyperplane; one limit may be infinite."""
         planes, threshold = self.hyperplanes, self.hyperplanes.threshold(hyperplane)
         least, most, signs = low, high, ("<", "<=")
@@ -218,8 +238,6 @@ class Network:
             if planes.weights[hyperplane, threshold[0]] < 0:
                 least, most, signs = high, low, ("<=", "<")
             least, most = (_value(planes, hyperplane, response) for response in (least, most))
-            if words := self.table.between(threshold[0], least, most):
-                return words
         if not np.isfinite(least):
             return f"{name} {signs[1]} {most:.4g}"
         if not np.isfinite(most):

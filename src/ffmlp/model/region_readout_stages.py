@@ -146,10 +146,7 @@ class RegionReadoutStages(ReadoutStages):
         """The half-spaces whose intersection is a region."""
         axes, (low, high) = self.trees.axes, self.trees.boxes
         limited = np.flatnonzero(np.isfinite(low[region]) | np.isfinite(high[region]))
-        return " and ".join(
-            network.between(int(axes[axis]), float(low[region, axis]), float(high[region, axis]))
-            for axis in limited
-        )
+        return network.box(axes[limited], low[region, limited], high[region, limited])
 
     def description(self, network: Network, spreads: Floats, max_items: int) -> list[str]:
         """The strongest evidence, and the regions that add most."""
