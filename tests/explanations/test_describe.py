@@ -173,7 +173,7 @@ blob design, of gaussianised features: 4 features → 24 half-spaces → 6 blobs
   … and 9 more
 
 The score of a blob is the sum of its log-probabilities, one per half-space, times
-0.626. A softmax turns scores into shares; those of a class add up.
+0.1953. A softmax turns scores into shares; those of a class add up.
   blob 0 of setosa: h0 > 0, h1 > 0, h2 > 0, h3 > 0
   blob 1 of setosa: h4 > 0, h5 > 0, h6 > 0, h7 > 0
   blob 2 of versicolor: h8 > 0, h9 > 0, h0 < 0, h4 < 0

@@ -375,17 +375,17 @@ The smallest change to another class, versicolor: 0.9278 standard deviations of 
   sepal width (cm)   3.3 → 3.395 (+0.0948)
   sepal length (cm)  6.3 → 6.373 (+0.0735)""",
     "blob": """\
-Class versicolor, probability 0.572; next is virginica, 0.428.
+Class virginica, probability 0.549; next is versicolor, 0.451.
 
 Among the samples of blob 2 of class versicolor, 18.8% of the training samples.
 
-Its lead over virginica, in log-odds: +0.29, the sum of
-    +0.41  blob 2 (versicolor) over blob 4 (virginica)
+Its lead over versicolor, in log-odds: +0.20, the sum of
+    -0.11  blob 2 (versicolor) over blob 4 (virginica)
            0.19 standard deviations from the hyperplane, log-odds +0.73
            by sepal width (cm) = 3.2 (+3.50), petal width (cm) = 1.8 (-2.55),
            sepal length (cm) = 5.9 (-0.76), 1 other feature (+0.54)
     +0.00  11 other hyperplanes
-    -0.11  not due to any one hyperplane""",
+    +0.30  not due to any one hyperplane""",
     "readout": """\
 Class versicolor, probability 0.599; next is virginica, 0.372.
 
