@@ -16,7 +16,8 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 @pytest.mark.parametrize("page", ["README.md", "docs/explanations.md"])
 def test_python_blocks_print_what_the_page_shows(page):
-    pytest.importorskip("quadprog")
+    for package in ("quadprog", "pandas"):
+        pytest.importorskip(package)
     text, names = (ROOT / page).read_text(encoding="utf-8"), {}
     blocks = re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", text, flags=re.DOTALL)
     assert len(blocks) == text.count("```python") > 0

@@ -67,9 +67,11 @@ def test_shares_against_a_loop(n_samples, n_categories, n_classes):
     masses[np.nan] = weight[np.isnan(category)].sum()
     assert min(masses.values()) < 2 or n_categories < 20
     assert max(masses.values()) >= FREQUENT
-    for row, (code, mass) in enumerate(masses.items()):
+    for code, mass in masses.items():
+        name = "" if np.isnan(code) else f"k{code}"
+        assert (name in part.categories) == (mass >= 2 and name != "")
         shares = naive_shares(*arguments, UNKNOWN if mass < 2 else code, None)[chosen]
-        np.testing.assert_allclose(part.shares[row], shares, rtol=1e-12)
+        np.testing.assert_allclose(part.inputs(part.cells([name]))[0], shares, rtol=1e-12)
         members = np.isnan(category) if np.isnan(code) else category == code
         for sample in np.flatnonzero(members):
             without = None if mass >= FREQUENT else fold[sample]
@@ -105,7 +107,7 @@ def test_shares_are_shares(seed, n_samples, n_classes):
     for shares in (part.shares, X[:, 1:]):
         assert ((shares >= 0) & (shares <= 1)).all()
         assert (shares.sum(axis=1) <= 1 + 1e-12).all()
-    np.testing.assert_array_equal(part.inputs(cells.values[:, 1]).shape, X[:, 1:].shape)
+    assert part.shares.shape == (len(part.categories) + 2, X.shape[1] - 1)
 
 
 def frame_problem(n_samples=240, seed=0):

@@ -75,8 +75,8 @@ def run(options: argparse.Namespace) -> None:
             **added, n_rows=options.block_rows, on_block=update,
         )  # fmt: skip
     seconds = perf_counter() - start
-    for unseen in written.unseen:
-        notes.append(f"{table.path}, column {unseen}")
+    for unknown in written.unknown:
+        notes.append(f"{table.path}, column {unknown}")
         console.note(notes[-1])
     if not to_stdout:
         console.say(f"{options.output}: {counted(written.n_rows, 'row')} in {seconds:.2f} s")

@@ -17,7 +17,7 @@ from scipy.linalg import qr
 from ffmlp.arrays import AnyFloats, Floats, Indices, without_rounding
 from ffmlp.design.gaussianise import quantiles
 from ffmlp.design.imputation import MAX_SAMPLES, fit_imputation
-from ffmlp.design.subsets import evenly, lexicographic
+from ffmlp.design.subsets import evenly, group_numbers, lexicographic
 from ffmlp.model.columns import CategoryColumn, Cells, Columns, NumberColumn
 
 N_FOLDS = 5
@@ -41,7 +41,8 @@ def encoded(
     if all(known is None for known in cells.categories) and not missing:
         return Columns(tuple(map(NumberColumn, names, fills))), cells.values
     order, first = lexicographic(y, *np.nan_to_num(cells.values, nan=np.inf).T)
-    fold = _folds(order, first)
+    # Equal samples share a fold. The order of the samples does not matter.
+    fold = group_numbers(order, first) % N_FOLDS
     parts: list[NumberColumn | CategoryColumn] = []
     inputs = []
     for name, fill, column, known in zip(names, fills, cells.values.T, cells.categories, strict=True):
@@ -60,15 +61,6 @@ def encoded(
         columns = replace(columns, imputation=fit_imputation(seen, mass[some]))
         X = columns.completed(X)
     return columns, X
-
-
-def _folds(order: Indices, first: Indices) -> Indices:
-    """The fold of each sample; equal samples share one, and the order of samples does not matter."""
-    starts = np.zeros(len(order), np.intp)
-    starts[first] = 1
-    fold = np.empty(len(order), np.intp)
-    fold[order] = (np.cumsum(starts) - 1) % N_FOLDS
-    return fold
 
 
 def _median(column: AnyFloats, weight: Floats) -> float:
@@ -97,21 +89,20 @@ def _category_column(
 ) -> tuple[CategoryColumn, Floats]:
     """The column, and its cross-fitted inputs for the training samples."""
     n_rows = len(known) + 2
-    part = CategoryColumn(name, known, (), np.empty((n_rows, 0)))
-    row = part.rows(column)
+    row = CategoryColumn(name, known, (), np.empty((n_rows, 0))).rows(column)
     counts = np.bincount((fold * n_rows + row) * n_classes + y, weight, N_FOLDS * n_rows * n_classes)
     counts = counts.reshape(N_FOLDS, n_rows, n_classes)
     total = counts.sum(axis=0)
     prior = total.sum(axis=0) / total.sum()
-    shares = _smoothed(total, prior)
-    # A category of one sample has the shares of all: those that the sample itself was given.
-    rare = total[: len(known)].sum(axis=1) < 2
-    shares[: len(known)][rare] = prior
-    classes = _telling_classes(shares, total.sum(axis=1))
-    part = CategoryColumn(name, known, tuple(classes.tolist()), shares[:, classes])
+    mass, shares = total.sum(axis=1), _smoothed(total, prior)
+    # A category of one sample is as good as unknown: the sample itself was given the shares of all.
+    kept = np.append(mass[:-2] >= 2, [True, True])
+    shares[~kept] = prior
+    classes = _telling_classes(shares, mass)
+    names = tuple(category for category, is_kept in zip(known, kept, strict=False) if is_kept)
+    part = CategoryColumn(name, names, tuple(classes.tolist()), shares[kept][:, classes])
     fitted = np.stack([_smoothed(total - own, prior) for own in counts])[fold, row]
-    frequent = total.sum(axis=1) >= FREQUENT
-    return part, np.where(frequent[row][:, None], shares[row], fitted)[:, classes]
+    return part, np.where((mass >= FREQUENT)[row][:, None], shares[row], fitted)[:, classes]
 
 
 def _smoothed(counts: Floats, prior: Floats) -> Floats:

@@ -19,7 +19,7 @@ from ffmlp.arrays import AnyFloats, Floats, Indices
 from ffmlp.design.ensembles import ROWS_OF_TREE, Ensemble, Forest, Sequences, TreeSamples
 from ffmlp.design.links import best_link
 from ffmlp.design.problem import Samples
-from ffmlp.design.subsets import evenly, lexicographic
+from ffmlp.design.subsets import evenly, group_numbers, lexicographic
 from ffmlp.design.tree_growth import Ranks
 from ffmlp.model.region_trees import RegionTrees
 
@@ -110,11 +110,7 @@ def dealt(merged: Samples) -> tuple[Samples, Indices, Indices]:
 def _places(X: AnyFloats) -> Indices:
     """A number for each sample, the same for equal ones, in the order of their first appearance."""
     order, first = lexicographic(*X.T)
-    group = np.empty(len(X), np.intp)
-    starts = np.zeros(len(X), np.intp)
-    starts[first] = 1
-    group[order] = np.cumsum(starts) - 1
-    return np.argsort(np.argsort(order[first]))[group]
+    return np.argsort(np.argsort(order[first]))[group_numbers(order, first)]
 
 
 def _with_forests(samples: TreeSamples, best: _Mix, max_regions: float) -> _Mix:

@@ -56,6 +56,15 @@ def lexicographic(*columns: NDArray) -> tuple[Indices, Indices]:
     return order, np.flatnonzero(new)
 
 
+def group_numbers(order: Indices, first: Indices) -> Indices:
+    """The number of each sample's group; ``order`` and ``first`` are those of `lexicographic`."""
+    starts = np.zeros(len(order), np.intp)
+    starts[first] = 1
+    numbers = np.empty(len(order), np.intp)
+    numbers[order] = np.cumsum(starts) - 1
+    return numbers
+
+
 def _grouped(X: AnyFloats, y: Indices) -> tuple[Indices, Indices]:
     """An order by class and a sum of the features, equal samples adjacent; the start of each group."""
     place = np.zeros(len(X))

@@ -16,7 +16,7 @@ from ffmlp.extras import imported
 from ffmlp.tables.blocks import Block, Part
 from ffmlp.tables.tables import DataTable
 from ffmlp.tables.writing import Predictions, prediction_writer
-from ffmlp.tabular.substitutes import UnseenCategories, merged, unseen_categories
+from ffmlp.tabular.substitutes import UnknownCategories, merged, unknown_categories
 
 if TYPE_CHECKING:
     from ffmlp.tabular.predictor import Predictor
@@ -35,10 +35,10 @@ _BYTES_KEPT, _MOST_BYTES_KEPT = 2**26, 2**25 - 2**16
 
 @dataclass(frozen=True)
 class Written:
-    """The number of rows written, and the categories among them that the model has not seen."""
+    """The number of rows written, and the categories among them that the model does not know."""
 
     n_rows: int
-    unseen: list[UnseenCategories]
+    unknown: list[UnknownCategories]
 
 
 def output_columns(
@@ -67,14 +67,14 @@ def write_predictions(
     Blocks have about ``n_rows`` rows; None is as many as fit in constant memory, whatever the number of
     threads and columns. ``on_block`` is called with the number of rows of each block written.
     """
-    total, unseen = 0, list[UnseenCategories]()
+    total, unknown = 0, list[UnknownCategories]()
 
     def rendered(part: Part) -> tuple[Written, Any]:
         block = part()
         content = _predicted(model, block, proba) if len(block) else None
         if content is not None and not row_numbers:
             content = writer.render(content)
-        return Written(len(block), unseen_categories(model.table, block.texts)), content
+        return Written(len(block), unknown_categories(model.table, block.texts)), content
 
     # An input of the classifier takes half the memory of a cell that is read.
     n_cells = len(table.columns) + model.n_inputs // 2
@@ -88,11 +88,11 @@ def write_predictions(
                     content = writer.render(_numbered(content, total))
                 writer.write(content)
                 total += block.n_rows
-                unseen += block.unseen
+                unknown += block.unknown
                 on_block(block.n_rows)
         if not total:
             raise ValueError(f"{table.path} has a header but no rows.")
-    return Written(total, merged(unseen))
+    return Written(total, merged(unknown))
 
 
 def _predicted(model: Predictor | TableModel, block: Block, proba: bool) -> Predictions:

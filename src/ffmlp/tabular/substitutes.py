@@ -32,13 +32,13 @@ class Substitute:
     def __str__(self) -> str:
         if self.used is not None:
             return f"{self.column} is missing: {self.used:.4g} is used, the {self.average}."
-        what = "missing" if self.cell is None else f"{self.cell!r}, an unseen category"
+        what = "missing" if self.cell is None else f"{self.cell!r}, an unknown category"
         return f"{self.column} is {what}: the class shares of all training rows are used."
 
 
 @dataclass(frozen=True)
-class UnseenCategories:
-    """The number of cells in a column with a category that the model has not seen, and an example."""
+class UnknownCategories:
+    """The number of cells in a column with a category that the model does not know, and an example."""
 
     column: str
     n_cells: int
@@ -46,7 +46,7 @@ class UnseenCategories:
 
     def __str__(self) -> str:
         cells = counted(self.n_cells, "cell")
-        return f"{self.column}: {cells} with an unseen category, for example {self.example!r}."
+        return f"{self.column}: {cells} with an unknown category, for example {self.example!r}."
 
 
 def substitutes(table: Columns, row: pd.Series, inputs: Floats) -> tuple[Substitute, ...]:
@@ -68,23 +68,25 @@ def substitutes(table: Columns, row: pd.Series, inputs: Floats) -> tuple[Substit
     return tuple(found)
 
 
-def unseen_categories(table: Columns, columns: Sequence[Texts]) -> list[UnseenCategories]:
+def unknown_categories(table: Columns, columns: Sequence[Texts]) -> list[UnknownCategories]:
     """Those in the categorical columns; not known for a pipeline, which has no table."""
     found = []
     parts = [part for part in table.parts if isinstance(part, CategoryColumn)]
     for part, texts in zip(parts, columns, strict=False):
         known = {*part.categories, ""}
-        unseen = [index for index, text in enumerate(texts.distinct) if category_name(text) not in known]
-        if unseen:
-            n_cells = int(np.isin(texts.indices, unseen).sum())
-            found.append(UnseenCategories(part.name, n_cells, texts.distinct[unseen[0]]))
+        unknown = [
+            index for index, text in enumerate(texts.distinct) if category_name(text) not in known
+        ]
+        if unknown:
+            n_cells = int(np.isin(texts.indices, unknown).sum())
+            found.append(UnknownCategories(part.name, n_cells, texts.distinct[unknown[0]]))
     return found
 
 
-def merged(unseen: Iterable[UnseenCategories]) -> list[UnseenCategories]:
+def merged(unknown: Iterable[UnknownCategories]) -> list[UnknownCategories]:
     """Those of several blocks of rows, merged by column."""
-    of_columns: dict[str, UnseenCategories] = {}
-    for part in unseen:
+    of_columns: dict[str, UnknownCategories] = {}
+    for part in unknown:
         before = of_columns.get(part.column, replace(part, n_cells=0))
         of_columns[part.column] = replace(before, n_cells=before.n_cells + part.n_cells)
     return list(of_columns.values())
