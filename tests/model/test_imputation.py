@@ -102,6 +102,6 @@ def test_rows_do_not_depend_on_each_other(monkeypatch):
     imputation, *_ = random_imputation(rng, 4, 3)
     X = holes(rng, rng.normal(size=(50, 4)))
     whole = imputation.filled(X)
-    monkeypatch.setattr("ffmlp.model.imputation._ENTRIES_AT_ONCE", 7 * 16)
+    monkeypatch.setattr("ffmlp.model.imputation.ENTRIES_AT_ONCE", 7 * 16)
     np.testing.assert_allclose(imputation.filled(X), whole, rtol=1e-12)
     np.testing.assert_allclose(imputation.filled(X[::-1])[::-1], whole, rtol=1e-12)
