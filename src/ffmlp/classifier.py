@@ -115,7 +115,7 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
     Notes
     -----
     A category becomes the shares of the classes among its training samples. A missing number becomes its
-    conditional mean under Gaussian blobs if training samples have missing numbers, otherwise the median.
+    conditional mean under Gaussian blobs; the median if training had none, or beyond 128 inputs.
     Blobs and regions refer to a class by its index in ``classes_``. If features are gaussianised, blobs
     and hyperplanes are in the space of their scores.
     A sample of weight 2 counts as two samples. Weights are scaled to a mean of one if it is below.

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
-from numbers import Number
+from decimal import Decimal
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -42,7 +43,7 @@ class _Codes:
     def are_numbers(self) -> bool:
         """Whether all cells are numbers or missing; booleans are no numbers."""
         present = [value for value in self.distinct if category_name(value)]
-        return all(isinstance(one, Number) and not isinstance(one, bool | np.bool_) for one in present)
+        return all(isinstance(one, Real | Decimal) and not isinstance(one, bool) for one in present)
 
 
 def columns_of(X: Any) -> list[Any] | None:
@@ -53,9 +54,11 @@ def columns_of(X: Any) -> list[Any] | None:
         return list(X.get_columns())
     if isinstance(X, list | tuple):
         try:
-            X = np.asarray(X)
+            array = np.asarray(X)
         except ValueError:  # rows of different lengths, which scikit-learn reports
             return None
+        # Beside texts, NumPy would make texts of all numbers.
+        X = np.asarray(X, object) if array.dtype.kind in "US" else array
     if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "OUS":
         return list(X.T)
     return None
@@ -75,11 +78,11 @@ def training_cells(columns: list[Any], names: Sequence[str], categorical: Any) -
         if not kind:
             values[number], known = _numbers(column, name), None
         else:
-            indices, distinct = _named(column, name)
-            occurring = {distinct[index] for index in np.unique(indices)}
-            known = tuple(sorted(occurring - {""}))
+            codes = _checked_codes(column, name)
+            occurring = {codes.distinct[index] for index in np.unique(codes.indices) if index >= 0}
+            known = tuple(sorted({*map(category_name, occurring)} - {""}))
             part = CategoryColumn(name, known, (), np.empty((len(known) + 2, 0)))
-            values[number] = part.cells(distinct)[indices]
+            values[number] = part.coded(codes.indices, codes.distinct)
         categories.append(known)
     return Cells(values.T, tuple(categories))
 
@@ -89,8 +92,8 @@ def table_cells(columns: list[Any], fitted: Columns) -> Floats:
     values = np.empty((len(columns), _length(columns)))
     for number, (column, part) in enumerate(zip(columns, fitted.parts, strict=True)):
         if isinstance(part, CategoryColumn):
-            indices, distinct = _named(column, part.name)
-            values[number] = part.cells(distinct)[indices]
+            codes = _checked_codes(column, part.name)
+            values[number] = part.coded(codes.indices, codes.distinct)
         else:
             values[number] = _numbers(column, part.name)
     return values.T
@@ -145,6 +148,8 @@ def _kind(column: Any) -> str:
         kinds = {"is_temporal": "M", "is_numeric": "f"}
         kind = next((kind for test, kind in kinds.items() if getattr(dtype, test)()), "O")
         return "b" if str(dtype) == "Boolean" else kind
+    if str(dtype).startswith("period"):
+        return "M"
     # Texts of pandas are texts. In an array, they may be numbers beside other texts.
     texts = "O" if hasattr(column, "iloc") else "U"
     return texts if dtype.kind in "US" else str(dtype.kind)
@@ -158,16 +163,17 @@ def _codes(column: Any) -> _Codes:
             indices, distinct = column.factorize()
         except TypeError:  # cells that cannot be hashed
             return _Codes.of(column.tolist())
-        return _Codes(indices, distinct.tolist())
+        return _Codes(indices, list(distinct))
     return _Codes.of(column.to_list() if hasattr(column, "to_list") else column.tolist())
 
 
-def _named(column: Any, name: str) -> tuple[Indices, list[str]]:
-    """The index of each cell among names of categories; the last name is that of missing cells."""
+def _checked_codes(column: Any, name: str) -> _Codes:
+    """The distinct values of a column of categories."""
     codes = _codes(column)
-    if _kind(column) in "mM" or any(isinstance(value, date) for value in codes.distinct[:1]):
+    present = (value for value in codes.distinct if category_name(value))
+    if _kind(column) in "mM" or isinstance(next(present, None), date):
         raise ValueError(_DATES.format(name, column.dtype))
-    return codes.indices, [*map(category_name, codes.distinct), ""]
+    return codes
 
 
 def _numbers(column: Any, name: str) -> Floats:
@@ -198,7 +204,7 @@ def _plain_floats(column: Any) -> Floats:
 def _number(value: Any, name: str, kind: str) -> float:
     if not category_name(value):
         return np.nan
-    if isinstance(value, Number) or (kind == "U" and _is_number(value)):
+    if isinstance(value, Real | Decimal) or (kind == "U" and _is_number(value)):
         return float(value)
     raise ValueError(
         f"could not convert string to float: column {name!r} is numeric, but has {value!r}. Make it "

@@ -23,7 +23,7 @@ def register_skl2onnx_converter() -> None:
     from skl2onnx.common.shape_calculator import calculate_linear_classifier_output_shapes
 
     from ffmlp.export.onnx_graph import ML_DOMAIN, OPSET, Graph, add_classifier
-    from ffmlp.export.onnx_model import label_constants
+    from ffmlp.export.onnx_model import completed, label_constants
 
     def convert(scope: Any, operator: Any, container: Any) -> None:
         x, label, probabilities = (item.full_name for item in (*operator.inputs, *operator.outputs))
@@ -37,6 +37,7 @@ def register_skl2onnx_converter() -> None:
             )
         numbered = container.get_options(clf, {"nocl": False})["nocl"]
         labels = np.arange(len(clf.classes_)) if numbered else label_constants(clf.classes_)
+        x = completed(graph, table, x, "float64" if double else "float32")
         add_classifier(graph, clf.network_, labels, x, kind, label, probabilities, kind)
         container.initializers.extend(graph.constants)
         container.nodes.extend(graph.nodes)

@@ -54,7 +54,8 @@ def test_explain_and_report_say_what_is_used_instead_of_cells(here, capsys):
     assert first.startswith(
         "Row 1 of new.csv\n\n"
         "age is missing: 149 is used, the median.\n"
-        "town is 'nowhere', an unknown category: the class shares of all training rows are used.\n"
+        "town is 'nowhere', a category of fewer than 2 training rows: the class shares of all training "
+        "rows are used.\n"
         "size is missing: the class shares of all training rows are used.\n\nClass "
     )
     assert second.startswith("Class ")

@@ -297,7 +297,8 @@ def test_unseen_categories_are_noted(trained, here, capsys, rows):
     arguments = ["new.csv", "-o", "o.csv", "--block-rows", rows, "--json"]
     assert predict(trained, *arguments) == 0
     captured = capsys.readouterr()
-    note = "new.csv, column size: 4 cells with an unknown category, for example 'huge'."
+    found = "4 cells with a category of fewer than 2 training rows, for example 'huge'."
+    note = f"new.csv, column size: {found}"
     assert captured.err == f"note: {note}\n"
     assert json.loads(captured.out)["notes"] == [note]
 

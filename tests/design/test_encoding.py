@@ -40,12 +40,11 @@ def naive_shares(category, y, weight, fold, n_classes, value, without):
 
 
 def naive_folds(cells, y):
-    """Equal samples share a fold; distinct ones are dealt in turn, by class and then by value."""
-    rows = [
-        (label, *(np.inf if np.isnan(cell) else cell for cell in row))
-        for label, row in zip(y, cells, strict=True)
-    ]
-    rank = {row: number for number, row in enumerate(sorted(set(rows)))}
+    """Equal cells share a fold; distinct ones are dealt in turn, by class and then by value."""
+    rows = [tuple(np.inf if np.isnan(cell) else cell for cell in row) for row in cells]
+    rank = {}
+    for _, row in sorted(zip(y.tolist(), rows, strict=True)):
+        rank.setdefault(row, len(rank))
     return np.array([rank[row] % N_FOLDS for row in rows])
 
 
@@ -203,3 +202,25 @@ def test_the_fill_is_the_median_of_repeated_values(pairs):
     present = np.sort(np.repeat(values, times.astype(int)))
     present = present[~np.isnan(present)]
     assert columns.parts[0].fill == (present[(len(present) - 1) // 2] if len(present) else 0.0)
+
+
+@pytest.mark.parametrize("second", ["none", "binary", "five values", "number"])
+def test_repeated_rows_do_not_invert_a_category(second):
+    rng = np.random.default_rng(0)
+    likely = np.arange(30) % 2
+
+    def drawn(n_rows):
+        city = rng.integers(0, 30, n_rows)
+        beside = {
+            "binary": rng.integers(0, 2, n_rows),
+            "five values": rng.integers(0, 5, n_rows),
+            "number": rng.normal(size=n_rows),
+        }
+        columns = [np.array([f"c{number}" for number in city], object)]
+        X = np.column_stack([*columns, *([beside[second]] if second in beside else [])]).astype(object)
+        return X, np.where(rng.random(n_rows) < 0.1, 1 - likely[city], likely[city])
+
+    X, y = drawn(900)
+    clf = FFMLPClassifier(max_regions=0).fit(X, y)
+    new, truth = drawn(2000)
+    assert clf.score(new, truth) > 0.85

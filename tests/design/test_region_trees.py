@@ -327,3 +327,11 @@ def test_regions_do_no_harm_where_few_places_have_both_classes(categories):
     best = np.mean((chance > 0.5)[test] == y[test])
     assert min(accuracies) > best - 0.01
     assert losses[1] < losses[0] + 0.005
+
+
+def test_weights_of_all_samples_give_no_more_regions():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 4))
+    y = (X[:, 0] * X[:, 1] + rng.normal(size=400) > 0).astype(int)
+    clf = FFMLPClassifier(design="readout").fit(X, y, sample_weight=np.full(400, 10.0))
+    assert clf.n_regions_ <= 4 * max(FFMLPClassifier(design="readout").fit(X, y).n_regions_, 320)

@@ -158,3 +158,17 @@ def test_only_numbers_that_are_there_can_change():
     np.testing.assert_array_equal(
         table().changeable(cells), [[True, False, False, False, False], [False] * 4 + [True]]
     )
+
+
+def test_booleans_are_known_however_they_are_written():
+    flag = CategoryColumn("flag", ("False", "True"), (1,), np.array([[0.1], [0.9], [0.5], [0.5]]))
+    values = [True, np.True_, "true", "TRUE", 1, 1.0, "1", False, "false", 0, None, "yes"]
+    names = [category_name(value) for value in values]
+    np.testing.assert_array_equal(flag.cells(names), [1] * 7 + [0] * 3 + [np.nan, UNKNOWN])
+    size = CategoryColumn("size", ("1", "2"), (1,), np.zeros((4, 1)))
+    np.testing.assert_array_equal(size.cells(["1", "True"]), [0, UNKNOWN])
+
+
+def test_a_column_whose_categories_are_all_unique_has_words():
+    column = CategoryColumn("id", (), (1,), np.full((2, 1), 0.4))
+    assert column.near(np.array([0.4])) == "of any category"

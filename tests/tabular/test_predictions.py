@@ -86,7 +86,10 @@ def test_unseen_categories_are_reported_by_whatever_reads_the_model(trained, her
     monkeypatch.setattr("ffmlp.tabular.predictor.read_predictor", lambda path: None)
     trained[1].head(9).assign(size="huge").to_csv("new.csv", index=False)
     assert predict(trained, "new.csv", "-o", "o.csv") == 0
-    assert "9 cells with an unknown category, for example 'huge'." in capsys.readouterr().err
+    assert (
+        "9 cells with a category of fewer than 2 training rows, for example 'huge'."
+        in capsys.readouterr().err
+    )
 
 
 @pytest.fixture(scope="module")

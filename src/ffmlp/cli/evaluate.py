@@ -50,6 +50,8 @@ def run(options: argparse.Namespace) -> None:
             f"does not know, for example {example!r}. They count as errors; log-loss and AUC leave them "
             "out."
         )
+    for unknown in scores.unknown_categories:
+        console.note(f"{table.path}, column {unknown}")
     console.say(to_text(scores, table.path))
     console.result({"model": str(options.model), "data": str(table.path), **asdict(scores)})
 

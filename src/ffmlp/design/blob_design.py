@@ -11,14 +11,15 @@ from ffmlp.design.problem import Plan, Samples, UpperLayers
 from ffmlp.design.progress import Progress
 from ffmlp.design.readout import best_temperature
 from ffmlp.design.region_design import pruned
+from ffmlp.design.subsets import weighted_subsample
 from ffmlp.model.activations import softplus
 from ffmlp.model.blob_stages import BlobStages
 from ffmlp.model.blobs import Blobs
 from ffmlp.model.hyperplanes import Hyperplanes
 
-# The weight of a sample of unknown class, and the number of samples beside which it is nothing.
+# The weight of a sample of unknown class, and the evidence of it that is looked at.
 _DOUBT = 0.5
-_MANY_SAMPLES = 10_000
+_MOST_ENTRIES = 1 << 18
 
 
 def blob_design(
@@ -36,26 +37,26 @@ def blob_design(
     with progress.step("classes"):
         l_1 = softplus(planes.sides(planes.signed_responses(samples.X)))
         evidence = l_1 @ stages.weights[0].T
-        temperature = best_temperature(*_with_doubt(evidence, owners, samples.y, samples.importance))
+        temperature = best_temperature(*_with_doubt(evidence, owners, samples))
     return UpperLayers(planes, path, replace(stages, temperature=temperature))
 
 
 def _with_doubt(
-    evidence: Floats, owners: Indices, y: Indices, weight: Floats
+    evidence: Floats, owners: Indices, samples: Samples
 ) -> tuple[Floats, Indices, Indices, Floats]:
     """Half a sample more, whose place is anywhere among the samples and whose class is unknown.
 
-    Without it, samples that are all classified correctly would allow any confidence. Takes O(n·G·C)
-    memory. Of many samples, half a sample more would change nothing.
+    Without it, samples that are all classified correctly would allow any confidence. If there are many
+    samples, blobs or classes, some samples stand for all places.
     """
-    if len(y) > _MANY_SAMPLES:
-        return evidence, owners, y, weight
-    labels, n = np.unique(owners), len(y)
+    y, weight, labels = samples.y, samples.importance, np.unique(owners)
+    most = max(1, _MOST_ENTRIES // (evidence.shape[1] * len(labels)))
+    rows, mass = weighted_subsample(samples.X, y, weight, most)
     share = np.bincount(y, weight)
-    doubt = _DOUBT * np.outer(share[labels] / share.sum(), weight / weight.sum())
+    doubt = _DOUBT * np.outer(share[labels] / share.sum(), mass / mass.sum())
     return (
-        np.tile(evidence, (1 + len(labels), 1)),
+        np.vstack([evidence, np.tile(evidence[rows], (len(labels), 1))]),
         owners,
-        np.concatenate([y, np.repeat(labels, n)]),
+        np.concatenate([y, np.repeat(labels, len(rows))]),
         np.concatenate([weight, doubt.ravel()]),
     )

@@ -3,6 +3,8 @@
 A category becomes the shares of the classes among its samples. A share that includes a sample itself
 tells its class: the more, the rarer the category. So the shares of rare categories are *cross-fitted*:
 samples are dealt into folds, and the share of a training sample's category is that in the other folds.
+Samples that are equal in all columns share a fold, whatever their class. Otherwise the other folds would
+have the other class.
 """
 
 from __future__ import annotations
@@ -14,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import qr
 
-from ffmlp.arrays import AnyFloats, Floats, Indices, without_rounding
+from ffmlp.arrays import AnyFloats, Flags, Floats, Indices, without_rounding
 from ffmlp.design.gaussianise import quantiles
 from ffmlp.design.imputation import MAX_SAMPLES, fit_imputation
-from ffmlp.design.subsets import evenly, group_numbers, lexicographic
+from ffmlp.design.subsets import evenly, lexicographic, places
 from ffmlp.model.columns import CategoryColumn, Cells, Columns, NumberColumn
 
 N_FOLDS = 5
@@ -40,9 +42,11 @@ def encoded(
     missing = np.isnan(cells.values).any()
     if all(known is None for known in cells.categories) and not missing:
         return Columns(tuple(map(NumberColumn, names, fills))), cells.values
-    order, first = lexicographic(y, *np.nan_to_num(cells.values, nan=np.inf).T)
-    # Equal samples share a fold. The order of the samples does not matter.
-    fold = group_numbers(order, first) % N_FOLDS
+    filled = np.nan_to_num(cells.values, nan=np.inf)
+    order, first = lexicographic(y, *filled.T)
+    # Sorted by class and value, so that folds are alike and the order of the samples does not matter.
+    place = np.empty(len(y), np.intp)
+    place[order] = places(filled[order])
     parts: list[NumberColumn | CategoryColumn] = []
     inputs = []
     for name, fill, column, known in zip(names, fills, cells.values.T, cells.categories, strict=True):
@@ -50,7 +54,7 @@ def encoded(
             parts.append(NumberColumn(name, fill))
             inputs.append(column[:, None])
         else:
-            part, shares = _category_column(name, column, known, y, weight, len(labels), fold)
+            part, shares = _category_column(name, column, known, y, weight, len(labels), place)
             parts.append(part)
             inputs.append(shares)
     columns, X = Columns(tuple(parts)), np.hstack(inputs)
@@ -85,10 +89,10 @@ def _category_column(
     y: Indices,
     weight: Floats,
     n_classes: int,
-    fold: Indices,
+    place: Indices,
 ) -> tuple[CategoryColumn, Floats]:
     """The column, and its cross-fitted inputs for the training samples."""
-    n_rows = len(known) + 2
+    n_rows, fold = len(known) + 2, place % N_FOLDS
     row = CategoryColumn(name, known, (), np.empty((n_rows, 0))).rows(column)
     counts = np.bincount((fold * n_rows + row) * n_classes + y, weight, N_FOLDS * n_rows * n_classes)
     counts = counts.reshape(N_FOLDS, n_rows, n_classes)
@@ -101,8 +105,20 @@ def _category_column(
     classes = _telling_classes(shares, mass)
     names = tuple(category for category, is_kept in zip(known, kept, strict=False) if is_kept)
     part = CategoryColumn(name, names, tuple(classes.tolist()), shares[kept][:, classes])
-    fitted = np.stack([_smoothed(total - own, prior) for own in counts])[fold, row]
-    return part, np.where((mass >= FREQUENT)[row][:, None], shares[row], fitted)[:, classes]
+    fitted = _smoothed(total[row] - counts[fold, row], prior)
+    own = _tells_nothing(row, place, mass)[row][:, None]
+    return part, np.where(own, shares[row], fitted)[:, classes]
+
+
+def _tells_nothing(row: Indices, place: Indices, mass: Floats) -> Flags:
+    """Whether the share of a category tells little of the class of a single sample of it.
+
+    Frequent categories need no cross-fitting. In a category of few places, each of several samples, the
+    samples of a place cannot be told apart. Left out together, they would leave no share at all.
+    """
+    pairs = np.unique(np.column_stack([row, place]), axis=0)
+    n_places = np.bincount(pairs[:, 0], minlength=len(mass))
+    return (mass >= FREQUENT) | ((n_places < N_FOLDS) & (mass >= N_FOLDS * n_places))
 
 
 def _smoothed(counts: Floats, prior: Floats) -> Floats:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ffmlp.arrays import Flags, Floats, row_blocks
 from ffmlp.design.blobs import Mixture, fit_mixture
-from ffmlp.model.imputation import ENTRIES_AT_ONCE, Imputation, completed_deviations
+from ffmlp.model.imputation import ENTRIES_AT_ONCE, Imputation, completed_deviations, missing_blocks
 
 # Blobs, if each has so many samples.
 N_BLOBS, _FEWEST_SAMPLES = 5, 20
@@ -26,7 +26,7 @@ _PRIOR_PER_INPUT = 2.0
 def fit_imputation(X: Floats, weight: Floats) -> Imputation | None:
     """Blobs of samples (n, N) with missing inputs; None if there are too many inputs.
 
-    Takes O(n·N³) time for the samples with missing inputs.
+    Takes O(n·(N² + m³)) time for n samples with m missing inputs each.
     """
     if X.shape[1] > MAX_INPUTS:
         return None
@@ -36,11 +36,13 @@ def fit_imputation(X: Floats, weight: Floats) -> Imputation | None:
     values = np.where(missing, 0.0, X)
     centre = np.sum(share * values, axis=0)
     deviation = np.where(missing, 0.0, X - centre)
-    spread = np.sqrt(np.sum(share * deviation**2, axis=0))
-    scale = np.where(spread > 0, spread, 1.0)
+    largest = np.abs(deviation).max(axis=0)
+    size = np.where(largest > 0, largest, 1.0)  # squares of large numbers would overflow
+    scale = np.where(largest > 0, size * np.sqrt(np.sum(share * (deviation / size) ** 2, axis=0)), 1.0)
     low, high = (np.where(missing, centre, X) for _ in range(2))
     mixture = _mixture(_completed(deviation / scale, missing, weight), weight)
     precisions = np.linalg.inv(mixture.covariances).astype(np.float64)
+    precisions = 0.5 * (precisions + precisions.swapaxes(1, 2))
     log_weights = np.log(mixture.weights) + 0.5 * np.linalg.slogdet(precisions)[1]
     return Imputation(
         centre, scale, low.min(axis=0), high.max(axis=0), log_weights, mixture.means, precisions
@@ -60,20 +62,15 @@ def _completed(Z: Floats, missing: Flags, weight: Floats) -> Floats:
             chosen = incomplete[rows]
             gaps = missing[chosen]
             completed[chosen] = mean + completed_deviations(Z[chosen] - mean, gaps, precision)
-            block = np.linalg.inv(_missing_block(gaps, precision)).astype(np.float64)
-            block[:, range(n_inputs), range(n_inputs)] -= ~gaps
-            hidden += np.tensordot(share[chosen], block, axes=1)
+            for some, inputs, own in missing_blocks(gaps, precision):
+                spread = np.linalg.inv(own) * share[chosen[some], None, None]
+                np.add.at(hidden, (inputs[:, :, None], inputs[:, None, :]), spread)
         mean = share @ completed
         deviation = completed - mean
         covariance = (deviation * share[:, None]).T @ deviation + hidden
         own = np.diag(np.diag(covariance) + _LEAST_VARIANCE)
         covariance = (1.0 - _INDEPENDENT) * covariance + _INDEPENDENT * own
     return completed
-
-
-def _missing_block(missing: Flags, precision: Floats) -> Floats:
-    """The precision of the missing inputs (n, N, N), and the identity for all others."""
-    return np.where(missing[:, :, None] & missing[:, None, :], precision, np.eye(len(precision)))
 
 
 def _mixture(Z: Floats, weight: Floats) -> Mixture:

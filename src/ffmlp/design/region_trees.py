@@ -15,11 +15,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.optimize import nnls
 
-from ffmlp.arrays import AnyFloats, Floats, Indices
+from ffmlp.arrays import Floats, Indices
 from ffmlp.design.ensembles import ROWS_OF_TREE, Ensemble, Forest, Sequences, TreeSamples
 from ffmlp.design.links import best_link
 from ffmlp.design.problem import Samples
-from ffmlp.design.subsets import evenly, group_numbers, lexicographic
+from ffmlp.design.subsets import evenly, places
 from ffmlp.design.tree_growth import Ranks
 from ffmlp.model.region_trees import RegionTrees
 
@@ -31,6 +31,8 @@ _FEWEST_SAMPLES, _FEWEST_OF_MANY = 3, 5
 _MOST_LEAVES = 1 << 14
 # Folds of the samples that are judged: all, or a share of many.
 N_FOLDS = 5
+# A place of this share of the weight is divided among the folds.
+_LARGE_SHARE = 0.02
 MANY_SAMPLES, _N_FOLDS_OF_MANY, _JUDGED_SHARE, _MOST_JUDGED = 10_000, 2, 0.2, 20_000
 _N_TREES_OF_MANY = 16
 # Numbers of trees that sequences may have.
@@ -89,28 +91,25 @@ def dealt(merged: Samples) -> tuple[Samples, Indices, Indices]:
     """Samples for trees, the merged sample that each one is, and the fold of each.
 
     Samples of the same place are left out together, whatever their class: with one of them left out, the
-    others would make trees predict the wrong class there. A sample that is frequent enough to be in
-    every fold is divided instead. With many samples, most are in no fold: all trees see them.
+    others would make trees predict the wrong class there. A place of a large share of the weight is in
+    every fold instead: left out whole, it would dominate the loss. With many samples, most are in no
+    fold: all trees see them.
     """
     n = len(merged.y)
     if n > MANY_SAMPLES:
         fold, judged = np.full(n, -1), evenly(n, int(min(_JUDGED_SHARE * n, _MOST_JUDGED)))
         fold[judged] = np.arange(len(judged)) % _N_FOLDS_OF_MANY
         return merged, np.arange(n), fold
-    frequent = merged.weight >= N_FOLDS
+    place = places(merged.X)
+    mass = np.bincount(place, merged.weight)
+    frequent = (merged.weight >= N_FOLDS) & (mass >= _LARGE_SHARE * mass.sum())[place]
     copies = np.where(frequent, N_FOLDS, 1)
     rows = np.repeat(np.arange(n), copies)
     number = np.arange(len(rows)) - np.repeat(np.cumsum(copies) - copies, copies)
-    fold = np.where(frequent[rows], number, _places(merged.X)[rows] % N_FOLDS)
+    fold = np.where(frequent[rows], number, place[rows] % N_FOLDS)
     unit = 8 * np.spacing(merged.weight.sum())  # of all weights, so that sums stay exact
     weight = np.round(merged.weight / copies / unit) * unit
     return replace(merged, weight=weight).select(rows), rows, fold
-
-
-def _places(X: AnyFloats) -> Indices:
-    """A number for each sample, the same for equal ones, in the order of their first appearance."""
-    order, first = lexicographic(*X.T)
-    return np.argsort(np.argsort(order[first]))[group_numbers(order, first)]
 
 
 def _with_forests(samples: TreeSamples, best: _Mix, max_regions: float) -> _Mix:

@@ -65,6 +65,12 @@ def group_numbers(order: Indices, first: Indices) -> Indices:
     return numbers
 
 
+def places(X: AnyFloats) -> Indices:
+    """A number for each sample, the same for equal ones, in the order of their first appearance."""
+    order, first = lexicographic(*X.T)
+    return np.argsort(np.argsort(order[first]))[group_numbers(order, first)]
+
+
 def _grouped(X: AnyFloats, y: Indices) -> tuple[Indices, Indices]:
     """An order by class and a sum of the features, equal samples adjacent; the start of each group."""
     place = np.zeros(len(X))

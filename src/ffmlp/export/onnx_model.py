@@ -40,7 +40,7 @@ def to_onnx(
         inputs = [helper.make_tensor_value_info("X", kind, ["rows", len(table)])]
     # Numbers beside categories are computed in float64, as they are in a data frame.
     given = "float64" if by_column else input_type
-    x = _completed(graph, table, x, given)
+    x = completed(graph, table, x, given)
     add_classifier(graph, network, labels, x, TYPES[given], label, probabilities, kind)
     outputs = output_infos(labels, label, probabilities, kind)
     whole = {**properties, "feature_names": table.names, "classes": labels.tolist()}
@@ -86,7 +86,7 @@ def _shares(graph: Graph, part: CategoryColumn) -> str:
     return graph.apply("Gather", part.shares, graph.apply("Reshape", row, np.array([-1])), axis=0)
 
 
-def _completed(graph: Graph, table: Columns, x: str, dtype: str) -> str:
+def completed(graph: Graph, table: Columns, x: str, dtype: str) -> str:
     """Inputs of a type whose missing numbers are replaced."""
     if table.imputation is not None:
         return add_imputation(graph, table.imputation, x, dtype)

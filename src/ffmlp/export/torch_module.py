@@ -76,15 +76,21 @@ class Impute(nn.Module):
         """Samples (n, N) with missing inputs, NaN, replaced."""
         missing = torch.isnan(x)
         z = ((x - self.centre) / self.scale).clamp(-FARTHEST, FARTHEST)
-        known = torch.where(missing, 0.0, z - self.means[:, None])
-        goal = torch.where(missing, -(known @ self.precisions), 0.0)
         both = missing[:, :, None] & missing[:, None, :]
         identity = torch.eye(x.shape[1], dtype=x.dtype, device=x.device)
-        block = torch.where(both, self.precisions[:, None], identity)
-        deviation = known + torch.linalg.solve(block, goal)
-        distance = (deviation @ self.precisions * deviation).sum(dim=2)
-        share = (self.log_weights[:, None] - 0.5 * distance).softmax(dim=0)
-        mean = (share[:, :, None] * (self.means[:, None] + deviation)).sum(dim=0)
+        densities, completed = [], []
+        # One blob after the other: each takes a matrix (N, N) for every sample.
+        for blob in range(self.means.shape[0]):
+            precision = self.precisions[blob]
+            known = torch.where(missing, 0.0, z - self.means[blob])
+            goal = torch.where(missing, -(known @ precision), 0.0)
+            deviation = known + torch.linalg.solve(torch.where(both, precision, identity), goal)
+            densities.append(
+                self.log_weights[blob] - 0.5 * (deviation @ precision * deviation).sum(dim=1)
+            )
+            completed.append(self.means[blob] + deviation)
+        share = torch.stack(densities).softmax(dim=0)
+        mean = (share[:, :, None] * torch.stack(completed)).sum(dim=0)
         value = torch.minimum(torch.maximum(mean * self.scale + self.centre, self.low), self.high)
         return torch.where(missing, value, x)
 

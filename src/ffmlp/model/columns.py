@@ -7,7 +7,7 @@ number in the column, `UNKNOWN` for a category that the column does not know. A 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,6 +20,8 @@ from ffmlp.model.imputation import Imputation
 UNKNOWN = -1.0
 # Categories that are listed by name in a sentence.
 _MAX_LISTED = 4
+# What else stands for booleans.
+_BOOLEANS = {"1": "True", "0": "False"}
 _WHOLE_NUMBER = re.compile(r"(-?\d+)\.0+")
 
 
@@ -34,13 +36,16 @@ class Cells:
 def category_name(value: object) -> str:
     """The text that identifies a category, empty for a missing one.
 
-    It is the same for a data frame, a CSV file and a Parquet file: without spaces around it, and without
-    the decimals of a whole number, which a column of integers gets with its first missing value.
+    It is the same for a data frame, a CSV file and a Parquet file: without spaces around it, without the
+    decimals of a whole number, which a column of integers gets with its first missing value, and with
+    booleans as Python writes them.
     """
     # NA of pandas comes first: it does not say whether it equals itself.
     if value is None or type(value).__name__ == "NAType" or value != value:
         return ""
     text = str(value).strip(" ")
+    if text.lower() in ("true", "false"):
+        return text.capitalize()
     whole = _WHOLE_NUMBER.fullmatch(text)
     return text if whole is None else whole[1]
 
@@ -104,8 +109,14 @@ class CategoryColumn:
     def cells(self, names: Sequence[str]) -> Floats:
         """The cells of categories, given as `category_name` writes them."""
         numbers: dict[str, float] = {name: number for number, name in enumerate(self.categories)}
+        if numbers.keys() <= set(_BOOLEANS.values()):
+            numbers |= {name: numbers[text] for name, text in _BOOLEANS.items() if text in numbers}
         numbers[""] = np.nan
         return np.array([numbers.get(name, UNKNOWN) for name in names], np.float64)
+
+    def coded(self, indices: NDArray[np.integer], distinct: Iterable[object]) -> Floats:
+        """The cells of a column, by the index of each among distinct values, -1 if it is missing."""
+        return self.cells([*map(category_name, distinct), ""])[indices]
 
     def rows(self, cells: AnyFloats) -> Indices:
         """The row of ``shares`` of each cell."""
@@ -123,6 +134,8 @@ class CategoryColumn:
     def near(self, inputs: Floats) -> str:
         """A point of the inputs as text."""
         seen = self.shares[: len(self.categories) + self.knows_missing]
+        if not len(seen):
+            return "of any category"
         return f"like {self._rows[int(np.argmin(np.sum((seen - inputs) ** 2, axis=1)))]}"
 
     def between(self, low: Floats, high: Floats) -> str:
@@ -170,9 +183,14 @@ class Columns:
         return np.searchsorted(self.owners, np.arange(len(self)))
 
     @property
+    def is_number(self) -> Flags:
+        """Whether each column (M,) is one of numbers."""
+        return np.array([isinstance(part, NumberColumn) for part in self.parts], bool)
+
+    @property
     def are_inputs(self) -> bool:
         """Whether each column is one input, a number."""
-        return all(isinstance(part, NumberColumn) for part in self.parts)
+        return bool(self.is_number.all())
 
     def input_names(self, labels: NDArray) -> tuple[str, ...]:
         """The name of each input."""
@@ -213,8 +231,7 @@ class Columns:
 
     def changeable(self, cells: AnyFloats) -> NDArray[np.bool_]:
         """Whether each input (n, N) can change by a fraction: numbers that are not missing."""
-        numbers = np.array([isinstance(part, NumberColumn) for part in self.parts])
-        return (numbers & ~np.isnan(cells))[:, self.owners]
+        return (self.is_number & ~np.isnan(cells))[:, self.owners]
 
     def between(self, low: Floats, high: Floats) -> dict[int, str]:
         """The categories whose inputs lie between limits (N,), in words, for each column with limits."""

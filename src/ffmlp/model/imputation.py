@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from ffmlp.arrays import Flags, Floats, row_blocks
+from ffmlp.arrays import Flags, Floats, Indices, row_blocks
 
 # Inputs count as at most so many units away from the centre, so that squares stay finite.
 FARTHEST = 1e15
@@ -76,11 +77,16 @@ def completed_deviations(deviation: Floats, missing: Flags, precision: Floats) -
     """Deviations (n, N) from a mean, where the missing ones have their conditional means."""
     completed = np.where(missing, 0.0, deviation)
     goal = -completed @ precision
-    counts = missing.sum(axis=1)
-    for number in np.unique(counts[counts > 0]):  # of missing inputs, as many as the equations
-        rows = np.flatnonzero(counts == number)
-        gaps = np.nonzero(missing[rows])[1].reshape(-1, number)
-        own = precision[gaps[:, :, None], gaps[:, None, :]]
+    for rows, gaps, own in missing_blocks(missing, precision):
         solution = np.linalg.solve(own, goal[rows[:, None], gaps][:, :, None])
         completed[rows[:, None], gaps] = solution[:, :, 0]
     return completed
+
+
+def missing_blocks(missing: Flags, precision: Floats) -> Iterator[tuple[Indices, Indices, Floats]]:
+    """Samples (k,) with m missing inputs each, these inputs (k, m) and their precision (k, m, m)."""
+    counts = missing.sum(axis=1)
+    for number in np.unique(counts[counts > 0]):
+        rows = np.flatnonzero(counts == number)
+        gaps = np.nonzero(missing[rows])[1].reshape(-1, number)
+        yield rows, gaps, precision[gaps[:, :, None], gaps[:, None, :]]

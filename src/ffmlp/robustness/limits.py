@@ -59,7 +59,9 @@ def checked_limits(
         number = feature_number(names, feature)
         column = firsts[number]
         if isinstance(columns.parts[number], CategoryColumn):
-            raise ValueError(f"feature {feature!r} is categorical: it does not change, without bounds.")
+            raise ValueError(
+                f"feature {feature!r} is categorical. Bounds are for numbers: leave it out."
+            )
         if not isinstance(limits, Sequence) or len(limits) != 2:
             raise ValueError(f"bounds of feature {feature!r} must be (low, high), got {limits!r}.")
         least, most = (
@@ -77,13 +79,14 @@ def checked_limits(
             )
         low[:, column], high[:, column] = least, most
     frozen = [frozen] if isinstance(frozen, str | Integral) else frozen
-    free = columns.changeable(cells)
-    free[:, [firsts[feature_number(names, feature)] for feature in frozen]] = False
-    low, high = np.where(free, low, samples), np.where(free, high, samples)
-    if len(samples) and (low == high).all():
+    held = {feature_number(names, feature) for feature in frozen}
+    if {number for number in range(len(names)) if columns.is_number[number]} <= held and held:
         raise ValueError(
             "All features are frozen, so no change is possible. Leave at least one number free."
         )
+    free = columns.changeable(cells)
+    free[:, firsts[list(held)]] = False
+    low, high = np.where(free, low, samples), np.where(free, high, samples)
     return Limits(low, high, unit[columns.owners], lengths[norm])
 
 

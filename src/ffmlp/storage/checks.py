@@ -82,6 +82,8 @@ def _check_imputation(imputation: Imputation, n_inputs: int) -> None:
     if not (imputation.scale > 0.0).all():
         raise ValueError("a unit of the imputation is not positive")
     np.linalg.cholesky(imputation.precisions)  # an error unless all equations have a solution
+    if not np.allclose(imputation.precisions, imputation.precisions.swapaxes(1, 2)):
+        raise ValueError("the precisions of the imputation are not symmetric")
     imputation.filled(np.full((1, n_inputs), np.nan))
 
 

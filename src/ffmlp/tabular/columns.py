@@ -189,7 +189,7 @@ class _Tally:
             return f"all values are {only if isinstance(only, str) else f'{only:.15g}'}"
         if self.has_dates and not (forced or self.dates.varying):
             return f"all dates are {self.dates.example}"
-        many = len(self.distinct) > max(_FEW_TEXTS, n_cells / 2)
+        many = len(self.distinct) > max(_FEW_TEXTS, self.n_compared / 2)
         numbers = self.all_decimal_commas or self.all_thousands
         if many and self.n_texts > self.n_numbers and not (numbers or self.has_dates or forced):
             example = number_with_unit(text for text in self.distinct if isinstance(text, str))

@@ -13,6 +13,7 @@ from ffmlp.arrays import Floats
 from ffmlp.tables.blocks import Texts
 from ffmlp.tables.tables import TEXT, DataTable
 from ffmlp.tabular.scores import Confusion, area_under_curve, log_loss
+from ffmlp.tabular.substitutes import UnknownCategories, merged, unknown_categories
 
 if TYPE_CHECKING:
     from ffmlp.tabular.predictor import Predictor
@@ -60,6 +61,7 @@ class FileScores:
     auc: float | None
     majority: Majority | None
     classes: tuple[ClassScores, ...]
+    unknown_categories: tuple[UnknownCategories, ...]
 
 
 def score_file(
@@ -71,11 +73,14 @@ def score_file(
     """
     index_of = {str(label): index for index, label in enumerate(model.labels.tolist())}
     n_classes, truths, probabilities = len(index_of), list[NDArray[np.intp]](), list[Floats]()
+    unknown = list[UnknownCategories]()
     for part in table.parts(_ROWS_AT_ONCE, {**model.kinds, model.target: TEXT}):
         block = part()
         if len(block):
             truths.append(_indices(block.texts[-1], index_of))
-            probabilities.append(model.probabilities(replace(block, texts=block.texts[:-1])))
+            block = replace(block, texts=block.texts[:-1])
+            probabilities.append(model.probabilities(block))
+            unknown += unknown_categories(model.table, block.texts)
             on_block(len(block))
     if not truths:
         raise ValueError(f"{table.path} has a header but no rows.")
@@ -97,6 +102,7 @@ def score_file(
         *_of_probabilities(truth[known], probability[known]),
         _majority(model, truth, names, n_classes),
         tuple(map(ClassScores, names, counts, _numbers(precision), _numbers(recall))),
+        tuple(merged(unknown)),
     )
 
 

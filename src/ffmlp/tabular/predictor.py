@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ffmlp.arrays import AnyFloats
-from ffmlp.model.columns import CategoryColumn, Columns, category_name
+from ffmlp.model.columns import CategoryColumn, Columns
 from ffmlp.model.network import Network
 from ffmlp.storage.checks import check_network, check_part
 from ffmlp.storage.model_files import Content, read_content
@@ -53,9 +53,7 @@ class Predictor(Interface):
             return self.table.inputs(block.numbers)
         categories = [part for part in self.table.parts if isinstance(part, CategoryColumn)]
         columns = zip(categories, block.texts, strict=True)
-        cells = [
-            part.cells([*map(category_name, own.distinct), ""])[own.indices] for part, own in columns
-        ]
+        cells = [part.coded(texts.indices, texts.distinct) for part, texts in columns]
         return self.table.inputs(np.vstack([block.numbers.T, *cells]).T)
 
 

@@ -32,8 +32,10 @@ class Confusion:
     @classmethod
     def of_json(cls, cells: list[list[int]], n_classes: int) -> Confusion:
         """From what `to_json` returned."""
-        truth, predicted, counts = np.array(cells, int).reshape(-1, 3).T
-        return cls.of(np.repeat(truth, counts), np.repeat(predicted, counts), n_classes)
+        truth, predicted, counts = np.array(cells, np.int64).reshape(-1, 3).T
+        table = np.zeros((n_classes, n_classes), np.int64)
+        np.add.at(table, (truth, predicted), counts)
+        return cls(table)
 
     def to_json(self) -> list[list[int]]:
         """True class, predicted class and number of rows, where there are any."""

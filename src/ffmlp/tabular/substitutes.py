@@ -16,6 +16,8 @@ from ffmlp.words import counted
 if TYPE_CHECKING:
     import pandas as pd
 
+_UNKNOWN = "a category of fewer than 2 training rows"
+
 
 @dataclass(frozen=True)
 class Substitute:
@@ -32,7 +34,7 @@ class Substitute:
     def __str__(self) -> str:
         if self.used is not None:
             return f"{self.column} is missing: {self.used:.4g} is used, the {self.average}."
-        what = "missing" if self.cell is None else f"{self.cell!r}, an unknown category"
+        what = "missing" if self.cell is None else f"{self.cell!r}, {_UNKNOWN}"
         return f"{self.column} is {what}: the class shares of all training rows are used."
 
 
@@ -46,7 +48,7 @@ class UnknownCategories:
 
     def __str__(self) -> str:
         cells = counted(self.n_cells, "cell")
-        return f"{self.column}: {cells} with an unknown category, for example {self.example!r}."
+        return f"{self.column}: {cells} with {_UNKNOWN}, for example {self.example!r}."
 
 
 def substitutes(table: Columns, row: pd.Series, inputs: Floats) -> tuple[Substitute, ...]:

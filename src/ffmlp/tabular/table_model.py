@@ -12,7 +12,7 @@ from sklearn.pipeline import Pipeline
 
 from ffmlp.arrays import Floats
 from ffmlp.classifier import FFMLPClassifier
-from ffmlp.model.columns import Columns
+from ffmlp.model.columns import CategoryColumn, Columns
 from ffmlp.storage.model_files import usable
 from ffmlp.storage.persistence import load_with_metadata, save
 from ffmlp.tables.blocks import Block
@@ -49,8 +49,10 @@ class TableModel(Interface):
                 f"{path} has no feature names. Fit the model with ffmlp fit, or to a data frame."
             )
         facts = {"metadata": saved.metadata} if saved.metadata else {}
-        features = tuple(map(str, names)), ()
-        return cls(*features, "class", None, Dialect(), facts, saved.estimator)
+        texts = _categorical(saved.estimator)
+        numbers = tuple(str(name) for name in names if name not in texts)
+        categories = tuple(str(name) for name in names if name in texts)
+        return cls(numbers, categories, "class", None, Dialect(), facts, saved.estimator)
 
     def save(self, path: Path) -> None:
         """Write the model to a file atomically."""
@@ -83,7 +85,7 @@ class TableModel(Interface):
         """The probability of each class for each row."""
         if isinstance(features, Block):
             features = features.frame(self.numbers, self.categories)
-        return self.estimator.predict_proba(features)
+        return self.estimator.predict_proba(self._ordered(features))
 
     def classes(self, features: pd.DataFrame | Block) -> NDArray[np.intp]:
         """The most probable class of each row, as an index into the labels."""
@@ -93,7 +95,18 @@ class TableModel(Interface):
         """What the classifier is given: the columns, transformed by the steps of a pipeline."""
         if isinstance(self.estimator, Pipeline):
             return self.estimator[:-1].transform(features)
-        return features
+        return self._ordered(features)
+
+    def _ordered(self, features: pd.DataFrame) -> pd.DataFrame:
+        """The columns in the order in which the estimator knows them."""
+        return features[getattr(self.estimator, "feature_names_in_", features.columns)]
+
+
+def _categorical(estimator: Any) -> set[str]:
+    """The columns of categories of a classifier; a pipeline takes numbers only."""
+    if isinstance(estimator, Pipeline):
+        return set()
+    return {part.name for part in estimator.network_.table.parts if isinstance(part, CategoryColumn)}
 
 
 def labels(cells: pd.Series) -> NDArray:
