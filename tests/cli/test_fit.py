@@ -119,9 +119,16 @@ def test_a_messy_file_does_what_a_person_expects(here, capsys):
         "note: left out 1 row without 'state'.",
     ]
     clf = ffmlp.load("m.model")
-    assert clf.feature_names_in_.tolist() == ["weight", "height", "colour", "smoker"]
-    known = [getattr(part, "categories", None) for part in clf.network_.columns.parts]
-    assert known == [None, None, ("blue", "green", "red"), ("FALSE", "TRUE")]
+    known = {part.name: getattr(part, "categories", None) for part in clf.network_.columns.parts}
+    assert known == {
+        "weight": None,
+        "height": None,
+        "colour": ("blue", "green", "red"),
+        "smoker": ("False", "True"),
+    }
+    in_order = [name for name in messy().columns if name in known]
+    assert clf.feature_names_in_.tolist() == in_order  # that of the file
+    assert len(clf.predict(messy()[in_order].replace("?", None))) == 300
 
 
 def test_numbers_can_be_categories_and_columns_ignored(here, capsys):

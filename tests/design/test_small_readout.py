@@ -321,3 +321,19 @@ def test_one_half_space_is_there_even_if_nothing_varies():
     clf = FFMLPClassifier(max_neurons=5, random_state=0).fit(X, y)
     assert clf.network_.layer_sizes == (3, 1, 2, 2)
     assert "probability 0.5" in str(clf.explain(X[:2])[0])
+
+
+def test_few_distinct_samples_on_thresholds_do_not_break_it():
+    # Twelve places, some of them exactly on thresholds: responses there are rounding errors.
+    rng = np.random.default_rng(0)
+    places = np.array(
+        [(a, b, c) for a in (0.21, 0.37, 0.64, 0.75) for b in (0.3, 0.7) for c in (0.31, 0.5)]
+    )
+    which = rng.integers(0, len(places), 800)
+    X, y = places[which], (rng.random(800) < places[which].mean(axis=1)).astype(int)
+    small, whole = (
+        FFMLPClassifier(design="readout", **limit).fit(X, y)
+        for limit in ({"max_neurons": 50}, {"max_regions": 0})
+    )
+    assert np.abs(small.network_.weights[1]).max() < 1e6
+    assert small.score(X, y) > whole.score(X, y) - 0.02

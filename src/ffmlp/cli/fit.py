@@ -114,7 +114,7 @@ def run(options: argparse.Namespace) -> None:
         "unused": columns.unused,
         "evaluation": evaluation,
         "fit_seconds": seconds,
-        "row_hashes": stored_hashes(row_hashes(X, y)),
+        "row_hashes": stored_hashes(row_hashes(X[columns.features], y)),
     }
     names = columns.numbers, columns.categories, options.target, options.id
     fitted = TableModel(*names, dialect(options), facts, model, dates=columns.dates)
@@ -127,6 +127,10 @@ def _check(options: argparse.Namespace) -> None:
         raise ValueError(f"--test-size must be at least 0 and below 1, got {options.test_size:g}.")
     check_numbers(options, 2, "cv")
     check_numbers(options, 0, "seed", bits=32)
+    if str(options.output) == "-":
+        raise ValueError(
+            "a model is not written to standard output. Name a file, for example -o x.model."
+        )
     what = _OTHER_FILES.get(options.output.suffix.lower())
     if what is not None:
         raise ValueError(
@@ -168,7 +172,13 @@ def _read(table: DataTable, columns: Columns, target: str) -> tuple[pd.DataFrame
     except ValueError as error:
         number = table.columns.index(target) + 1
         raise ValueError(f"{table.path}, column {number} ({target!r}): {error}") from error
-    return frame[columns.features], y, int((~labelled).sum())
+    return frame[_in_order(table, columns)], y, int((~labelled).sum())
+
+
+def _in_order(table: DataTable, columns: Columns) -> list[str]:
+    """The features in the order of the file, so that the classifier takes its columns as they are."""
+    source = {part: dates.name for dates in columns.dates for part in dates.names}
+    return sorted(columns.features, key=lambda name: table.columns.index(source.get(name, name)))
 
 
 def _evaluated(

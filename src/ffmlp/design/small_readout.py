@@ -160,10 +160,10 @@ def taken_half_spaces(
     root = np.sqrt(share / share.sum())
     constant = root[:, None]
     responses = constant * np.maximum(both_sides(h), 0.0)
-    with_mean = np.linalg.norm(responses, axis=0)
     responses -= constant * (root @ responses)
     length = np.linalg.norm(responses, axis=0)
-    varies = length > 1e-9 * with_mean
+    # A side on which no point lies has responses of rounding errors.
+    varies = length > 1e-9 * np.tile(np.linalg.norm(constant * h, axis=0), 2)
     responses /= np.where(varies, length, 1.0)
     residual = constant * (targets - share @ targets / share.sum())
     squares, products = np.sum(responses**2, axis=0), responses.T @ residual

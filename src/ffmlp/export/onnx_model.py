@@ -79,9 +79,12 @@ def _column_inputs(graph: Graph, part: NumberColumn | CategoryColumn) -> str:
 def _shares(graph: Graph, part: CategoryColumn) -> str:
     """Look up the shares of each category."""
     known = len(part.categories)
+    numbers = {name: number for number, name in enumerate(part.categories)}
+    # A column of integers is written with decimals if it has missing values.
+    numbers = {f"{name}.0": own for name, own in numbers.items() if name.isdecimal()} | numbers
     row = graph.apply(
-        "LabelEncoder", part.name, keys_strings=[*part.categories, ""],
-        values_int64s=[*range(known), known], default_int64=known + 1,
+        "LabelEncoder", part.name, keys_strings=[*numbers, ""],
+        values_int64s=[*numbers.values(), known], default_int64=known + 1,
     )  # fmt: skip
     return graph.apply("Gather", part.shares, graph.apply("Reshape", row, np.array([-1])), axis=0)
 

@@ -65,7 +65,8 @@ class Imputation:
             self.log_weights, self.means, self.precisions, strict=True
         ):
             deviation = completed_deviations(Z - mean, missing, precision)
-            densities.append(log_weight - 0.5 * np.sum(deviation @ precision * deviation, axis=1))
+            squares = _products(deviation, precision) * deviation
+            densities.append(log_weight - 0.5 * squares.sum(axis=1))
             completed.append(mean + deviation)
         share = np.exp(np.array(densities) - np.max(densities, axis=0))
         share /= share.sum(axis=0)
@@ -76,11 +77,16 @@ class Imputation:
 def completed_deviations(deviation: Floats, missing: Flags, precision: Floats) -> Floats:
     """Deviations (n, N) from a mean, where the missing ones have their conditional means."""
     completed = np.where(missing, 0.0, deviation)
-    goal = -completed @ precision
+    goal = -_products(completed, precision)
     for rows, gaps, own in missing_blocks(missing, precision):
         solution = np.linalg.solve(own, goal[rows[:, None], gaps][:, :, None])
         completed[rows[:, None], gaps] = solution[:, :, 0]
     return completed
+
+
+def _products(rows: Floats, matrix: Floats) -> Floats:
+    """The product of rows with a matrix; unlike BLAS, rounded alike whatever the other rows are."""
+    return np.einsum("nd,de->ne", rows, matrix)
 
 
 def missing_blocks(missing: Flags, precision: Floats) -> Iterator[tuple[Indices, Indices, Floats]]:

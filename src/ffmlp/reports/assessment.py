@@ -71,7 +71,7 @@ def read_rows(model: TableModel, table: DataTable) -> Rows:
     seen, labelled, hashes = None, truth >= 0, model.facts.get("row_hashes")
     if hashes and labelled.any():
         seen = share_seen(row_hashes(X[labelled], model.labels[truth[labelled]]), hashes)
-    return Rows(X, model.estimator.predict_proba(X), truth, whole, seen)
+    return Rows(X, model.probabilities(X), truth, whole, seen)
 
 
 @dataclass(frozen=True, eq=False)

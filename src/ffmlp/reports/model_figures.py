@@ -145,7 +145,7 @@ def _decisions(model: TableModel, rows: Rows, pair: list[str]) -> Figure:
 
     def predict(two: pd.DataFrame) -> NDArray:
         frame = pandas().DataFrame(fixed | dict(two), index=two.index)
-        return model.estimator.predict(frame[model.features])
+        return model.labels[model.classes(frame[model.features])]
 
     model_of_two = SimpleNamespace(classes_=model.labels, predict=predict)
     figure, ax = _figure(7.6, 5.2)

@@ -138,6 +138,8 @@ class ParquetTable:
 
 def _plain(column: Any) -> Any:
     """The values themselves of a dictionary-encoded column, such as a pandas categorical."""
+    if types.is_null(column.type):  # pandas writes a column of None so
+        return column.cast("string")
     return column.dictionary_decode() if types.is_dictionary(column.type) else column
 
 

@@ -48,13 +48,16 @@ class Predictor(Interface):
         return self.network.classes(self._inputs(block))
 
     def _inputs(self, block: Block) -> AnyFloats:
-        """The inputs of the network. Columns of numbers come first, then those of categories."""
-        if not block.texts:
-            return self.table.inputs(block.numbers)
-        categories = [part for part in self.table.parts if isinstance(part, CategoryColumn)]
-        columns = zip(categories, block.texts, strict=True)
-        cells = [part.coded(texts.indices, texts.distinct) for part, texts in columns]
-        return self.table.inputs(np.vstack([block.numbers.T, *cells]).T)
+        """The inputs of the network for the cells of a block, whose numbers come first."""
+        numbers = dict(zip(self.numbers, block.numbers.T, strict=True))
+        texts = dict(zip(self.categories, block.texts, strict=True))
+        cells = [
+            part.coded(texts[part.name].indices, texts[part.name].distinct)
+            if isinstance(part, CategoryColumn)
+            else numbers[part.name]
+            for part in self.table.parts
+        ]
+        return self.table.inputs(np.vstack(cells).T)
 
 
 def read_predictor(path: Path) -> Predictor | None:
@@ -83,8 +86,7 @@ def _predictor(content: Content) -> Predictor | None:
     )
     check_part(predictor.network, Network, "network")
     check_network(predictor.network, len(predictor.features), predictor.labels)
-    kinds = [isinstance(part, CategoryColumn) for part in predictor.table.parts]
-    numbers = [False] * len(predictor.numbers)
-    if predictor.table.names != tuple(predictor.features) or kinds[: len(numbers)] != numbers:
+    of_network = {part.name: isinstance(part, CategoryColumn) for part in predictor.table.parts}
+    if of_network != {name: name in predictor.categories for name in predictor.features}:
         raise ValueError("the columns of the network are not those of the table")
     return predictor

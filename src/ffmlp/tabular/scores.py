@@ -11,6 +11,8 @@ from sklearn.metrics import roc_auc_score
 from ffmlp.arrays import Floats
 
 _N_BINS = 10
+# Classes that a model does not know, in a stored confusion matrix.
+_MOST_UNKNOWN = 10_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +35,10 @@ class Confusion:
     def of_json(cls, cells: list[list[int]], n_classes: int) -> Confusion:
         """From what `to_json` returned."""
         truth, predicted, counts = np.array(cells, np.int64).reshape(-1, 3).T
-        table = np.zeros((n_classes, n_classes), np.int64)
+        n_rows = max(n_classes, int(truth.max(initial=-1)) + 1)
+        if n_rows > n_classes + _MOST_UNKNOWN:
+            raise ValueError(f"class {n_rows - 1} of the confusion matrix does not exist")
+        table = np.zeros((n_rows, n_classes), np.int64)
         np.add.at(table, (truth, predicted), counts)
         return cls(table)
 
