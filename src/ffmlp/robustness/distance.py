@@ -48,7 +48,8 @@ class Robustness:
         Where ``exact``, the distance to the nearest point of another class. Elsewhere an upper bound,
         the distance to ``points``. Infinite where there is no such point or none was found.
     points : ndarray of shape (n, N)
-        A point of another class, slightly beyond ``distance``; NaN where there is none.
+        A point of another class, slightly beyond ``distance``; NaN where there is none. It is a point of
+        the network's inputs: in a table with categories, these are shares that stay as they are.
     lower : ndarray of shape (n,)
         A proved lower bound of the distance. Equal to ``distance`` where ``exact``.
     exact : ndarray of bool, shape (n,)
