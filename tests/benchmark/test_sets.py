@@ -8,6 +8,14 @@ from ffmlp.benchmark.sets import built_in, checksum, from_files, labelled, large
 from ffmlp.extras import why_missing
 
 
+@pytest.fixture
+def folder(tmp_path):
+    """A folder for data files, if the packages that read them are installed."""
+    for package in ("pandas", "pyarrow"):
+        pytest.importorskip(package)
+    return tmp_path
+
+
 def test_built_in_sets():
     sets, missing = built_in(0)
     names = [one.name for one in sets]
@@ -25,22 +33,22 @@ def write(path, text):
         file.write(text)
 
 
-def test_a_folder_of_data_files(tmp_path):
-    write(tmp_path / "b.csv", 'f,"g, h",label\n1,2e3,yes\n\n-1.5,0,no\n1,1,yes\n2,2,no\n')
-    write(tmp_path / "a.csv.gz", "f,label\n1,0\n2,0\n3,1\n4,1\n")
-    write(tmp_path / "notes.md", "no set")
-    first, second = from_files(tmp_path, None)
+def test_a_folder_of_data_files(folder):
+    write(folder / "b.csv", 'f,"g, h",label\n1,2e3,yes\n\n-1.5,0,no\n1,1,yes\n2,2,no\n')
+    write(folder / "a.csv.gz", "f,label\n1,0\n2,0\n3,1\n4,1\n")
+    write(folder / "notes.md", "no set")
+    first, second = from_files(folder, None)
     assert (first.name, second.name) == ("a", "b")
     np.testing.assert_array_equal(first.X, [[1], [2], [3], [4]])
     np.testing.assert_array_equal(second.X, [[1, 2000], [-1.5, 0], [1, 1], [2, 2]])
     np.testing.assert_array_equal(second.y, [1, 0, 1, 0])
 
 
-def test_a_file_as_fit_reads_it(tmp_path):
+def test_a_file_as_fit_reads_it(folder):
     pd = pytest.importorskip("pandas")
     lines = ["kind,x,town,id", "a,1,u,7", "b,?,v,8", "a,2,,9", ",5,u,1", "b,3.5,v,2"]
-    write(tmp_path / "t.csv", "\n".join(lines))
-    (one,) = from_files(tmp_path / "t.csv", "kind", ["id"])
+    write(folder / "t.csv", "\n".join(lines))
+    (one,) = from_files(folder / "t.csv", "kind", ["id"])
     assert one.name == "t"
     np.testing.assert_array_equal(one.y, [0, 1, 0, 1])  # the row without a label is left out
     assert one.X["x"].to_list()[2:] == [2.0, 3.5]
@@ -48,19 +56,19 @@ def test_a_file_as_fit_reads_it(tmp_path):
     assert isinstance(one.X["town"].dtype, pd.CategoricalDtype)
     assert one.X["town"].isna().tolist() == [False, False, True, False]
     assert list(one.X) == ["x", "town"]
-    whole = pd.read_csv(tmp_path / "t.csv", na_values="?")
+    whole = pd.read_csv(folder / "t.csv", na_values="?")
     pytest.importorskip("pyarrow")
-    whole.to_parquet(tmp_path / "p.parquet")
-    (same,) = from_files(tmp_path / "p.parquet", "kind", ["id"])
+    whole.to_parquet(folder / "p.parquet")
+    (same,) = from_files(folder / "p.parquet", "kind", ["id"])
     assert checksum(same) == checksum(one)
 
 
-def test_a_file_of_numbers_is_an_array(tmp_path):
-    write(tmp_path / "t.csv", "x,label\n1,a\n2,a\n3,b\n4,b\n")
-    (one,) = from_files(tmp_path / "t.csv", None)
+def test_a_file_of_numbers_is_an_array(folder):
+    write(folder / "t.csv", "x,label\n1,a\n2,a\n3,b\n4,b\n")
+    (one,) = from_files(folder / "t.csv", None)
     assert isinstance(one.X, np.ndarray)
-    write(tmp_path / "t.csv", "x,label\n1,a\n,a\n3,b\n4,b\n")
-    (other,) = from_files(tmp_path / "t.csv", None)
+    write(folder / "t.csv", "x,label\n1,a\n,a\n3,b\n4,b\n")
+    (other,) = from_files(folder / "t.csv", None)
     assert not isinstance(other.X, np.ndarray)
     assert checksum(one) != checksum(other)
 
@@ -82,32 +90,32 @@ def test_a_file_of_numbers_is_an_array(tmp_path):
         ("f,label\ninf,a\n2,b\n", r"bad\.csv, line 2, column 1 \('f'\)"),
     ],
 )
-def test_a_bad_file_is_reported_with_its_place(tmp_path, text, message):
-    write(tmp_path / "bad.csv", text)
+def test_a_bad_file_is_reported_with_its_place(folder, text, message):
+    write(folder / "bad.csv", text)
     with pytest.raises(ValueError, match=message):
-        from_files(tmp_path, None)
+        from_files(folder, None)
 
 
-def test_unknown_columns_are_reported(tmp_path):
-    write(tmp_path / "t.csv", "f,label\n1,a\n2,b\n")
+def test_unknown_columns_are_reported(folder):
+    write(folder / "t.csv", "f,label\n1,a\n2,b\n")
     with pytest.raises(ValueError, match=r"no column 'Label' \(--target\)\. Did you mean 'label'"):
-        from_files(tmp_path, "Label")
+        from_files(folder, "Label")
     with pytest.raises(ValueError, match=r"no column 'g' \(--ignore\)"):
-        from_files(tmp_path, None, ["g"])
+        from_files(folder, None, ["g"])
 
 
-def test_folders_without_sets(tmp_path):
+def test_folders_without_sets(folder):
     with pytest.raises(ValueError, match="unknown file type"):
-        from_files(tmp_path / "nowhere", None)
+        from_files(folder / "nowhere", None)
     with pytest.raises(ValueError, match="contains no data file"):
-        from_files(tmp_path, None)
-    (tmp_path / "folder.csv").mkdir()
+        from_files(folder, None)
+    (folder / "folder.csv").mkdir()
     with pytest.raises(ValueError, match="contains no data file"):
-        from_files(tmp_path, None)
+        from_files(folder, None)
     for name in ("a.csv", "a.csv.gz"):
-        write(tmp_path / name, "f,label\n1,0\n2,0\n3,1\n4,1\n")
+        write(folder / name, "f,label\n1,0\n2,0\n3,1\n4,1\n")
     with pytest.raises(ValueError, match="two files named 'a'"):
-        from_files(tmp_path, None)
+        from_files(folder, None)
 
 
 def test_large_sets():
