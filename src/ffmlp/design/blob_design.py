@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from scipy.special import softmax
 
-from ffmlp.arrays import Floats, Indices
+from ffmlp.arrays import Floats, Indices, without_rounding
 from ffmlp.design.problem import Plan, Samples, UpperLayers
 from ffmlp.design.progress import Progress
 from ffmlp.design.readout import best_temperature
@@ -16,10 +17,13 @@ from ffmlp.model.activations import softplus
 from ffmlp.model.blob_stages import BlobStages
 from ffmlp.model.blobs import Blobs
 from ffmlp.model.hyperplanes import Hyperplanes
+from ffmlp.model.stages import votes
 
 # The weight of a sample of unknown class, and the evidence of it that is looked at.
 _DOUBT = 0.5
 _MOST_ENTRIES = 1 << 18
+# Temperatures that are tried between the two.
+_N_TEMPERATURES = 16
 
 
 def blob_design(
@@ -37,8 +41,24 @@ def blob_design(
     with progress.step("classes"):
         l_1 = softplus(planes.sides(planes.signed_responses(samples.X)))
         evidence = l_1 @ stages.weights[0].T
-        temperature = best_temperature(*_with_doubt(evidence, owners, samples))
+        temperature = _temperature(evidence, owners, samples)
     return UpperLayers(planes, path, replace(stages, temperature=temperature))
+
+
+def _temperature(evidence: Floats, owners: Indices, samples: Samples) -> float:
+    """The temperature of least log-loss with doubt, unless lower confidence costs training errors."""
+    y, weight = samples.y, samples.importance
+    sharp = best_temperature(evidence, owners, y, weight)
+    doubtful = best_temperature(*_with_doubt(evidence, owners, samples))
+    ascending = np.geomspace(min(doubtful, sharp), sharp, _N_TEMPERATURES)
+    wrong = [_error(temperature * evidence, owners, y, weight) for temperature in ascending]
+    return float(ascending[int(np.argmax(np.array(wrong) <= wrong[-1]))])
+
+
+def _error(scores: Floats, owners: Indices, y: Indices, weight: Floats) -> float:
+    """The weight of the samples that are classified wrongly."""
+    share = softmax(scores, axis=1) @ votes(owners, int(max(owners.max(), y.max())) + 1).T
+    return float(weight @ (without_rounding(share).argmax(axis=1) != y))
 
 
 def _with_doubt(
