@@ -36,7 +36,7 @@ print(ffmlp.FFMLPClassifier(random_state=0).fit(X, y).network_.layer_sizes)
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert done.stderr == ""
-    assert done.stdout == "(4, 6, 3, 3)\n"
+    assert done.stdout == "(4, 24, 6, 3)\n"
 
 
 def test_the_package_itself_imports_no_extra():

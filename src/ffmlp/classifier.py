@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -19,18 +18,15 @@ from ffmlp.arrays import Floats
 from ffmlp.design.plans import possible_plans, threads_for
 from ffmlp.design.progress import Progress
 from ffmlp.design.selection import selected_design
-from ffmlp.explanations.explain import Explanations, explained
-from ffmlp.model.blobs import feature_units
+from ffmlp.explanations.decisions import DecisionsMixin
 from ffmlp.model.hyperplanes import Hyperplanes
 from ffmlp.model.regions import Regions
-from ffmlp.robustness.distance import Robustness, scaled_distances
-from ffmlp.robustness.limits import checked_limits
 from ffmlp.validation import all_or_nothing, check_parameters, checked_cells, training_samples
 
 _ROWS_WORTH_A_THREAD = 10_000
 
 
-class FFMLPClassifier(ClassifierMixin, BaseEstimator):
+class FFMLPClassifier(DecisionsMixin, ClassifierMixin, BaseEstimator):
     """A multilayer perceptron that is designed in one feedforward pass instead of trained.
 
     Each class becomes a mixture of Gaussian blobs. Hyperplanes separate pairs of blobs; each is two
@@ -138,8 +134,8 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
        design   gaussianise  discriminant  components  threshold  log-loss  accuracy
        readout  yes          lda           many small  none       0.150     0.953
        readout  no           lda           many small  none       0.150     0.947
-    →  blob     no           lda           1           none       0.112     0.973
-       blob     no           lda           2           none       0.136     0.947
+       blob     no           lda           1           none       0.112     0.973
+    →  blob     no           lda           2           none       0.100     0.947
     >>> clf.network_.meaning(2, 0)
     'blob 0 of class 0'
     """
@@ -275,78 +271,6 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
         n_parts = min(effective_n_jobs(self.n_jobs), 1 + len(samples) // _ROWS_WORTH_A_THREAD)
         compute, parts = getattr(self.network_, what), np.array_split(samples, n_parts)
         return np.concatenate(Parallel(n_parts, require="sharedmem")(map(delayed(compute), parts)))
-
-    def explain(
-        self,
-        X: ArrayLike,
-        *,
-        counterfactual: bool = False,
-        frozen: Sequence[int | str] = (),
-        bounds: Mapping[int | str, tuple[float | None, float | None]] | None = None,
-        norm: float | str = 2,
-    ) -> Explanations:
-        """Explain predictions by the hyperplanes that decide and the features behind them.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-        counterfactual : bool, default=False
-            Whether to search for the smallest change that gives another class, in standard deviations.
-        frozen : sequence of int or str, default=()
-            Features, by number or name, that must not change.
-        bounds : mapping of feature to (low, high), default=None
-            Limits of the changed features, None for no limit.
-        norm : {2, 1, "inf"}, default=2
-            The size of a change: Euclidean (extra ``robustness``), sum or largest of the changes.
-
-        Returns
-        -------
-        Explanations
-            One page each if printed; ``explanations.to_frame()`` is a data frame.
-        """
-        cells = checked_cells(self, X)
-        explanations = explained(self.network_, self.blobs_, cells)
-        if not counterfactual:
-            return explanations
-        scale = feature_units(self.blobs_, self.hyperplanes_)[self.network_.table.firsts]
-        found = self.robustness(X, norm, scale=scale, frozen=frozen, bounds=bounds)
-        return replace(explanations, robustness=found)
-
-    def robustness(
-        self,
-        X: ArrayLike,
-        norm: float | str = 2,
-        *,
-        scale: ArrayLike | None = None,
-        frozen: Sequence[int | str] = (),
-        bounds: Mapping[int | str, tuple[float | None, float | None]] | None = None,
-    ) -> Robustness:
-        """The distance of each sample to the nearest point that is predicted to be of another class.
-
-        It is exact for the region design without gaussianised features. For the other designs it lies
-        between ``lower``, a proved bound, and ``distance``, at which another class was found.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-        norm : {2, 1, inf, "inf"}, default=2
-            2 is the Euclidean distance, 1 the sum of all changes, inf the largest change. Exact
-            distances in norm 2 need the extra ``robustness``.
-        scale : array-like of shape (n_features,), default=None
-            The unit of each feature's change; 1 by default.
-        frozen : sequence of int or str, default=()
-            Features, by number or name, that must not change.
-        bounds : mapping of feature to (low, high), default=None
-            Limits of features, None for no limit. The samples must lie within them.
-
-        Returns
-        -------
-        Robustness
-        """
-        cells = np.asarray(checked_cells(self, X), np.float64)
-        samples = np.asarray(self.network_.inputs(cells), np.float64)
-        limits = checked_limits(self.network_.table, cells, samples, norm, scale, frozen, bounds)
-        return scaled_distances(self.network_, self.blobs_, samples, limits)
 
     def to_torch(self, dtype: Any = None) -> Any:
         """The network as a PyTorch module that can be trained (extra ``torch``).

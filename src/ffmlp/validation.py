@@ -26,6 +26,7 @@ from ffmlp.model.columns import Cells, NumberColumn
 
 if TYPE_CHECKING:
     from ffmlp.classifier import FFMLPClassifier
+    from ffmlp.explanations.decisions import DecisionsMixin
 
 # Missing numbers are NaN.
 _NUMBERS: Any = {"dtype": [np.float64, np.float32], "ensure_all_finite": "allow-nan"}
@@ -272,7 +273,7 @@ def _is_real(value: object) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool | np.bool_)
 
 
-def checked_cells(classifier: FFMLPClassifier, X: ArrayLike) -> AnyFloats:
+def checked_cells(classifier: DecisionsMixin, X: ArrayLike) -> AnyFloats:
     """The cells (n, M) of samples for a fitted classifier, or an error."""
     check_is_fitted(classifier)
     fitted, columns = classifier.network_.columns, columns_of(X)
@@ -288,7 +289,7 @@ def checked_cells(classifier: FFMLPClassifier, X: ArrayLike) -> AnyFloats:
     return check_array(table_cells(columns, fitted), **_NUMBERS)
 
 
-def checked_samples(classifier: FFMLPClassifier, X: ArrayLike) -> AnyFloats:
+def checked_samples(classifier: DecisionsMixin, X: ArrayLike) -> AnyFloats:
     """The inputs (n, N) of a fitted network for samples, or an error."""
     cells = checked_cells(classifier, X)
     return classifier.network_.inputs(cells)

@@ -67,12 +67,10 @@ def run(options: argparse.Namespace) -> None:
     """Evaluate, fit, save and print a summary."""
     _check(options)
     require_packages("fit", "pandas", "tqdm", "skops")
-    import numpy as np
     from threadpoolctl import threadpool_limits
 
     from ffmlp.classifier import FFMLPClassifier
     from ffmlp.tabular.dates import with_dates
-    from ffmlp.tabular.oddities import notes_on_labels
     from ffmlp.tabular.seen_rows import row_hashes, stored_hashes
     from ffmlp.tabular.table_model import TableModel
 
@@ -80,10 +78,7 @@ def run(options: argparse.Namespace) -> None:
     table = open_table(options.data, dialect(options))
     columns = _columns(table, options)
     X, y, n_dropped = _read(with_dates(table, columns.dates), columns, options.target)
-    notes = [f"{name} is not used: {reason}." for name, reason in columns.unused.items()]
-    notes += [*columns.notes, *notes_on_labels(options.target, np.unique(y).tolist())]
-    if n_dropped:
-        notes.append(f"left out {counted(n_dropped, 'row')} without {options.target!r}.")
+    notes = _notes_on_data(columns, y, n_dropped, options.target)
     for note in notes:
         console.note(note)
     chosen = ("n_components", "design", "max_neurons", "max_regions")
@@ -104,7 +99,8 @@ def run(options: argparse.Namespace) -> None:
             f"majority class {evaluation['majority']:.3f}. The columns may say little about "
             f"{options.target!r}."
         )
-    for note in dict.fromkeys(warned):
+    warned = list(dict.fromkeys(warned))
+    for note in warned:
         console.note(note)
     facts = {
         "file": table.path.name,
@@ -119,7 +115,7 @@ def run(options: argparse.Namespace) -> None:
     names = columns.numbers, columns.categories, options.target, options.id
     fitted = TableModel(*names, dialect(options), facts, model, dates=columns.dates)
     fitted.save(options.output)
-    _print_summary(console, fitted, [*notes, *dict.fromkeys(warned)], options)
+    _print_summary(console, fitted, notes + warned, options)
 
 
 def _check(options: argparse.Namespace) -> None:
@@ -179,6 +175,17 @@ def _in_order(table: DataTable, columns: Columns) -> list[str]:
     """The features in the order of the file, so that the classifier takes its columns as they are."""
     source = {part: dates.name for dates in columns.dates for part in dates.names}
     return sorted(columns.features, key=lambda name: table.columns.index(source.get(name, name)))
+
+
+def _notes_on_data(columns: Columns, y: NDArray, n_dropped: int, target: str) -> list[str]:
+    """What a person would look at twice before the model is fitted."""
+    from ffmlp.tabular.oddities import notes_on_labels
+
+    notes = [f"{name} is not used: {reason}." for name, reason in columns.unused.items()]
+    notes += [*columns.notes, *notes_on_labels(target, sorted({*y.tolist()}))]
+    if n_dropped:
+        notes.append(f"left out {counted(n_dropped, 'row')} without {target!r}.")
+    return notes
 
 
 def _evaluated(

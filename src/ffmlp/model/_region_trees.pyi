@@ -3,14 +3,14 @@ from numpy.typing import NDArray
 
 def regions(
     responses: NDArray[np.float32],
-    nodes: NDArray[np.int32],
-    roots: NDArray[np.int32],
+    places: NDArray[np.int32],
+    n_nodes: NDArray[np.int32],
     found: NDArray[np.int32],
 ) -> None: ...
 def add_values(
     responses: NDArray[np.float32],
-    nodes: NDArray[np.int32],
-    roots: NDArray[np.int32],
+    places: NDArray[np.int32],
+    n_nodes: NDArray[np.int32],
     values: NDArray[np.float64],
     sums: NDArray[np.float64],
 ) -> None: ...

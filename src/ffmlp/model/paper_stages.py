@@ -21,6 +21,9 @@ from ffmlp.model.stages import LARGEST, OnnxGraph, Places, SafeDistance
 if TYPE_CHECKING:
     from ffmlp.model.network import Network
 
+# A lead that is a smaller share of the output is a rounding error.
+_TIE = 1e-12
+
 
 @dataclass(frozen=True, eq=False)
 class PaperStages(RegionStages):
@@ -106,7 +109,8 @@ class PaperStages(RegionStages):
         scores, each = self.scores(h), np.arange(len(h))
         lead = scores[each, winner][:, None] - scores
         lead[each, winner] = np.inf
-        linear = _quotient(lead, steepness).min(axis=1)
+        tied = (lead <= _TIE * scores[each, winner][:, None]).any(axis=1)
+        linear = np.where(tied, 0.0, _quotient(lead, steepness).min(axis=1))
         crossed = _quotient(np.abs(h), reach).min(axis=1)
         safe = np.empty(len(h))
         for rows, silent in self._silent_distances(h, reach):

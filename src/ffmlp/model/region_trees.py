@@ -134,36 +134,51 @@ class RegionTrees:
                 total += self.values[of_tree]
         else:
             values = np.ascontiguousarray(self.values)
-            compiled.add_values(compared, self._nodes, self.roots, values, total)
+            compiled.add_values(compared, self._places, self._n_nodes, values, total)
         return total
 
     def _regions(self, compared: NDArray[np.float32]) -> NDArray[np.int32]:
-        nodes, found = self._nodes, np.empty((len(compared), len(self.roots)), np.int32)
+        places, found = self._places, np.empty((len(compared), len(self.roots)), np.int32)
         if compiled is None:
             for rows in row_blocks(len(compared), len(self.roots), _ENTRIES_AT_ONCE):
-                found[rows] = _regions(compared[rows], nodes, self.roots)
+                found[rows] = _regions(compared[rows], places, len(self.roots))
         else:
-            compiled.regions(compared, nodes, self.roots, found)
+            compiled.regions(compared, places, self._n_nodes, found)
         return found
 
     @cached_property
-    def _nodes(self) -> NDArray[np.int32]:
-        """All that a step needs, side by side (M, 4): axis, bits of the threshold, children."""
+    def _places(self) -> NDArray[np.int32]:
+        """All that a step needs, side by side (M + R, 4): axis, bits of the threshold, next, region.
+
+        The roots have the first places. The children of node m are at places T + 2m and T + 2m + 1, its
+        next. A region is its own next, and no response exceeds its threshold.
+        """
         self._check_structure()  # Compiled code relies on it.
-        axis = np.searchsorted(self.axes, self.hyperplanes).astype(np.int32)
-        nodes = np.column_stack([axis, self.thresholds.view(np.int32), self.children])
-        return np.ascontiguousarray(nodes)
+        below = np.concatenate([self.roots, self.children.ravel()])
+        inner, none = np.flatnonzero(below >= 0), np.float32(np.inf).view(np.int32)
+        places = np.column_stack([0 * below, 0 * below + none, np.arange(len(below)), -1 - below])
+        node = below[inner]
+        places[inner, 0] = np.searchsorted(self.axes, self.hyperplanes[node])
+        places[inner, 1] = self.thresholds.view(np.int32)[node]
+        places[inner, 2] = len(self.roots) + 2 * node
+        return places.astype(np.int32)
+
+    @property
+    def _n_nodes(self) -> NDArray[np.int32]:
+        """The number (T,) of nodes of each tree."""
+        return np.diff(self.roots, append=np.int32(len(self.hyperplanes)))
 
     @cached_property
     def boxes(self) -> tuple[Floats, Floats]:
         """Lower and upper limits (R, F) of the responses of each region; F as in `axes`."""
         low = np.full((len(self), len(self.axes)), -np.inf)
         high = np.full((len(self), len(self.axes)), np.inf)
+        axes = np.searchsorted(self.axes, self.hyperplanes)
         limits = {int(root): (low[0] * 1.0, high[0] * 1.0) for root in self.roots}
         # Children come after their parents.
         for node in range(len(self.hyperplanes)):
             below, above = limits.pop(node)
-            axis, threshold = self._nodes[node, 0], float(self.thresholds[node])
+            axis, threshold = axes[node], float(self.thresholds[node])
             for side, child in enumerate(self.children[node].tolist()):
                 own = below.copy(), above.copy()
                 tighter = max if side else min
@@ -251,19 +266,19 @@ class RegionTrees:
 
 
 def _regions(
-    compared: NDArray[np.float32], nodes: NDArray[np.int32], roots: NDArray[np.int32]
+    compared: NDArray[np.float32], places: NDArray[np.int32], n_trees: int
 ) -> NDArray[np.int32]:
     """The region (n, T) of each sample in each tree, by NumPy."""
-    axes, thresholds = nodes[:, 0].copy(), nodes[:, 1].copy().view(np.float32)
-    children = nodes[:, 2:].ravel()
-    found = np.empty(len(compared) * len(roots), np.int32)
-    # One entry for each sample and tree that has not reached its leaf.
-    at, place = np.tile(roots, len(compared)), np.arange(len(found))
-    start = np.repeat(np.arange(len(compared)) * compared.shape[1], len(roots))
-    while len(place):
+    axes, bits, following, region = places.T.copy()
+    thresholds = bits.view(np.float32)
+    # One entry for each sample and tree that has not reached its region.
+    at = np.tile(np.arange(n_trees, dtype=np.int32), len(compared))
+    entry, found = np.arange(len(at)), np.empty(len(at), np.int32)
+    start = np.repeat(np.arange(len(compared)) * compared.shape[1], n_trees)
+    while len(entry):
         second = compared.take(start + axes.take(at)) > thresholds.take(at)
-        at = children.take(2 * at + second)
-        inner = at >= 0
-        found[place[~inner]] = -1 - at[~inner]
-        at, place, start = at[inner], place[inner], start[inner]
-    return found.reshape(len(compared), len(roots))
+        at = following.take(at) + second
+        inner = region.take(at) < 0
+        found[entry[~inner]] = region.take(at[~inner])
+        at, entry, start = at[inner], entry[inner], start[inner]
+    return found.reshape(len(compared), n_trees)

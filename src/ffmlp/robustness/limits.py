@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ffmlp.arrays import Floats, Indices
-from ffmlp.model.columns import CategoryColumn, Columns
+from ffmlp.model.columns import Columns
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,30 +58,15 @@ def checked_limits(
         raise ValueError(f"bounds must be a mapping of feature to (low, high), got {bounds!r}.")
     for feature, limits in (bounds or {}).items():
         number = feature_number(names, feature)
-        column = firsts[number]
-        if isinstance(columns.parts[number], CategoryColumn):
+        if not columns.is_number[number]:
             raise ValueError(
                 f"feature {feature!r} is categorical. Bounds are for numbers: leave it out."
             )
-        if not isinstance(limits, Sequence) or len(limits) != 2:
-            raise ValueError(f"bounds of feature {feature!r} must be (low, high), got {limits!r}.")
-        least, most = (
-            float(default if limit is None else limit)
-            for limit, default in zip(limits, (-np.inf, np.inf), strict=True)
-        )
-        if not least <= most:
-            raise ValueError(f"bounds of feature {feature!r} must ascend, got {least:g} and {most:g}.")
-        outside = (samples[:, column] < least) | (samples[:, column] > most)
-        if outside.any():
-            row = int(np.argmax(outside))
-            raise ValueError(
-                f"bounds of feature {feature!r} exclude sample {row}: {samples[row, column]:g} is not "
-                f"between {least:g} and {most:g}. Widen them to include all samples."
-            )
-        low[:, column], high[:, column] = least, most
+        least, most = _checked_bounds(feature, limits, cells[:, number])
+        low[:, firsts[number]], high[:, firsts[number]] = least, most
     frozen = [frozen] if isinstance(frozen, str | Integral) else frozen
     held = {feature_number(names, feature) for feature in frozen}
-    if {number for number in range(len(names)) if columns.is_number[number]} <= held and held:
+    if held and {*np.flatnonzero(columns.is_number).tolist()} <= held:
         raise ValueError(
             "All features are frozen, so no change is possible. Leave at least one number free."
         )
@@ -88,6 +74,26 @@ def checked_limits(
     free[:, firsts[list(held)]] = False
     low, high = np.where(free, low, samples), np.where(free, high, samples)
     return Limits(low, high, unit[columns.owners], lengths[norm])
+
+
+def _checked_bounds(feature: int | str, limits: Any, cells: Floats) -> tuple[float, float]:
+    """The bounds of a feature, which all samples that have it must keep."""
+    if not isinstance(limits, Sequence) or len(limits) != 2:
+        raise ValueError(f"bounds of feature {feature!r} must be (low, high), got {limits!r}.")
+    least, most = (
+        float(default if limit is None else limit)
+        for limit, default in zip(limits, (-np.inf, np.inf), strict=True)
+    )
+    if not least <= most:
+        raise ValueError(f"bounds of feature {feature!r} must ascend, got {least:g} and {most:g}.")
+    outside = (cells < least) | (cells > most)
+    if outside.any():
+        row = int(np.argmax(outside))
+        raise ValueError(
+            f"bounds of feature {feature!r} exclude sample {row}: {cells[row]:g} is not between "
+            f"{least:g} and {most:g}. Widen them to include all samples."
+        )
+    return least, most
 
 
 def feature_number(names: Sequence[str], feature: int | str) -> int:

@@ -1,0 +1,95 @@
+"""What a fitted classifier says about its decisions: reasons, and the distance to another class."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ffmlp.explanations.explain import Explanations, explained
+from ffmlp.model.blobs import Blobs, feature_units
+from ffmlp.model.network import Network
+from ffmlp.robustness.distance import Robustness, scaled_distances
+from ffmlp.robustness.limits import checked_limits
+from ffmlp.validation import checked_cells
+
+
+class DecisionsMixin:
+    """Methods of a fitted classifier with ``network_`` and ``blobs_``."""
+
+    network_: Network
+    blobs_: Blobs
+
+    def explain(
+        self,
+        X: ArrayLike,
+        *,
+        counterfactual: bool = False,
+        frozen: Sequence[int | str] = (),
+        bounds: Mapping[int | str, tuple[float | None, float | None]] | None = None,
+        norm: float | str = 2,
+    ) -> Explanations:
+        """Explain predictions by the hyperplanes that decide and the features behind them.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        counterfactual : bool, default=False
+            Whether to search for the smallest change that gives another class, in standard deviations.
+        frozen : sequence of int or str, default=()
+            Features, by number or name, that must not change.
+        bounds : mapping of feature to (low, high), default=None
+            Limits of the changed features, None for no limit.
+        norm : {2, 1, "inf"}, default=2
+            The size of a change: Euclidean (extra ``robustness``), sum or largest of the changes.
+
+        Returns
+        -------
+        Explanations
+            One page each if printed; ``explanations.to_frame()`` is a data frame.
+        """
+        cells = checked_cells(self, X)
+        explanations = explained(self.network_, self.blobs_, cells)
+        if not counterfactual:
+            return explanations
+        scale = feature_units(self.blobs_, self.network_.hyperplanes)[self.network_.table.firsts]
+        found = self.robustness(X, norm, scale=scale, frozen=frozen, bounds=bounds)
+        return replace(explanations, robustness=found)
+
+    def robustness(
+        self,
+        X: ArrayLike,
+        norm: float | str = 2,
+        *,
+        scale: ArrayLike | None = None,
+        frozen: Sequence[int | str] = (),
+        bounds: Mapping[int | str, tuple[float | None, float | None]] | None = None,
+    ) -> Robustness:
+        """The distance of each sample to the nearest point that is predicted to be of another class.
+
+        It is exact for the region design without gaussianised features. For the other designs it lies
+        between ``lower``, a proved bound, and ``distance``, at which another class was found.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        norm : {2, 1, inf, "inf"}, default=2
+            2 is the Euclidean distance, 1 the sum of all changes, inf the largest change. Exact
+            distances in norm 2 need the extra ``robustness``.
+        scale : array-like of shape (n_features,), default=None
+            The unit of each feature's change; 1 by default.
+        frozen : sequence of int or str, default=()
+            Features, by number or name, that must not change.
+        bounds : mapping of feature to (low, high), default=None
+            Limits of features, None for no limit. The samples must lie within them.
+
+        Returns
+        -------
+        Robustness
+        """
+        cells = np.asarray(checked_cells(self, X), np.float64)
+        samples = np.asarray(self.network_.inputs(cells), np.float64)
+        limits = checked_limits(self.network_.table, cells, samples, norm, scale, frozen, bounds)
+        return scaled_distances(self.network_, self.blobs_, samples, limits)
