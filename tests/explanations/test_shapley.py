@@ -3,9 +3,13 @@ from math import factorial
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from problems import random_region_trees, with_regions
 
+from ffmlp.explanations import shapley
 from ffmlp.explanations.shapley import region_shapley
+from ffmlp.model.region_trees import compiled
 
 
 def brute_force(trees, h, reference):
@@ -27,20 +31,45 @@ def brute_force(trees, h, reference):
     return values
 
 
+@pytest.fixture(params=["compiled", "numpy"])
+def path(request, monkeypatch):
+    if request.param == "numpy":
+        monkeypatch.setattr(shapley, "compiled", None)
+    elif compiled is None:
+        pytest.skip("installed without a C compiler")
+
+
 @pytest.mark.parametrize("seed", range(8))
-def test_shapley_values_are_those_of_all_coalitions(seed):
+def test_shapley_values_are_those_of_all_coalitions(seed, path):
     rng = np.random.default_rng(seed)
     trees = random_region_trees(rng, 6, 3, [1, 4, 9, 15])
     # Some responses lie on thresholds.
     h, reference = rng.choice([rng.normal(size=(5, 6)), np.round(rng.normal(size=(5, 6)), 1)], size=2)
-    found = region_shapley(trees, h, reference)
+    winner, rival = np.array([0, 1, 2, 0, 1]), np.array([1, 2, 0, 2, 1])
+    found = region_shapley(trees, h, reference, winner, rival)
     for row in range(len(h)):
-        np.testing.assert_allclose(found[row], brute_force(trees, h[row], reference[row]), atol=1e-12)
+        expected = brute_force(trees, h[row], reference[row])
+        expected = expected[:, winner[row]] - expected[:, rival[row]]
+        np.testing.assert_allclose(found[row], expected, atol=1e-12)
 
 
-def test_shapley_values_add_up_to_the_difference():
+def test_shapley_values_add_up_to_the_difference(path):
     X, _, clf = with_regions()
     trees, h = clf.network_.stages.trees, clf.hyperplanes_.log_odds(X)
-    found = region_shapley(trees, h, h[7])
-    np.testing.assert_allclose(found.sum(axis=1), trees.evidence(h) - trees.evidence(h[7:8]), atol=1e-12)
+    winner, rival = np.zeros(len(X), int), np.ones(len(X), int)
+    found = region_shapley(trees, h, np.tile(h[7], (len(h), 1)), winner, rival)
+    evidence = trees.evidence(h) - trees.evidence(h[7:8])
+    np.testing.assert_allclose(found.sum(axis=1), evidence[:, 0] - evidence[:, 1], atol=1e-12)
     assert not found[7].any()
+
+
+@pytest.mark.skipif(compiled is None, reason="installed without a C compiler")
+@given(st.integers(0, 10**6), st.integers(1, 12), st.lists(st.integers(1, 60), min_size=1, max_size=4))
+def test_compiled_shapley_values_are_those_of_the_limits(seed, n_axes, sizes):
+    rng = np.random.default_rng(seed)
+    trees = random_region_trees(rng, n_axes, 2, sizes)
+    h, reference = np.round(rng.normal(size=(2, 7, n_axes)), 1)
+    winner = rng.integers(2, size=7)
+    fast = region_shapley(trees, h, reference, winner, 1 - winner)
+    boxes = shapley._by_boxes(trees, trees.compared(h), trees.compared(reference), winner, 1 - winner)
+    np.testing.assert_allclose(fast, boxes, atol=1e-11)

@@ -19,29 +19,20 @@ def fitted(request):
 def test_attributions_are_one_for_each_column_and_add_up(fitted):
     clf, X = fitted
     rows = pd.concat([X[:20], unseen_rows()[:4]], ignore_index=True)
-    made = clf.explain(rows)
-    for page in made:
-        names = [driver.feature for driver in page.features]
-        assert set(names) <= COLUMNS
-        assert len(names) == len(set(names))
-        for margin in page.margins:
-            total = sum(driver.contribution for driver in margin.drivers)
-            assert total == pytest.approx(margin.response, rel=1e-6, abs=1e-6)
-        if page.regions is not None:
-            total = sum(driver.contribution for driver in page.regions.features)
-            assert total + page.regions.reference_lead == pytest.approx(page.regions.lead, abs=1e-9)
-    np.testing.assert_allclose(made.leads, made.contributions.sum(axis=1) + made.rest, rtol=1e-6)
-    if clf.design == "readout":
+    for reference in (None, rows[1:2], unseen_rows()[1:4]):
+        made = clf.explain(rows, reference)
+        assert made.attributions.shape == (len(rows), 4)
+        np.testing.assert_allclose(
+            made.attributions.sum(axis=1) + made.reference_leads, made.leads, rtol=1e-6, atol=1e-9
+        )
         for page in made:
-            total = sum(driver.contribution for driver in page.features) + page.rest
-            assert total == pytest.approx(page.lead, rel=1e-6, abs=1e-6)
+            assert {reason.column for reason in page.reasons} == COLUMNS
 
 
 def test_cells_are_shown_as_they_are(fitted):
     clf, _ = fitted
     shown = [
-        {driver.feature: driver.value for margin in page.margins for driver in margin.drivers}
-        for page in clf.explain(unseen_rows())
+        {reason.column: reason.value for reason in page.reasons} for page in clf.explain(unseen_rows())
     ]
     assert shown[0] == {"age": 30.0, "sex": "man", "fare": 20.0, "town": "Ayr"}
     assert shown[1] == {"age": "missing", "sex": "woman", "fare": 20.0, "town": "unknown"}
@@ -54,19 +45,25 @@ def test_no_text_speaks_of_shares(fitted):
     made = clf.explain(pd.concat([X[:3], unseen_rows()], ignore_index=True))
     text = str(made) + "".join(page._repr_html_() for page in made)
     assert "share of" not in text
-    assert "sex = man" in text
-    assert "age = missing" in text
+    for part in ("sex = man", "age = missing", "  man, there like "):
+        assert part in text
 
 
 PAGE = """\
 Class died, probability 0.800; next is lived, 0.200.
 
-In region 1, with training samples: 16 of class died, 4 of class lived.
+Compared with the centre of blob 1 of class lived. The lead over lived: +1.87 here,
+-1.12 there.
 
-Its lead over lived: +1.87, the sum of
-    +1.87  blob 0 (died) over blob 1 (lived)
-           1.25 standard deviations from the hyperplane, log-odds +1.87
-           by sex = man (+1.87), age = 20 (+0.00)"""
+The difference of +3.00, by column
+    +3.00  sex  man, there like woman
+    +0.00  age  20, there 38
+
+Between the two is 1 hyperplane.
+What the strongest add:
+    +3.00  blob 0 (died) over blob 1 (lived), crossed after 37% of the way here
+
+In region 1, with training samples: 16 of class died, 4 of class lived."""
 
 
 def test_a_page_about_a_tiny_table():
@@ -76,7 +73,7 @@ def test_a_page_about_a_tiny_table():
     clf = FFMLPClassifier(1, design="region", gaussianise=False, random_state=0).fit(frame, y)
     page, other = map(str, clf.explain(pd.DataFrame({"sex": ["man", None], "age": [20.0, np.nan]})))
     assert page == PAGE
-    assert other.endswith("           by age = missing (+0.00), sex = missing (+0.00)")
+    assert "  missing, there like woman" in other
 
 
 def test_a_counterfactual_leaves_categories_and_missing_numbers_alone(fitted):

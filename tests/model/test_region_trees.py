@@ -246,7 +246,7 @@ def test_a_fitted_classifier_has_trees_that_pass_the_check_and_caches_are_not_st
 def test_arrays_of_other_kinds_are_refused():
     trees = random_region_trees(np.random.default_rng(0), 2, 3, [4])
     h = np.zeros((5, len(trees.axes)), np.float32)
-    good = [h, trees._places, trees._n_nodes, trees.values, np.zeros((5, 3))]
+    good = [h, trees.places, trees.n_nodes, trees.values, np.zeros((5, 3))]
     found = np.zeros((5, 1), np.int32)
     region_trees.compiled.add_values(*good)
     region_trees.compiled.regions(*good[:3], found)
@@ -255,7 +255,7 @@ def test_arrays_of_other_kinds_are_refused():
         *((place, table[None]) for place, table in enumerate(good)),
         *((place, table.tolist()) for place, table in enumerate(good)),
         *((place, np.repeat(table, 2, axis=0)[::2]) for place, table in enumerate(good) if place != 2),
-        (1, trees._places[:, :3].copy()),
+        (1, trees.places[:, :3].copy()),
         (4, np.zeros((4, 3))),
         (4, np.zeros((5, 2))),
     ]:

@@ -49,31 +49,29 @@ def readout(request):
     return clf
 
 
-def test_bars_show_the_whole_lead(readout):
+def test_bars_lead_from_the_reference_to_the_sample(readout):
     display = ExplanationDisplay.from_estimator(readout, NAMED.data, row=70, max_bars=3)
-    explanation = readout.explain(NAMED.data.iloc[[70]])[0]
+    explanation = readout.explain(NAMED.data)[70]
     assert display.explanation == explanation
-    hyperplanes, margins, features = display.axes_
-    widths = [bar.get_width() for bar in hyperplanes.patches]
-    # Three, the others, the regions if there are any, and the bias.
-    assert len(widths) == 5 + (explanation.regions is not None)
-    assert sum(widths) == pytest.approx(explanation.lead)
-    assert [bar.get_width() for bar in margins.patches] == [
-        margin.deviations for margin in explanation.margins[:3]
-    ]
-    total = sum(bar.get_width() for bar in features.patches)
-    assert total + explanation.rest == pytest.approx(explanation.lead)
-    labels = [label.get_text() for label in features.get_yticklabels()]
-    assert labels[-1] == "1 other feature"
-    assert labels[0].startswith(explanation.features[0].feature)
-    assert f"rather than {explanation.rival}" in display.figure_.get_suptitle()
+    starts = [bar.get_x() for bar in display.ax_.patches]
+    widths = [bar.get_width() for bar in display.ax_.patches]
+    assert len(widths) == 4  # three, and the others
+    assert starts[0] == pytest.approx(explanation.reference_lead)
+    for start, width, following in zip(starts, widths, starts[1:], strict=False):
+        assert start + width == pytest.approx(following)
+    assert starts[-1] + widths[-1] == pytest.approx(explanation.lead)
+    labels = [label.get_text() for label in display.ax_.get_yticklabels()]
+    assert labels[-1] == "1 other column"
+    assert labels[0].startswith(explanation.reasons[0].column)
+    assert f"rather than {explanation.rival}" in display.ax_.get_title()
 
 
-def test_bars_of_a_single_hyperplane():
+def test_bars_against_a_reference_of_the_user():
     clf = region_design(1, random_state=0).fit(IRIS[0], IRIS[1] > 0)
-    display = ExplanationDisplay.from_explanation(clf.explain(IRIS[0][:1])[0], title="one")
-    assert len(display.axes_[0].patches) == 1
-    assert display.figure_.get_suptitle() == "one"
+    display = ExplanationDisplay.from_estimator(clf, IRIS[0][:1], reference=IRIS[0][60:61], title="one")
+    assert display.ax_.patches[0].get_x() == pytest.approx(display.explanation.reference_lead)
+    assert "compared with the sample given" in display.ax_.get_xlabel()
+    assert display.ax_.get_title() == "one"
 
 
 def test_bars_that_cannot_be_drawn_are_refused(readout):
@@ -244,5 +242,4 @@ def test_an_explanation_without_features_is_drawn():
     X, y = swallowed()
     clf = FFMLPClassifier(1, design="blob", discriminant="heteroscedastic", random_state=0).fit(X, y)
     display = ExplanationDisplay.from_estimator(clf, X)
-    assert len(display.axes_[0].patches) == 1
-    assert len(display.axes_[2].patches) == 0
+    assert [bar.get_width() for bar in display.ax_.patches] == [0.0, 0.0]

@@ -28,4 +28,4 @@ def test_assessment_against_plain_counting(tmp_path):
     assert (np.diff(importance.losses) <= 0).all()
     effects = HyperplaneEffects.of(model, rows)
     assert effects.slopes.shape == (len(model.classifier.hyperplanes_), model.n_inputs)
-    assert (np.diff(effects.contributions[effects.order]) <= 0).all()
+    assert (np.diff(effects.effects[effects.order]) <= 0).all()

@@ -25,17 +25,24 @@ class DecisionsMixin:
     def explain(
         self,
         X: ArrayLike,
+        reference: ArrayLike | None = None,
         *,
         counterfactual: bool = False,
         frozen: Sequence[int | str] = (),
         bounds: Mapping[int | str, tuple[float | None, float | None]] | None = None,
         norm: float | str = 2,
     ) -> Explanations:
-        """Explain predictions by the hyperplanes that decide and the features behind them.
+        """Explain predictions: what each column adds to the lead of the predicted class.
+
+        A sample is compared with a reference. The difference of their leads divides exactly among the
+        columns, and among the boundaries between the two.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+        reference : array-like of shape (n_references, n_features), default=None
+            What samples are compared with; the mean over all references, if there are several. None is
+            the centre of the nearest blob of the class that is second best for the sample.
         counterfactual : bool, default=False
             Whether to search for the smallest change that gives another class, in standard deviations.
         frozen : sequence of int or str, default=()
@@ -51,7 +58,8 @@ class DecisionsMixin:
             One page each if printed; ``explanations.to_frame()`` is a data frame.
         """
         cells = checked_cells(self, X)
-        explanations = explained(self.network_, self.blobs_, cells)
+        given = None if reference is None else checked_cells(self, reference)
+        explanations = explained(self.network_, self.blobs_, cells, given)
         if not counterfactual:
             return explanations
         scale = feature_units(self.blobs_, self.network_.hyperplanes)[self.network_.table.firsts]

@@ -1,4 +1,4 @@
-"""Explanations of predictions: the hyperplanes that decide and the features behind them."""
+"""Explanations of predictions: what a sample has that its reference has not, and what that adds."""
 
 from __future__ import annotations
 
@@ -13,9 +13,16 @@ from numpy.typing import NDArray
 from scipy.special import chdtri
 
 from ffmlp.arrays import AnyFloats, Flags, Floats, Indices, without_rounding
-from ffmlp.explanations.explanation import Counterfactual, Driver, Explanation, Margin, Place, RegionPart
-from ffmlp.explanations.margins import crossings, nearest_blobs, nearest_of_class, response_spreads
-from ffmlp.explanations.shapley import region_shapley
+from ffmlp.explanations.attribution import Attribution, Points, attributed, mean_attribution, rival_blobs
+from ffmlp.explanations.explanation import (
+    Counterfactual,
+    Crossing,
+    Explanation,
+    Place,
+    Reason,
+    RegionPart,
+)
+from ffmlp.explanations.margins import nearest_blobs
 from ffmlp.extras import imported
 from ffmlp.markup import html_table
 from ffmlp.model.blobs import Blobs, feature_units
@@ -31,8 +38,8 @@ _FAR = 0.999
 _MAX_ROWS = 10
 # Regions that are named for each sample.
 _MAX_REGIONS = 10
-# The rival of a sample if no other class can be predicted.
-_NO_RIVAL = -1
+# The rival of a sample if no other class can be predicted, and its blob if it was given by the user.
+_NO_RIVAL = _NO_BLOB = -1
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,13 +60,23 @@ class Explanations:
     predicted, rivals : ndarray of shape (n,)
         The predicted class and the next best one, -1 if there is none.
     probabilities : ndarray of shape (n, C)
-    leads, rest : ndarray of shape (n,)
-        ``leads == contributions.sum(axis=1) + rest``.
+    leads : ndarray of shape (n,)
+        The lead of the predicted class over the rival; infinite if there is none.
+    references : ndarray of shape (n, N)
+        What each sample is compared with, as inputs of the network: the centre of a blob of the
+        rival's class, or the samples given, their mean if there are several.
+    reference_blobs : ndarray of shape (n,)
+        The blobs, -1 where samples were given.
+    reference_leads : ndarray of shape (n,)
+        The same lead at the reference.
+    attributions : ndarray of shape (n, M)
+        What each column adds: ``leads == reference_leads + attributions.sum(axis=1)``.
+    effects : ndarray of shape (n, L)
+        What each hyperplane adds: ``leads == reference_leads + effects.sum(axis=1) + regions``.
     regions : ndarray of shape (n,)
-        The part of ``rest`` that is due to regions beside a readout; 0 if there are none.
-    responses, deviations, contributions : ndarray of shape (n, L)
-        Signed response of each hyperplane, the same in standard deviations, and its contribution to
-        the lead.
+        What regions beside a readout add; 0 if there are none.
+    responses, reference_responses : ndarray of shape (n, L)
+        Signed response of each hyperplane to samples and references.
     places : Places
         The region or the nearest blob of each sample (``places.numbers``), and whether the sample is
         ``places.unseen``: in a region without training samples, or farther from its nearest blob than
@@ -76,11 +93,15 @@ class Explanations:
     rivals: Indices
     probabilities: Floats
     leads: Floats
-    rest: Floats
+    references: Floats
+    reference_blobs: Indices
+    n_references: int
+    reference_leads: Floats
+    attributions: Floats
+    effects: Floats
     regions: Floats
     responses: Floats
-    deviations: Floats
-    contributions: Floats
+    reference_responses: Floats
     places: Places
     robustness: Robustness | None = None
 
@@ -110,27 +131,24 @@ class Explanations:
         number = range(len(self))[index(number)]
         labels, probability = self.network.labels.tolist(), self.probabilities[number]
         winner, rival = self.predicted[number], self.rivals[number]
-        parts = self._parts(number)
-        ahead = -without_rounding(np.abs(self.contributions[number]))
-        order = np.lexsort([np.abs(self.deviations[number]), ahead])
+        beaten = rival != _NO_RIVAL
+        crossed = self._crossed(number) if beaten else np.zeros(0, np.intp)
         return Explanation(
             label=labels[winner],
             probability=float(probability[winner]),
-            rival=None if rival == _NO_RIVAL else labels[rival],
-            rival_probability=0.0 if rival == _NO_RIVAL else float(probability[rival]),
+            rival=labels[rival] if beaten else None,
+            rival_probability=float(probability[rival]) if beaten else 0.0,
             lead=float(self.leads[number]),
-            rest=float(self.rest[number]),
+            reference=self._reference(number) if beaten else "",
+            reference_lead=float(self.reference_leads[number]),
+            reasons=self._reasons(number) if beaten else (),
+            crossings=tuple(self._crossing(number, hyperplane) for hyperplane in crossed.tolist()),
+            uncrossed=float(np.delete(self.effects[number], crossed).sum()),
+            regions=self._regions(number) if beaten else None,
             place=self._place(number),
-            margins=tuple(self._margin(number, hyperplane, parts) for hyperplane in order),
-            features=() if rival == _NO_RIVAL else self._features(number),
-            counterfactual=self._counterfactual(number),
             searched=self.robustness is not None,
-            regions=self._regions(number),
+            counterfactual=self._counterfactual(number),
         )
-
-    @cached_property
-    def _crossings(self) -> Floats:
-        return crossings(self.blobs, self.network.hyperplanes)
 
     @cached_property
     def _units(self) -> Floats:
@@ -145,65 +163,62 @@ class Explanations:
         silent = unseen and not places.answers_unseen
         return Place(places.kind, place, label, unseen, float(places.shares[place]), counts, silent)
 
-    def _parts(self, number: int) -> Floats:
-        """The contribution (L, N) of each feature to each response of a sample."""
-        planes = self.network.hyperplanes
-        return planes.weights * (planes.mapped(self.samples[number : number + 1]) - self._crossings)
+    def _reference(self, number: int) -> str:
+        blob = int(self.reference_blobs[number])
+        if blob == _NO_BLOB:
+            one = self.n_references == 1
+            return "the sample given" if one else f"{self.n_references} samples, on average"
+        label = self.network.labels[self.blobs.classes[blob]]
+        return f"the centre of blob {blob} of class {label}"
 
-    def _drivers(self, number: int, parts: Floats) -> tuple[Driver, ...]:
-        """Contributions (N,) of the inputs, added up for each column."""
+    def _reasons(self, number: int) -> tuple[Reason, ...]:
         table, cells = self.network.table, self.cells[number]
-        sizes = table.summed(parts)
-        order = np.argsort(-np.abs(sizes), kind="stable")
+        sizes, reference = self.attributions[number], self.references[number]
+        order = np.argsort(-without_rounding(np.abs(sizes)), kind="stable")
         return tuple(
-            Driver(table.parts[j].name, table.parts[j].value(cells[j]), float(sizes[j]))
+            Reason(
+                column=table.parts[j].name,
+                value=table.parts[j].value(cells[j]),
+                reference=table.parts[j].near(reference[table.owners == j]).removeprefix("= "),
+                attribution=float(sizes[j]),
+            )
             for j in order
-            if sizes[j]
         )
 
-    def _features(self, number: int) -> tuple[Driver, ...]:
-        """The lead as a sum over features: its slopes times the features' contributions to responses."""
-        slopes = self.network.stages.slopes(self.responses[number : number + 1])[0]
-        slope = slopes[self.predicted[number]] - slopes[self.rivals[number]]
-        return self._drivers(number, slope @ self._parts(number))
+    def _crossed(self, number: int) -> Indices:
+        """The hyperplanes between reference and sample, largest effect first."""
+        crossed = np.flatnonzero((self.responses[number] > 0) != (self.reference_responses[number] > 0))
+        sizes = without_rounding(np.abs(self.effects[number, crossed]))
+        return crossed[np.argsort(-sizes, kind="stable")]
+
+    def _crossing(self, number: int, hyperplane: int) -> Crossing:
+        here, there = (
+            float(part[number, hyperplane]) for part in (self.responses, self.reference_responses)
+        )
+        opposite = 0 if here > 0 else len(self.network.hyperplanes)
+        return Crossing(
+            hyperplane=hyperplane,
+            side=self.network.half_space(hyperplane + opposite),
+            way=abs(there / (there - here)),
+            effect=float(self.effects[number, hyperplane]),
+        )
 
     def _regions(self, number: int) -> RegionPart | None:
-        network, rival = self.network, self.rivals[[number]]
-        planes, trees, winner = network.hyperplanes, network.stages.trees, self.predicted[[number]]
+        """The regions that differ between sample and reference, and what they add."""
+        network, trees = self.network, self.network.stages.trees
         if trees is None:
             return None
-        h = self.responses[[number]]
-        (regions,), (leads,) = trees.leads(h, winner, rival)
-        order = np.argsort(-without_rounding(np.abs(leads)), kind="stable")[:_MAX_REGIONS]
+        both = np.stack([self.responses[number], self.reference_responses[number]])
+        winner, rival = (np.repeat(part[number], 2) for part in (self.predicted, self.rivals))
+        (regions, others), (here, there) = trees.leads(both, winner, rival)
+        added = here - there
+        order = np.argsort(-without_rounding(np.abs(added)), kind="stable")[:_MAX_REGIONS]
         first = network.weighted_sizes[2]
-        blob = nearest_of_class(self.blobs, planes.mapped(self.samples[[number]])[0], int(rival[0]))
-        reference = self.blobs.means[[blob]] @ planes.weights.T + planes.biases
-        shapley = region_shapley(trees, h, reference)[0]
-        by_input = np.zeros(len(network.feature_names))
-        features = np.abs(planes.weights[trees.axes]).argmax(axis=1)
-        np.add.at(by_input, features, shapley[:, winner[0]] - shapley[:, rival[0]])
         return RegionPart(
-            lead=float(self.regions[number]),
-            agreeing=int((leads >= 0).sum()),
-            trees=len(leads),
-            strongest=tuple((network.meaning(2, first + regions[t]), float(leads[t])) for t in order),
-            reference=f"the centre of blob {blob} of class {network.labels[self.blobs.classes[blob]]}",
-            reference_lead=float(trees.leads(reference, winner, rival)[1].sum()),
-            features=self._drivers(number, by_input),
-        )
-
-    def _margin(self, number: int, hyperplane: int, parts: Floats) -> Margin:
-        planes = self.network.hyperplanes
-        response = self.responses[number, hyperplane]
-        sign = 1.0 if response > 0 else -1.0
-        return Margin(
-            hyperplane=int(hyperplane),
-            side=self.network.half_space(int(hyperplane) + (0 if response > 0 else len(planes))),
-            response=float(abs(response)),
-            deviations=float(abs(self.deviations[number, hyperplane])),
-            is_log_odds=planes.is_log_odds(hyperplane),
-            contribution=float(self.contributions[number, hyperplane]),
-            drivers=self._drivers(number, sign * parts[hyperplane]),
+            effect=float(self.regions[number]),
+            changed=int((regions != others).sum()),
+            trees=len(added),
+            strongest=tuple((network.meaning(2, first + regions[t]), float(added[t])) for t in order),
         )
 
     def _counterfactual(self, number: int) -> Counterfactual | None:
@@ -226,27 +241,24 @@ class Explanations:
         """A data frame with a row for each sample (needs pandas)."""
         pandas = imported("pandas", "Explanations.to_frame")
         rows, labels = np.arange(len(self)), self.network.labels.astype(object)
-        strongest = np.argmax(np.abs(self.contributions), axis=1)
-        known = self.rivals != _NO_RIVAL
+        known, table = self.rivals != _NO_RIVAL, self.network.table
         columns: dict[str, Any] = {
             "class": labels[self.predicted],
             "probability": self.probabilities[rows, self.predicted],
             "next_class": _or_none(known, labels[self.rivals]),
             "next_probability": np.where(known, self.probabilities[rows, self.rivals], 0.0),
             "lead": self.leads,
+            "reference_lead": self.reference_leads,
+            **{f"by_{name}": part for name, part in zip(table.names, self.attributions.T, strict=True)},
             self.places.kind: self.places.numbers,
             "unseen": self.places.unseen,
-            **({} if self.network.stages.trees is None else {"regions": self.regions}),
-            "strongest_hyperplane": strongest,
-            "strongest_deviations": self.deviations[rows, strongest],
-            "strongest_contribution": self.contributions[rows, strongest],
         }
         if self.robustness is not None:
             reached = np.isfinite(self.robustness.distance)
             columns["other_class"] = _or_none(reached, labels[self.robustness.classes])
             columns["distance"] = self.robustness.distance
             columns["distance_lower"] = self.robustness.lower
-            change, table = self.robustness.points - self.samples, self.network.table
+            change = self.robustness.points - self.samples
             columns |= {
                 f"change_{part.name}": change[:, first]
                 for part, first in zip(table.parts, table.firsts, strict=True)
@@ -260,29 +272,54 @@ def _or_none(known: Flags, values: NDArray) -> NDArray:
     return values
 
 
-def explained(network: Network, blobs: Blobs, cells: AnyFloats) -> Explanations:
-    """Explanations of validated cells, without counterfactuals; O(n·D_1·D_2) time."""
+def explained(
+    network: Network, blobs: Blobs, cells: AnyFloats, reference: AnyFloats | None = None
+) -> Explanations:
+    """Explanations of validated cells against the cells of a reference, without counterfactuals."""
     X = network.inputs(cells)
     samples: Floats = np.asarray(X, np.float64)
     planes, stages = network.hyperplanes, network.stages
-    h = planes.signed_responses(samples)
-    predicted = network.classes(X)
-    others = stages.scores(h)
-    others[np.arange(len(X)), predicted] = -np.inf
-    rivals = np.where(np.isfinite(others).any(axis=1), others.argmax(axis=1), _NO_RIVAL)
-    summands, rest, regions = np.zeros_like(h), np.zeros(len(h)), np.zeros(len(h))
-    beaten = rivals != _NO_RIVAL
-    compared = h[beaten], predicted[beaten], rivals[beaten]
-    summands[beaten], rest[beaten] = stages.contributions(*compared)
-    if stages.trees is not None:
-        regions[beaten] = stages.trees.leads(*compared)[1].sum(axis=1)
+    h, predicted = planes.signed_responses(samples), network.classes(X)
+    scores, each = stages.scores(h), np.arange(len(X))
+    others = scores.copy()
+    others[each, predicted] = -np.inf
+    beaten: Flags = np.isfinite(others.max(axis=1))
+    rivals = np.where(beaten, others.argmax(axis=1), _NO_RIVAL)
+    points = Points(planes.mapped(samples), h)
+    pair = predicted[beaten], rivals[beaten]
+    number = np.full(len(h), _NO_BLOB)
+    if reference is None:
+        number[beaten] = rival_blobs(network, blobs, points[beaten], *pair)
+        references = Points.of(network, blobs.means)[number]
+        found = attributed(network, points[beaten], references[beaten], *pair)
+    else:
+        given = Points.of(network, planes.mapped(np.asarray(network.inputs(reference), np.float64)))
+        mean = Points(given.Z.mean(axis=0, keepdims=True), given.h.mean(axis=0, keepdims=True))
+        references = mean[np.zeros(len(h), np.intp)]
+        found = mean_attribution(network, points[beaten], given, *pair)
+    parts = Attribution(*(_at(beaten, part) for part in vars(found).values()))
     return Explanations(
         network, blobs, np.asarray(cells, np.float64), samples, predicted, rivals,
         probabilities=network.probabilities(X),
-        leads=np.where(beaten, summands.sum(axis=1) + rest, np.inf), rest=rest, regions=regions,
-        responses=h, deviations=h / response_spreads(blobs, planes), contributions=summands,
+        leads=np.where(beaten, scores[each, predicted] - scores[each, rivals], np.inf),
+        references=planes.unmapped(references.Z),
+        reference_blobs=number,
+        n_references=1 if reference is None else len(reference),
+        reference_leads=parts.reference_leads,
+        attributions=network.table.summed(parts.inputs),
+        effects=parts.hyperplanes,
+        regions=parts.regions,
+        responses=h,
+        reference_responses=references.h,
         places=stages.places(planes, X) or _nearest_blobs(network, blobs, samples),
     )  # fmt: skip
+
+
+def _at(rows: Flags, values: Floats) -> Floats:
+    """Values of some rows in a table of all, 0 elsewhere."""
+    table = np.zeros((len(rows), *values.shape[1:]))
+    table[rows] = values
+    return table
 
 
 def _nearest_blobs(network: Network, blobs: Blobs, samples: Floats) -> Places:

@@ -5,66 +5,83 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
+from math import floor, log10
 from textwrap import wrap
 from typing import Any
 
 from ffmlp.markup import html_bars
 from ffmlp.words import counted
 
-# The numbers of hyperplanes, features of a hyperplane, regions and changed features on a page.
-_MAX_MARGINS = 5
-_MAX_DRIVERS = 3
-_MAX_REGIONS = 3
+# The numbers of columns, boundaries, regions and changed features on a page.
+_MAX_REASONS = 5
+_MAX_CROSSINGS = 3
+_MAX_REGIONS = 2
 _MAX_CHANGES = 12
-# Bars of hyperplanes and of features in a notebook.
+# Boundaries that add a smaller share of the difference are counted, not listed.
+_VISIBLE = 0.05
+# Bars in a notebook.
 _MAX_BARS = 8
 # Width of wrapped lines.
 _WIDTH = 85
-_REST = "not due to any one hyperplane"
 _NO_BREAK = "\N{NO-BREAK SPACE}"
 
 
 @dataclass(frozen=True)
-class Driver:
-    """A feature of a sample and its contribution to a response or a lead.
+class Reason:
+    """A column, its value in the sample and in the reference, and what the difference adds to the lead.
 
     ``value`` is a number, a category, "unknown" for one that the network does not know, or "missing".
+    ``reference`` is text: a number, or the category whose samples are most like the reference.
     """
 
-    feature: str
+    column: str
     value: float | str
-    contribution: float
+    reference: str
+    attribution: float
 
 
 @dataclass(frozen=True)
-class Margin:
-    """The side of a hyperplane on which a sample lies, and how far from it.
+class Crossing:
+    """A hyperplane between the reference and the sample.
 
     Attributes
     ----------
     hyperplane : int
     side : str
-        The half-space that the sample is in.
-    response : float
-        ``|h(x)|``: the log-odds of the half-space's blob over the other blob. For the threshold of a
-        feature, the distance from it.
-    deviations : float
-        The same in standard deviations along the hyperplane's normal.
-    is_log_odds : bool
-        False for thresholds of single features and for hyperplanes that have been moved.
-    contribution : float
-        The hyperplane's contribution to the lead of the predicted class over the next one.
-    drivers : tuple of Driver
-        The contribution of each feature to the response, largest first; they sum to the response.
+        The half-space that the sample is in, and the reference is not.
+    way : float
+        Where the straight way from the reference, 0, to the sample, 1, crosses it.
+    effect : float
+        What the hyperplane adds to the lead of the sample over that of the reference.
     """
 
     hyperplane: int
     side: str
-    response: float
-    deviations: float
-    is_log_odds: bool
-    contribution: float
-    drivers: tuple[Driver, ...]
+    way: float
+    effect: float
+
+
+@dataclass(frozen=True)
+class RegionPart:
+    """What the regions beside a readout add to the lead of the sample over that of the reference.
+
+    Attributes
+    ----------
+    effect : float
+        The sum over all trees.
+    changed, trees : int
+        The trees in which sample and reference are in different regions, and all trees.
+    strongest : tuple of (str, float)
+        What regions of the sample stand for, and what each adds, largest first.
+    """
+
+    effect: float
+    changed: int
+    trees: int
+    strongest: tuple[tuple[str, float], ...]
+
+    def __str__(self) -> str:
+        return f"Regions differ in {self.changed} of {counted(self.trees, 'tree')} and add"
 
 
 @dataclass(frozen=True)
@@ -82,38 +99,6 @@ class Place:
     share: float
     counts: tuple[tuple[Any, float], ...] = ()
     silent: bool = False
-
-
-@dataclass(frozen=True)
-class RegionPart:
-    """What the regions beside a readout add to the lead.
-
-    Attributes
-    ----------
-    lead : float
-        The sum over the regions that the sample is in, one of each tree.
-    agreeing, trees : int
-        The trees whose region does not lower the lead, and all trees.
-    strongest : tuple of (str, float)
-        What the regions stand for, and what each adds, largest first.
-    reference : str
-        What the sample is compared with: the nearest blob of the rival's class.
-    reference_lead : float
-        What the regions add to the lead at the mean of this blob.
-    features : tuple of Driver
-        Exact Shapley values, largest first: with ``reference_lead`` they sum to ``lead``.
-    """
-
-    lead: float
-    agreeing: int
-    trees: int
-    strongest: tuple[tuple[str, float], ...]
-    reference: str
-    reference_lead: float
-    features: tuple[Driver, ...]
-
-    def __str__(self) -> str:
-        return f"regions ({self.agreeing} of {counted(self.trees, 'tree')} agree)"
 
 
 @dataclass(frozen=True)
@@ -152,24 +137,25 @@ class Explanation:
     rival, rival_probability
         The next class; None if no other class can be predicted.
     lead : float
-        The lead of the predicted class: the sum of the margins' contributions and ``rest``. It is the
-        log-odds of the two classes; with regions beside a readout, it is the difference of their
-        evidence; in the region design it is how much less the sample violates its region than the least
-        violated region of the rival.
-    rest : float
-        The part of the lead without a hyperplane: the bias and the regions beside a readout, or the
-        other blobs of the two classes.
+        The lead of the predicted class over the rival. It is the log-odds of the two classes; with
+        regions beside a readout, it is the difference of their evidence; in the region design it is how
+        much less the sample violates its region than the least violated region of the rival.
+    reference : str
+        What the sample is compared with.
+    reference_lead : float
+        The same lead at the reference.
+    reasons : tuple of Reason
+        All columns, largest attribution first. They add up to the difference of the two leads.
+    crossings : tuple of Crossing
+        The hyperplanes between reference and sample, largest effect first.
+    uncrossed : float
+        What the other hyperplanes add. With crossings and regions, it adds up to the difference.
+    regions : RegionPart or None
+        What regions beside a readout add, if there are any.
     place : Place
-    margins : tuple of Margin
-        All hyperplanes, largest contribution first, ties by distance.
-    features : tuple of Driver
-        The contribution of each feature to the lead through all hyperplanes, largest first. With
-        ``rest`` they sum to the lead; in the blob design they are a first-order approximation.
     searched : bool
         Whether a counterfactual was searched for.
     counterfactual : Counterfactual or None
-    regions : RegionPart or None
-        What the regions beside a readout add to ``rest``, if there are any.
     """
 
     label: Any
@@ -177,19 +163,33 @@ class Explanation:
     rival: Any
     rival_probability: float
     lead: float
-    rest: float
+    reference: str
+    reference_lead: float
+    reasons: tuple[Reason, ...]
+    crossings: tuple[Crossing, ...]
+    uncrossed: float
+    regions: RegionPart | None
     place: Place
-    margins: tuple[Margin, ...]
-    features: tuple[Driver, ...]
-    counterfactual: Counterfactual | None
     searched: bool
-    regions: RegionPart | None = None
+    counterfactual: Counterfactual | None
+
+    @property
+    def difference(self) -> float:
+        """The lead of the sample minus that of the reference."""
+        return self.lead - self.reference_lead
+
+    @property
+    def unit(self) -> str:
+        """What a lead is measured in, to follow a noun."""
+        if self.regions is not None:
+            return ", in evidence"
+        return "" if self.place.kind == "region" else ", in log-odds"
 
     def __repr__(self) -> str:
         return f"Explanation({_head(self)})"
 
     def __str__(self) -> str:
-        parts = [[_head(self)], [_place(self.place)], _lead(self), _features(self)]
+        parts = [[_head(self)], _compared(self), _reasons(self), _boundaries(self), [_place(self.place)]]
         if self.counterfactual is not None:
             parts.append(_counterfactual(self.counterfactual))
         elif self.searched:
@@ -197,34 +197,27 @@ class Explanation:
         return "\n\n".join("\n".join(lines) for lines in parts if lines)
 
     def _repr_html_(self) -> str:
-        parts = [f"<p>{escape(line)}</p>" for line in (_head(self), _place(self.place))]
+        parts = [[_head(self)], _compared(self)]
         if self.rival is not None:
-            lead = escape(f"Lead over {self.rival}: {self.lead:+.2f}, by hyperplane")
-            parts += [f"<p>{lead}</p>", html_bars(self.hyperplane_bars(_MAX_BARS))]
-            parts += ["<p>By feature</p>", html_bars(self.feature_bars(_MAX_BARS))]
+            parts.append([html_bars(self.bars(_MAX_BARS))])
+        parts.append([_place(self.place)])
+        page = "".join(
+            line if line.startswith("<table>") else f"<p>{escape(line)}</p>"
+            for line in (" ".join(lines) for lines in parts)
+            if line
+        )
         if self.counterfactual is not None:
             change = "\n".join(_counterfactual(self.counterfactual))
-            parts.append(f"<pre>{escape(change)}</pre>")
-        return "".join(parts)
+            page += f"<pre>{escape(change)}</pre>"
+        return page
 
-    def hyperplane_bars(self, max_bars: int) -> list[tuple[str, float]]:
-        """Names and contributions of the first hyperplanes, of all others, of regions, and the rest."""
-        bars = [(margin.side, margin.contribution) for margin in self.margins]
-        bars = _first(bars, max_bars, "other hyperplane")
-        rest = self.rest
-        if self.regions is not None:
-            bars.append((str(self.regions), self.regions.lead))
-            rest -= self.regions.lead
-        return [*bars, (_REST, rest)] if rest else bars
-
-    def feature_bars(self, max_bars: int) -> list[tuple[str, float]]:
-        """Names with values, and contributions, of the first features, and of all others together."""
-        return _feature_bars(self.features, max_bars)
-
-
-def _feature_bars(drivers: Sequence[Driver], max_bars: int) -> list[tuple[str, float]]:
-    bars = [(f"{driver.feature} = {_written(driver.value)}", driver.contribution) for driver in drivers]
-    return _first(bars, max_bars, "other feature")
+    def bars(self, max_bars: int) -> list[tuple[str, float]]:
+        """Columns with their values, and what each adds: the first ones, and all others together."""
+        bars = [
+            (f"{reason.column} = {_written(reason.value)}", reason.attribution)
+            for reason in self.reasons
+        ]
+        return _first(bars, max_bars, "other column")
 
 
 def _written(value: float | str) -> str:
@@ -244,6 +237,67 @@ def _head(explanation: Explanation) -> str:
     return f"{head}; next is {explanation.rival}, {explanation.rival_probability:.3f}."
 
 
+def _compared(explanation: Explanation) -> list[str]:
+    if explanation.rival is None:
+        return []
+    digits = _digits(explanation)
+    leads = f"{explanation.lead:+z.{digits}f} here, {explanation.reference_lead:+z.{digits}f} there"
+    text = f"The lead over {explanation.rival}{explanation.unit}: {leads}."
+    return _wrapped([f"Compared with {explanation.reference}.", *text.split()])
+
+
+def _digits(explanation: Explanation) -> int:
+    """Decimals that show three digits of the difference."""
+    size = abs(explanation.difference)
+    return 2 if size == 0 else min(max(2 - floor(log10(size)), 0), 6)
+
+
+def _reasons(explanation: Explanation) -> list[str]:
+    if explanation.rival is None:
+        return []
+    digits = _digits(explanation)
+    shown = explanation.reasons[:_MAX_REASONS]
+    lines = [f"The difference of {explanation.difference:+z.{digits}f}, by column"]
+    width = max(len(reason.column) for reason in shown)
+    for reason in shown:
+        values = f"{_written(reason.value)}, there {reason.reference}"
+        lines.append(f"{reason.attribution:+z9.{digits}f}  {reason.column:{width}}  {values}")
+    left = explanation.reasons[_MAX_REASONS:]
+    if left:
+        rest = sum(reason.attribution for reason in left)
+        lines.append(f"{rest:+z9.{digits}f}  {counted(len(left), 'other column')}")
+    return lines
+
+
+def _boundaries(explanation: Explanation) -> list[str]:
+    """How many boundaries are between reference and sample, and what the strongest add."""
+    if explanation.rival is None:
+        return []
+    crossed, regions, digits = explanation.crossings, explanation.regions, _digits(explanation)
+    text = (
+        f"Between the two {'is' if len(crossed) == 1 else 'are'} {counted(len(crossed), 'hyperplane')}."
+    )
+    shown = [
+        (crossing.effect, f"{crossing.side}, crossed after {crossing.way:.0%} of the way here")
+        for crossing in crossed[:_MAX_CROSSINGS]
+    ]
+    if regions is not None and regions.changed:
+        text += f" {regions} {regions.effect:+z.{digits}f}."
+        shown += [(value, name) for name, value in regions.strongest[:_MAX_REGIONS]]
+    least = _VISIBLE * abs(explanation.difference)
+    items = [_item(f"{value:+z9.{digits}f}  {name}") for value, name in shown if abs(value) >= least]
+    title = ["What the strongest add:"] if items else []
+    return [*_wrapped(text.split()), *title, *(line for item in items for line in item)]
+
+
+def _item(text: str) -> list[str]:
+    """A line of a list, wrapped between limits of a region."""
+    indent = len(text) - len(text.lstrip())
+    *first, last = text.strip().split(" and ")
+    parts = [*(f"{limits} and" for limits in first), last]
+    return [f"{'':{indent}}{line}" for line in _wrapped(parts, "    ")]
+
+
 def _place(place: Place) -> str:
     if place.kind == "blob":
         what = f"blob {place.number} of class {place.label}, {place.share:.1%} of the training samples"
@@ -260,61 +314,6 @@ def _place(place: Place) -> str:
     if place.unseen:
         return f"In a region without training samples. The region that it violates least: {what}."
     return f"In {what}."
-
-
-def _lead(explanation: Explanation) -> list[str]:
-    if explanation.rival is None:
-        return []
-    kind = "" if explanation.place.kind == "region" else ", in log-odds"
-    if explanation.regions is not None:
-        kind = ", in evidence"
-    lines = [f"Its lead over {explanation.rival}{kind}: {explanation.lead:+z.2f}, the sum of"]
-    n_shown = min(max(1, _n_visible(explanation)), _MAX_MARGINS)
-    for margin in explanation.margins[:n_shown]:
-        lines += _margin(margin)
-    for name, value in explanation.hyperplane_bars(n_shown)[n_shown:]:
-        lines.append(f"{value:+z9.2f}  {name}")
-        if explanation.regions is not None and name == str(explanation.regions):
-            lines += _regions(explanation.regions)
-    return lines
-
-
-def _regions(part: RegionPart) -> list[str]:
-    lines = []
-    for name, value in part.strongest[:_MAX_REGIONS]:
-        *first, last = f"{value:+z.3f} {name}".split(" and ")
-        lines += _wrapped([*(f"{limits} and" for limits in first), last], "  ")
-    against = f"against {part.reference} ({part.reference_lead:+z.2f}): "
-    return [f"{'':11}{line}" for line in (*lines, *_drivers(against, part.features))]
-
-
-def _n_visible(explanation: Explanation) -> int:
-    """The number of hyperplanes whose contribution is not printed as zero."""
-    return sum(abs(margin.contribution) >= 0.005 for margin in explanation.margins)
-
-
-def _features(explanation: Explanation) -> list[str]:
-    if _n_visible(explanation) < 2:  # the line of the hyperplane has the same features
-        return []
-    return _drivers("All hyperplanes together, by feature: ", explanation.features)
-
-
-def _margin(margin: Margin) -> list[str]:
-    unit = "standard deviations from the hyperplane"
-    odds = f", log-odds {margin.response:+z.2f}" if margin.is_log_odds else ""
-    lines = [f"{margin.contribution:+z9.2f}  {margin.side}", f"{margin.deviations:.2f} {unit}{odds}"]
-    if margin.is_log_odds:
-        lines += _drivers("by ", margin.drivers)
-    return [lines[0], *(f"{'':11}{line}" for line in lines[1:])]
-
-
-def _drivers(start: str, drivers: Sequence[Driver]) -> list[str]:
-    """The contribution of each feature, if any; lines break between features only."""
-    parts = [f"{name} ({value:+z.2f})" for name, value in _feature_bars(drivers, _MAX_DRIVERS)]
-    if not parts:
-        return []
-    *first, last = parts
-    return _wrapped([*start.split(), *(f"{part}," for part in first), last])
 
 
 def _wrapped(parts: Sequence[str], indent: str = "") -> list[str]:

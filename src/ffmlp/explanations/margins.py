@@ -1,4 +1,4 @@
-"""Margins of hyperplanes, in standard deviations and as sums over features."""
+"""Spreads of responses, and the nearest blob of a sample."""
 
 from __future__ import annotations
 
@@ -30,24 +30,6 @@ def response_spreads(blobs: Blobs, planes: Hyperplanes) -> Floats:
     return np.where(variance > 0, np.sqrt(np.maximum(variance, 0.0)), 1.0)
 
 
-def crossings(blobs: Blobs, planes: Hyperplanes) -> Floats:
-    """The point (L, N) where the line from the second blob of each hyperplane to its first crosses it.
-
-    The response of a sample x is ``weights · (x − crossing)``: a sum over the features. For the
-    threshold of a feature, the line starts at the mean of all samples.
-    """
-    first, second = planes.pairs.T
-    start, stop = blobs.means[second], blobs.means[first]
-    alone = first == NO_BLOB
-    start = np.where(alone[:, None], blobs.centre, start)
-    way = np.where(alone[:, None], planes.weights, stop - start)
-    rise = np.sum(planes.weights * way, axis=1)
-    way = np.where((rise > 0)[:, None], way, planes.weights)
-    rise = np.sum(planes.weights * way, axis=1)
-    height = np.sum(planes.weights * start, axis=1) + planes.biases
-    return start - np.divide(height, rise, out=np.zeros_like(rise), where=rise > 0)[:, None] * way
-
-
 def nearest_blobs(blobs: Blobs, Z: Floats) -> tuple[Indices, Floats]:
     """The blob (n,) of least Mahalanobis distance, and that distance squared."""
     # In the axes of the covariances, if there are any; otherwise in standardised features.
@@ -62,14 +44,3 @@ def nearest_blobs(blobs: Blobs, Z: Floats) -> tuple[Indices, Floats]:
         closer = squared < least
         nearest[closer], least[closer] = number, squared[closer]
     return nearest, least
-
-
-def nearest_of_class(blobs: Blobs, z: Floats, label: int) -> int:
-    """The blob of a class whose mean is nearest to a sample (N,), in standard deviations.
-
-    A class without samples of positive weight has no blobs: then the nearest of all.
-    """
-    own = np.flatnonzero(blobs.classes == label)
-    own = own if len(own) else np.arange(len(blobs))
-    away = np.sum(((blobs.means[own] - z) / blobs.feature_spreads) ** 2, axis=1)
-    return int(own[np.argmin(away)])

@@ -1,4 +1,4 @@
-"""Exact Shapley values of regions: what each hyperplane adds to them, against one reference.
+"""Exact Shapley values of regions: what each hyperplane adds to a lead, against one reference.
 
 A coalition of hyperplanes has the sample's responses, the others have those of the reference. A region
 contains this mixture if the coalition has every hyperplane at which only the sample is within its
@@ -8,26 +8,44 @@ limits, and none at which only the reference is. So its Shapley values have a cl
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from ffmlp.arrays import Floats, row_blocks
-from ffmlp.model.region_trees import RegionTrees
+from ffmlp.arrays import Floats, Indices, row_blocks
+from ffmlp.model.region_trees import RegionTrees, compiled
 
 
-def region_shapley(trees: RegionTrees, h: Floats, reference: Floats) -> Floats:
-    """Shapley values (n, F, C) of the regions' evidence at responses h (n, L), F as in ``trees.axes``.
+def region_shapley(
+    trees: RegionTrees, h: Floats, reference: Floats, winner: Indices, rival: Indices
+) -> Floats:
+    """Shapley values (n, F) of what regions add to the winner's lead over the rival, F as in ``axes``.
 
-    ``reference`` (L,) or (n, L) are the responses of the reference. The values of a sample add up to the
-    difference of ``trees.evidence`` between sample and reference. O(n·R·F) time.
+    ``h`` and ``reference`` (n, L) are the responses of samples and of what they are compared with. The
+    values of a sample add up to the difference of the two leads. Compiled code visits the regions
+    between the two only, at most R of them; NumPy takes O(n·R·F) time.
     """
+    own, other = trees.compared(h), trees.compared(reference)
+    if compiled is None:
+        return _by_boxes(trees, own, other, winner, rival)
+    found, values = np.zeros(own.shape), np.ascontiguousarray(trees.values)
+    first, second = (np.ascontiguousarray(part, np.int32) for part in (winner, rival))
+    compiled.shapley_values(own, other, trees.places, len(trees.roots), values, first, second, found)
+    return found
+
+
+def _by_boxes(
+    trees: RegionTrees,
+    own: NDArray[np.float32],
+    other: NDArray[np.float32],
+    winner: Indices,
+    rival: Indices,
+) -> Floats:
+    """The same from the limits of all regions."""
     low, high = trees.boxes
-    ours, theirs = (
-        np.broadcast_to(part, h.shape)[:, trees.axes].astype(np.float32) for part in (h, reference)
-    )
-    values = np.empty((len(h), len(trees.axes), trees.values.shape[1]))
-    for rows in row_blocks(len(h), low.size):
+    found = np.empty(own.shape)
+    for rows in row_blocks(len(own), low.size):
         with_sample, with_reference = (
-            (part[rows, None] > low) & (part[rows, None] <= high) for part in (ours, theirs)
+            (part[rows, None] > low) & (part[rows, None] <= high) for part in (own, other)
         )
         for_sample, for_reference = with_sample & ~with_reference, with_reference & ~with_sample
         a, b = for_sample.sum(axis=2), for_reference.sum(axis=2)
@@ -36,5 +54,6 @@ def region_shapley(trees: RegionTrees, h: Floats, reference: Floats) -> Floats:
         share = np.where(possible, np.exp(gammaln(a + 1) + gammaln(b + 1) - gammaln(a + b + 1)), 0.0)
         weight = for_sample * (share / np.maximum(a, 1))[:, :, None]
         weight -= for_reference * (share / np.maximum(b, 1))[:, :, None]
-        values[rows] = weight.transpose(0, 2, 1) @ trees.values
-    return values
+        lead = (trees.values[:, winner[rows]] - trees.values[:, rival[rows]]).T
+        found[rows] = np.einsum("nrf,nr->nf", weight, lead)
+    return found

@@ -1,4 +1,4 @@
-/* The region of each sample in each tree, and the sum of the values of these regions.
+/* The region of each sample in each tree, the sum of the values of these regions, and what each axis adds to it.
 
    Several samples go down a tree at the same time, because each step waits for memory. After some steps, those
    that have arrived are left out. The table must be that of a checked RegionTrees: indices within range, and
@@ -8,6 +8,7 @@
 #include <Python.h>
 
 #include <stdint.h>
+#include <stdlib.h>
 
 #include "../_module.h"
 #include "../_tables.h"
@@ -121,6 +122,93 @@ static void descend_all(const Problem *problem)
     }
 }
 
+/* What a coalition of axes of a sample, the others being those of its reference, does in a tree. */
+typedef struct {
+    const Place *places;
+    const float *own, *other;
+    const double *values;
+    Py_ssize_t n_classes, winner, rival;
+    /* The side that each axis has taken: 0 for none so far, 1 for the sample's, 2 for the reference's. */
+    uint8_t *sides;
+    double *shapley;
+} Comparison;
+
+/* Add the Shapley values of the regions below a place. Both sides are followed where sample and reference part.
+
+   n_own and n_other axes have been decided for the sample and the reference, with weight n_own! n_other! / n!,
+   where n is their sum. Every axis decided for the sample has the same share of a region, the sum of which is
+   *gained; *lost is that of the axes decided for the reference. */
+static void share(const Comparison *task, int32_t at, int n_own, int n_other, double weight, double *gained,
+                  double *lost)
+{
+    for (;;) {
+        const Place *place = task->places + at;
+        if (place->next == at) {
+            const double *values = task->values + place->region * task->n_classes;
+            const double lead = weight * (values[task->winner] - values[task->rival]);
+            *gained = n_own > 0 ? lead / n_own : 0.0;
+            *lost = n_other > 0 ? lead / n_other : 0.0;
+            return;
+        }
+        const int own = task->own[place->axis] > place->threshold;
+        const int other = task->other[place->axis] > place->threshold;
+        uint8_t *side = task->sides + place->axis;
+        if (own != other && *side == 0) {
+            const double n = n_own + n_other + 1;
+            double gains[2], losses[2];
+            *side = 1;
+            share(task, place->next + own, n_own + 1, n_other, weight * (n_own + 1) / n, &gains[0], &losses[0]);
+            *side = 2;
+            share(task, place->next + other, n_own, n_other + 1, weight * (n_other + 1) / n, &gains[1], &losses[1]);
+            *side = 0;
+            task->shapley[place->axis] += gains[0] - losses[1];
+            *gained = gains[0] + gains[1];
+            *lost = losses[0] + losses[1];
+            return;
+        }
+        at = place->next + (*side == 2 ? other : own);
+    }
+}
+
+static PyObject *shapley_values(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    PyObject *objects[7] = {NULL};
+    Py_buffer tables[7];
+    Py_ssize_t n_trees;
+    if (!PyArg_ParseTuple(arguments, "OOOnOOOO", &objects[0], &objects[1], &objects[2], &n_trees, &objects[3],
+                          &objects[4], &objects[5], &objects[6]) ||
+        get_tables(objects, tables, "ffidiid", (const int[]){2, 2, 2, 2, 1, 1, 2}, 7, 6) < 0)
+        return NULL;
+    const Py_ssize_t n_rows = tables[0].shape[0], n_axes = tables[0].shape[1];
+    const int32_t *winner = tables[4].buf, *rival = tables[5].buf;
+    PyObject *answer = NULL;
+    uint8_t *sides = calloc(n_axes + 1, 1);
+    if (sides == NULL)
+        PyErr_NoMemory();
+    else if (tables[1].shape[0] != n_rows || tables[1].shape[1] != n_axes || tables[2].shape[1] != 4 ||
+             tables[4].shape[0] != n_rows || tables[5].shape[0] != n_rows || tables[6].shape[0] != n_rows ||
+             tables[6].shape[1] != n_axes || n_trees > tables[2].shape[0])
+        PyErr_SetString(PyExc_ValueError, "places must have 4 columns, and the other arrays must fit each other.");
+    else {
+        Py_BEGIN_ALLOW_THREADS
+        for (Py_ssize_t row = 0; row < n_rows; row++) {
+            const Comparison task = {
+                .places = tables[2].buf, .own = (const float *)tables[0].buf + row * n_axes,
+                .other = (const float *)tables[1].buf + row * n_axes, .values = tables[3].buf,
+                .n_classes = tables[3].shape[1], .winner = winner[row], .rival = rival[row], .sides = sides,
+                .shapley = (double *)tables[6].buf + row * n_axes};
+            double gained, lost;
+            for (int32_t tree = 0; tree < n_trees; tree++)
+                share(&task, tree, 0, 0, 1.0, &gained, &lost);
+        }
+        Py_END_ALLOW_THREADS
+        answer = Py_NewRef(Py_None);
+    }
+    free(sides);
+    release(tables, 7);
+    return answer;
+}
+
 /* Get the arguments: responses (n, F), places (M + R, 4), numbers of nodes (T,), then values (R, C) and sums (n, C), or found
    (n, T). The last one is written. */
 static PyObject *compute(PyObject *arguments, const char *types, int n_tables)
@@ -171,6 +259,9 @@ static PyMethodDef methods[] = {
     {"add_values", add_values, METH_VARARGS,
      "add_values(responses, places, n_nodes, values, sums)\n--\n\n"
      "Add the values of each sample's regions to sums, tree by tree."},
+    {"shapley_values", shapley_values, METH_VARARGS,
+     "shapley_values(own, other, places, n_trees, values, winner, rival, shapley)\n--\n\n"
+     "Add what each axis adds to the lead of the winner over the rival to shapley."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -14,3 +14,13 @@ def add_values(
     values: NDArray[np.float64],
     sums: NDArray[np.float64],
 ) -> None: ...
+def shapley_values(
+    own: NDArray[np.float32],
+    other: NDArray[np.float32],
+    places: NDArray[np.int32],
+    n_trees: int,
+    values: NDArray[np.float64],
+    winner: NDArray[np.int32],
+    rival: NDArray[np.int32],
+    shapley: NDArray[np.float64],
+) -> None: ...

@@ -15,6 +15,7 @@ import numpy as np
 from ffmlp.arrays import AnyFloats, Flags, Floats, Indices
 from ffmlp.model.activations import logsumexp, sigmoid, softmax, softplus
 from ffmlp.model.hyperplanes import Hyperplanes, both_sides
+from ffmlp.model.mean_slopes import mean_slopes
 from ffmlp.model.stages import (
     LARGEST,
     OnnxGraph,
@@ -133,24 +134,17 @@ class BlobStages:
     def slopes(self, h: Floats) -> Floats:
         """The mean slope of each class's blobs, weighted by their shares of the class."""
         first, second = np.hsplit(self.weights[0], 2)
-        each = first * sigmoid(h)[:, None] - second * sigmoid(-h)[:, None]
-        blob_scores = self._blob_scores(h)
+        above, below, blob_scores = sigmoid(h), sigmoid(-h), self._blob_scores(h)
         slopes = np.zeros((len(h), self.n_classes, h.shape[1]))
         for label in np.unique(self.neuron_classes):
             mine = self.neuron_classes == label
-            slopes[:, label] = np.einsum("nb,nbl->nl", softmax(blob_scores[:, mine]), each[:, mine])
+            share = softmax(blob_scores[:, mine])
+            slopes[:, label] = share @ first[mine] * above - share @ second[mine] * below
         return slopes
 
-    def contributions(self, h: Floats, winner: Indices, rival: Indices) -> tuple[Floats, Floats]:
-        """The log-probabilities of each class's strongest blob; the other blobs are the rest."""
-        l_1, blob_scores = softplus(both_sides(h)), self._blob_scores(h)
-        lead, summands = np.zeros(len(h)), np.zeros(h.shape)
-        for classes, sign in ((winner, 1.0), (rival, -1.0)):
-            mine = np.where(self.neuron_classes == classes[:, None], blob_scores, -np.inf)
-            first, second = np.hsplit(l_1 * self.weights[0][mine.argmax(axis=1)], 2)
-            summands += sign * (first + second)
-            lead += sign * logsumexp(mine)
-        return summands, lead - summands.sum(axis=1)
+    def mean_slopes(self, start: Floats, stop: Floats, winner: Indices, rival: Indices) -> Floats:
+        """By quadrature between the bends."""
+        return mean_slopes(self, start, stop, winner, rival)
 
     def safe_distance(self, h: Floats, winner: Indices, reach: Floats, steepness: Floats) -> Floats:
         """Within it, the winner leads even if every response moves against it as far as it can.

@@ -226,8 +226,8 @@ class Columns:
         )
 
     def summed(self, values: Floats) -> Floats:
-        """Values (N,) of the inputs, added up for each column."""
-        return np.bincount(self.owners, values, len(self)).astype(np.float64)
+        """Values (…, N) of the inputs, added up for each column."""
+        return np.add.reduceat(values, self.firsts, axis=-1)
 
     def changeable(self, cells: AnyFloats) -> NDArray[np.bool_]:
         """Whether each input (n, N) can change by a fraction: numbers that are not missing."""

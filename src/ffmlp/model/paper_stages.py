@@ -52,12 +52,14 @@ class PaperStages(RegionStages):
 
     def _region_responses(self, h: Floats) -> Iterator[tuple[slice, Floats]]:
         """Yield slices of rows and the responses of l_2, in bounded memory."""
-        weights = self.weights[0].T
         for rows in row_blocks(len(h), len(self.regions)):
-            l_1 = np.fmin(np.maximum(both_sides(h[rows]), 0.0), LARGEST)
-            with np.errstate(over="ignore"):  # a huge penalty silences a region all the same
-                l_2 = np.maximum(l_1 @ weights, 0.0)
-            yield rows, l_2
+            yield rows, np.maximum(self._pre_activations(h[rows]), 0.0)
+
+    def _pre_activations(self, h: Floats) -> Floats:
+        """The pre-activations (n, R) of l_2."""
+        l_1 = np.fmin(np.maximum(both_sides(h), 0.0), LARGEST)
+        with np.errstate(over="ignore"):  # a huge penalty silences a region all the same
+            return l_1 @ self.weights[0].T
 
     def scores(self, h: Floats) -> Floats:
         """The outputs; -inf for a class without regions, unless it is the first one."""
@@ -82,10 +84,29 @@ class PaperStages(RegionStages):
                 )
         return slopes
 
-    def contributions(self, h: Floats, winner: Indices, rival: Indices) -> tuple[Floats, Floats]:
-        """Slope times response: the outputs are piecewise linear, without an offset."""
-        slopes, each = self.slopes(h), np.arange(len(h))
-        return (slopes[each, winner] - slopes[each, rival]) * h, np.zeros(len(h))
+    def mean_slopes(self, start: Floats, stop: Floats, winner: Indices, rival: Indices) -> Floats:
+        """In closed form: between two changes of a sign, every pre-activation is linear."""
+        above, below = np.hsplit(self.weights[0], 2)
+        found = np.empty_like(start)
+        for rows in row_blocks(len(start), 4 * len(self.regions)):
+            here, way = start[rows], stop[rows] - start[rows]
+            share = np.divide(-here, way, out=np.zeros_like(here), where=way != 0)
+            ends = np.sort(np.clip(share, 0.0, 1.0), axis=1)
+            ends = np.hstack([np.zeros((len(here), 1)), ends, np.ones((len(here), 1))])
+            votes = self.weights[1][winner[rows]] - self.weights[1][rival[rows]]
+            total = np.zeros_like(here)
+            for first, last in zip(ends.T[:-1, :, None], ends.T[1:, :, None], strict=True):
+                left, right = (self._pre_activations(here + t * way) for t in (first, last))
+                size = np.abs(left) + np.abs(right)
+                responds = np.divide(
+                    np.maximum(left, 0.0) + np.maximum(right, 0.0), size,
+                    out=np.zeros_like(size), where=size > 0,
+                )  # fmt: skip
+                weight = (last - first) * votes * responds
+                positive = here + 0.5 * (first + last) * way > 0
+                total += np.where(positive, weight @ above, -(weight @ below))
+            found[rows] = total
+        return found
 
     @property
     def linear_pieces(self) -> None:

@@ -167,11 +167,13 @@ class ReadoutStages:
         above, below = self.even + self.odd, self.even - self.odd
         return np.where(h[:, None] > 0, self.temperature * above.T, -self.temperature * below.T)
 
-    def contributions(self, h: Floats, winner: Indices, rival: Indices) -> tuple[Floats, Floats]:
-        """The weighted responses of each hyperplane's neurons; the bias is the rest."""
+    def mean_slopes(self, start: Floats, stop: Floats, winner: Indices, rival: Indices) -> Floats:
+        """In closed form: the mean sign of a response is the change of ``|h|`` divided by that of h."""
         even, odd = ((part[:, winner] - part[:, rival]).T for part in (self.even, self.odd))
-        rest = self.temperature * (self.bias[winner] - self.bias[rival])
-        return self.temperature * (np.abs(h) * even + h * odd), rest
+        crossed = start * stop < 0
+        sign = np.where(start + stop < 0, -1.0, 1.0)
+        np.divide(np.abs(stop) - np.abs(start), stop - start, out=sign, where=crossed)
+        return self.temperature * (even * sign + odd)
 
     def safe_distance(self, h: Floats, winner: Indices, reach: Floats, steepness: Floats) -> Floats:
         """Within it, the winner leads even if every bend on the way lowers its lead.

@@ -166,11 +166,6 @@ class RegionReadoutStages(ReadoutStages):
             *itemised(len(self.trees), max_items, line, order),
         ]
 
-    def contributions(self, h: Floats, winner: Indices, rival: Indices) -> tuple[Floats, Floats]:
-        """The weighted responses of each hyperplane's neurons; bias and regions are the rest."""
-        summands, rest = super().contributions(h, winner, rival)
-        return summands, rest + self.trees.leads(h, winner, rival)[1].sum(axis=1)
-
     def safe_distance(self, h: Floats, winner: Indices, reach: Floats, steepness: Floats) -> Floats:
         """Within it, the winner leads even in the worst region of each tree that is near enough.
 

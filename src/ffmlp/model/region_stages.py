@@ -14,6 +14,7 @@ import numpy as np
 
 from ffmlp.arrays import AnyFloats, Floats, Indices, row_blocks
 from ffmlp.model.hyperplanes import Hyperplanes
+from ffmlp.model.mean_slopes import mean_slopes
 from ffmlp.model.regions import Regions, find_regions, sign_codes
 from ffmlp.model.stages import (
     LinearPieces,
@@ -164,16 +165,9 @@ class RegionStages:
             best[rows] = candidates[np.argmax(h[rows] @ codes, axis=1)]
         return best
 
-    def contributions(self, h: Floats, winner: Indices, rival: Indices) -> tuple[Floats, Floats]:
-        """The responses of the hyperplanes between the winner's region and the rival's."""
-        codes = []
-        for classes in (winner, rival):
-            region = np.empty(len(h), np.intp)
-            for label in np.unique(classes):
-                rows = classes == label
-                region[rows] = self._least_violated(h[rows], label)
-            codes.append(self.regions.codes[region].astype(np.float64))
-        return (codes[0] - codes[1]) * h, np.zeros(len(h))
+    def mean_slopes(self, start: Floats, stop: Floats, winner: Indices, rival: Indices) -> Floats:
+        """By quadrature between the bends."""
+        return mean_slopes(self, start, stop, winner, rival)
 
     @property
     def linear_pieces(self) -> LinearPieces | None:

@@ -134,20 +134,20 @@ class RegionTrees:
                 total += self.values[of_tree]
         else:
             values = np.ascontiguousarray(self.values)
-            compiled.add_values(compared, self._places, self._n_nodes, values, total)
+            compiled.add_values(compared, self.places, self.n_nodes, values, total)
         return total
 
     def _regions(self, compared: NDArray[np.float32]) -> NDArray[np.int32]:
-        places, found = self._places, np.empty((len(compared), len(self.roots)), np.int32)
+        places, found = self.places, np.empty((len(compared), len(self.roots)), np.int32)
         if compiled is None:
             for rows in row_blocks(len(compared), len(self.roots), _ENTRIES_AT_ONCE):
                 found[rows] = _regions(compared[rows], places, len(self.roots))
         else:
-            compiled.regions(compared, places, self._n_nodes, found)
+            compiled.regions(compared, places, self.n_nodes, found)
         return found
 
     @cached_property
-    def _places(self) -> NDArray[np.int32]:
+    def places(self) -> NDArray[np.int32]:
         """All that a step needs, side by side (M + R, 4): axis, bits of the threshold, next, region.
 
         The roots have the first places. The children of node m are at places T + 2m and T + 2m + 1, its
@@ -164,7 +164,7 @@ class RegionTrees:
         return places.astype(np.int32)
 
     @property
-    def _n_nodes(self) -> NDArray[np.int32]:
+    def n_nodes(self) -> NDArray[np.int32]:
         """The number (T,) of nodes of each tree."""
         return np.diff(self.roots, append=np.int32(len(self.hyperplanes)))
 

@@ -139,10 +139,10 @@ class Stages(Protocol):
     def slopes(self, h: Floats) -> Floats:
         """The derivative (n, C, L) of each class's score by each response."""
 
-    def contributions(self, h: Floats, winner: Indices, rival: Indices) -> tuple[Floats, Floats]:
-        """The contribution (n, L) of each hyperplane to the winner's lead over the rival; the rest (n,).
+    def mean_slopes(self, start: Floats, stop: Floats, winner: Indices, rival: Indices) -> Floats:
+        """The mean slope (n, L) of the winner's lead over the rival, from responses (n, L) to others.
 
-        The lead is the sum of all contributions and the rest.
+        Times the way, it is the change of the lead without regions beside other neurons.
         """
 
     @property

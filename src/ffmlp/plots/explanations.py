@@ -14,33 +14,30 @@ from sklearn.utils import check_array
 from ffmlp.arrays import Floats
 from ffmlp.explanations.explanation import Explanation
 from ffmlp.plots.samples import DecisionRegionsDisplay
-from ffmlp.plots.view import INK, AxesDisplay, FigureDisplay, colours
+from ffmlp.plots.view import INK, AxesDisplay, colours
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from ffmlp.plots.view import AnyFigure
-
 # For and against the predicted class: blue and vermilion are safe for colour-blind readers.
-_FOR, _AGAINST, _NEITHER = colours(0), colours(3), colours(8)
+_FOR, _AGAINST = colours(0), colours(3)
 # Longer labels of bars are cut.
 _MAX_LETTERS = 52
 
 
 @dataclass(eq=False)
-class ExplanationDisplay(FigureDisplay):
-    """The explanation of one sample as bars.
+class ExplanationDisplay(AxesDisplay):
+    """The explanation of one sample as a waterfall, from the lead of its reference to its own.
 
-    The panels show what each hyperplane adds to the lead of the predicted class, the margin to each
-    of these hyperplanes, and what each feature adds to the lead.
+    Each bar is what a column adds to the lead of the predicted class over the next one. To the right of
+    zero the predicted class leads, to the left the other one.
 
     Attributes
     ----------
     explanation : Explanation
     max_bars : int
-        Bars in each panel; one more bar is the sum of the others.
+        Columns that have a bar; one more bar is the sum of the others.
     title : str
-    axes_ : ndarray of shape (3,)
     """
 
     explanation: Explanation
@@ -54,9 +51,10 @@ class ExplanationDisplay(FigureDisplay):
         X: Any,
         *,
         row: int = 0,
+        reference: Any = None,
         max_bars: int = 8,
         title: str | None = None,
-        figure: AnyFigure | None = None,
+        ax: Axes | None = None,
     ) -> ExplanationDisplay:
         """Explain a row of X and draw the explanation.
 
@@ -67,11 +65,13 @@ class ExplanationDisplay(FigureDisplay):
             All rows are explained: of many rows, pass only the one to draw.
         row : int, default=0
             The row of X to draw.
+        reference : array-like of shape (n_references, n_features), default=None
+            As in `FFMLPClassifier.explain`.
         max_bars : int, default=8
-            Bars in each panel.
+            Columns that have a bar.
         """
-        explanation = estimator.explain(X)[row]
-        return cls.from_explanation(explanation, max_bars=max_bars, title=title, figure=figure)
+        explanation = estimator.explain(X, reference)[row]
+        return cls.from_explanation(explanation, max_bars=max_bars, title=title, ax=ax)
 
     @classmethod
     def from_explanation(
@@ -80,9 +80,9 @@ class ExplanationDisplay(FigureDisplay):
         *,
         max_bars: int = 8,
         title: str | None = None,
-        figure: AnyFigure | None = None,
+        ax: Axes | None = None,
     ) -> ExplanationDisplay:
-        """Draw an explanation, for example ``clf.explain(X)[0]``, with ``max_bars`` in each panel."""
+        """Draw an explanation, for example ``clf.explain(X)[0]``, with at most ``max_bars`` columns."""
         if explanation.rival is None:
             raise ValueError(
                 f"Only class {explanation.label!r} can be predicted, so there is no lead to draw. Fit "
@@ -93,48 +93,40 @@ class ExplanationDisplay(FigureDisplay):
         if title is None:
             winner = f"Class {explanation.label} (probability {explanation.probability:.3f})"
             rival = f"{explanation.rival} ({explanation.rival_probability:.3f})"
-            title = f"{winner} rather than {rival}: lead {explanation.lead:+.2f}"
-        return cls(explanation, max_bars, title).plot(figure)
+            title = f"{winner} rather than {rival}"
+        return cls(explanation, max_bars, title).plot(ax)
 
-    def plot(self, figure: AnyFigure | None = None) -> ExplanationDisplay:
-        """Draw into ``figure``, or into a new one."""
-        hyperplanes = self.explanation.hyperplane_bars(self.max_bars)
-        features = self.explanation.feature_bars(self.max_bars)
-        margins = [
-            (f"hyperplane {margin.hyperplane}", margin.deviations)
-            for margin in self.explanation.margins[: self.max_bars]
-        ]
-        n_bars = max(len(hyperplanes), len(features))
-        figure = self._open(figure, (14.0, 1.6 + 0.42 * n_bars))
-        self.axes_ = figure.subplots(1, 3, width_ratios=[1.2, 0.8, 1.0])
-        lead, unit = "contribution to the lead", "standard deviations from the hyperplane"
-        _draw_bars(self.axes_[0], hyperplanes, "Hyperplanes", lead, n_bars)
-        _draw_bars(self.axes_[1], margins, "Margins", unit, n_bars, signed=False)
-        _draw_bars(self.axes_[2], features, "Features (all hyperplanes)", lead, n_bars)
-        figure.suptitle(self.title)
+    def plot(self, ax: Axes | None = None) -> ExplanationDisplay:
+        """Draw into ``ax``, or into a new figure."""
+        explanation, bars = self.explanation, self.explanation.bars(self.max_bars)
+        ax = self._open(ax, (7.5, 1.9 + 0.38 * len(bars)))
+        values = np.array([value for _, value in bars])
+        stops = explanation.reference_lead + np.cumsum(values)
+        starts, places = stops - values, np.arange(len(bars))
+        drawn = ax.barh(
+            places, values, left=starts, color=np.where(values[:, None] > 0, _FOR, _AGAINST),
+            edgecolor=INK, linewidth=0.5,
+        )  # fmt: skip
+        ax.bar_label(drawn, [f"{value:+z.3g}" for value in values], padding=3, fontsize="small")
+        # Each bar starts where the one above it stops.
+        for place, stop in zip(places[:-1], stops[:-1], strict=True):
+            ax.plot([stop, stop], [place - 0.4, place + 1.4], color=INK, linewidth=0.5)
+        labels = [shorten(name, _MAX_LETTERS, placeholder=" …") for name, _ in bars]
+        ax.set_yticks(places, labels, fontsize="small")
+        ax.set_ylim(len(bars) - 0.2, -0.8)
+        ax.axvline(0.0, color=INK, linewidth=0.8, linestyle=":")
+        marks = {"reference": (explanation.reference_lead, -0.6), "sample": (explanation.lead, None)}
+        for name, (lead, place) in marks.items():
+            height = len(bars) - 0.4 if place is None else place
+            ax.plot(lead, height, marker="D" if name == "sample" else "o", color=INK, markersize=5)
+            text = f" {name} {lead:+z.3g}"
+            ax.annotate(text, (lead, height), va="center", ha="left", fontsize="small", color=INK)
+        low, high = min(0.0, starts.min(), stops.min()), max(0.0, starts.max(), stops.max())
+        space = 0.2 * (high - low)
+        ax.set_xlim(low - 0.25 * space, high + space)
+        unit = f"lead over {explanation.rival}{explanation.unit}"
+        ax.set(title=self.title, xlabel=f"{unit}\ncompared with {explanation.reference}")
         return self
-
-
-def _draw_bars(
-    ax: Axes,
-    bars: Sequence[tuple[str, float]],
-    title: str,
-    unit: str,
-    n_places: int,
-    signed: bool = True,
-) -> None:
-    """Horizontal bars with their values, the first on top, in axes with space for ``n_places``."""
-    names, values = [name for name, _ in bars], [value for _, value in bars]
-    places, sign = np.arange(len(values)), "+" if signed else ""
-    shades = np.where(np.array(values)[:, None] > 0, _FOR, _AGAINST) if signed else _NEITHER
-    drawn = ax.barh(places, values, color=shades, edgecolor=INK, linewidth=0.5)
-    ax.bar_label(drawn, [f"{value:{sign}z.2f}" for value in values], padding=3, fontsize="small")
-    labels = [shorten(name, _MAX_LETTERS, placeholder=" …") for name in names]
-    ax.set_yticks(places, labels, fontsize="small")
-    ax.set_ylim(n_places - 0.4, -0.6)
-    ax.axvline(0.0, color=INK, linewidth=0.8)
-    ax.margins(x=0.3)
-    ax.set(title=title, xlabel=unit)
 
 
 @dataclass(eq=False)

@@ -149,9 +149,9 @@ def _projection(
 
 
 def _most_important(estimator: Any, X: Any, unit: Floats) -> list[int]:
-    """The hyperplane that contributes most to the leads, and the next one that is not parallel to it."""
-    contribution = np.abs(estimator.explain(X).contributions).mean(axis=0)
-    order = np.argsort(-contribution, kind="stable")
+    """The hyperplane that adds most to the leads, and the next one that is not parallel to it."""
+    effect = np.abs(estimator.explain(X).effects).mean(axis=0)
+    order = np.argsort(-effect, kind="stable")
     normals = normalize(estimator.hyperplanes_.weights * unit)
     others = order[np.abs(normals[order] @ normals[order[0]]) < _MAX_COSINE]
     if not len(others):

@@ -142,11 +142,11 @@ class Importance:
 class HyperplaneEffects:
     """What the hyperplanes do to the decision, on average over some rows.
 
-    ``contributions`` (L,) are mean absolute contributions to the lead of the predicted class; ``slopes``
+    ``effects`` (L,) are the mean absolute effects on the lead over that of the reference; ``slopes``
     (L, N) are the changes of each response per standard deviation of each input.
     """
 
-    contributions: Floats
+    effects: Floats
     slopes: Floats
 
     @classmethod
@@ -155,11 +155,11 @@ class HyperplaneEffects:
         clf = model.classifier
         shown = rows.X.iloc[evenly(len(rows.X), _MAX_ROWS_EXPLAINED)]
         explanations, planes = clf.explain(model.classified(shown)), clf.hyperplanes_
-        contributions = np.abs(explanations.contributions).mean(axis=0)
+        effects = np.abs(explanations.effects).mean(axis=0)
         spread = planes.mapped(explanations.samples).std(axis=0)
-        return cls(contributions, planes.weights * spread)
+        return cls(effects, planes.weights * spread)
 
     @property
     def order(self) -> NDArray[np.intp]:
-        """The hyperplanes by their contribution, largest first."""
-        return np.argsort(-self.contributions, kind="stable")
+        """The hyperplanes by their effect, largest first."""
+        return np.argsort(-self.effects, kind="stable")

@@ -140,11 +140,11 @@ def _design(model: TableModel) -> Table:
 
 
 def _meaning(model: TableModel, effects: HyperplaneEffects) -> Table:
-    """The neurons of l_2, and the hyperplanes that contribute most to the decisions."""
+    """The neurons of l_2, and the hyperplanes with the largest effects on the decisions."""
     network = model.classifier.network_
     n_planes, n_second = len(network.hyperplanes), network.layer_sizes[2]
     lines = [
-        [f"hyperplane {plane}", f"{effects.contributions[plane]:.3g}", network.half_space(plane),
+        [f"hyperplane {plane}", f"{effects.effects[plane]:.3g}", network.half_space(plane),
          _drivers(model, effects, plane)]
         for plane in effects.order[:_MAX_HYPERPLANES].tolist()
     ]  # fmt: skip
@@ -153,8 +153,8 @@ def _meaning(model: TableModel, effects: HyperplaneEffects) -> Table:
         neurons = "one neuron in the first layer, for one side"
     shown = f"{_MAX_HYPERPLANES} of {n_planes}" if n_planes > _MAX_HYPERPLANES else f"all {n_planes}"
     text = (
-        f"Each hyperplane has {neurons}. The table lists {shown} hyperplanes by their mean contribution "
-        "to the lead of the predicted class, largest first."
+        f"Each hyperplane has {neurons}. The table lists {shown} hyperplanes by their mean effect on "
+        "the lead of the predicted class, largest first."
     )
     shown_neurons = range(min(n_second, _MAX_NEURONS))
     meanings = [f"{neuron}  {network.meaning(2, neuron)}" for neuron in shown_neurons]
@@ -164,7 +164,7 @@ def _meaning(model: TableModel, effects: HyperplaneEffects) -> Table:
         ("The neurons of the second layer", "\n".join(meanings)),
         ("The design as text", export_text(model.classifier)),
     ]
-    header = ("", "contribution", "positive side", "main features (+ towards this side)")
+    header = ("", "effect", "positive side", "main features (+ towards this side)")
     return Table(MEANING, text, header, lines, (), details)
 
 

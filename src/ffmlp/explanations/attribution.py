@@ -1,0 +1,111 @@
+"""Attributions: how the lead of a sample over that of a reference divides among the inputs.
+
+The smooth part of a lead is followed along the straight way from the reference to the sample. Its slope
+by each input is known there, so nothing is sampled, and hyperplanes cancel within an input, not between
+inputs. Regions change the lead in steps: their part is divided by exact Shapley values.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.spatial.distance import cdist
+
+from ffmlp.arrays import Flags, Floats, Indices
+from ffmlp.explanations.shapley import region_shapley
+from ffmlp.model.blobs import Blobs
+from ffmlp.model.network import Network
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """Points Z (n, N), inputs of the hyperplanes, and their responses h (n, L)."""
+
+    Z: Floats
+    h: Floats
+
+    @classmethod
+    def of(cls, network: Network, Z: Floats) -> Points:
+        """Points and their responses."""
+        return cls(Z, Z @ network.hyperplanes.weights.T + network.hyperplanes.biases)
+
+    def __getitem__(self, rows: Indices | Flags) -> Points:
+        return Points(self.Z[rows], self.h[rows])
+
+
+@dataclass(frozen=True, eq=False)
+class Attribution:
+    """The difference of the lead between samples and their references, divided in two ways.
+
+    Attributes
+    ----------
+    inputs : ndarray of shape (n, N)
+        What each input adds. The sum is the difference.
+    hyperplanes : ndarray of shape (n, L)
+        What each hyperplane adds. With ``regions``, the sum is the difference.
+    regions : ndarray of shape (n,)
+        What regions beside a readout add; 0 if there are none.
+    reference_leads : ndarray of shape (n,)
+        The lead at the reference.
+    """
+
+    inputs: Floats
+    hyperplanes: Floats
+    regions: Floats
+    reference_leads: Floats
+
+
+def attributed(
+    network: Network, points: Points, references: Points, winner: Indices, rival: Indices
+) -> Attribution:
+    """Divide the difference of the winner's lead over the rival between points and references.
+
+    O(n·L·N) time for a readout, and for regions at most O(n·R).
+    """
+    planes, stages = network.hyperplanes, network.stages
+    slopes = stages.mean_slopes(references.h, points.h, winner, rival)
+    by_input = slopes @ planes.weights * (points.Z - references.Z)
+    regions = np.zeros(len(slopes))
+    if stages.trees is not None:
+        by_axis = region_shapley(stages.trees, points.h, references.h, winner, rival)
+        features = np.abs(planes.weights[stages.trees.axes]).argmax(axis=1)
+        np.add.at(by_input.T, features, by_axis.T)
+        regions = by_axis.sum(axis=1)
+    scores, each = stages.scores(references.h), np.arange(len(slopes))
+    leads = scores[each, winner] - scores[each, rival]
+    return Attribution(by_input, slopes * (points.h - references.h), regions, leads)
+
+
+def mean_attribution(
+    network: Network, points: Points, references: Points, winner: Indices, rival: Indices
+) -> Attribution:
+    """The mean over several references, each for all points."""
+    parts = [
+        attributed(network, points, references[np.full(len(winner), number)], winner, rival)
+        for number in range(len(references.Z))
+    ]
+    return Attribution(
+        *(np.mean([vars(part)[name] for part in parts], axis=0) for name in vars(parts[0]))
+    )
+
+
+def rival_blobs(
+    network: Network, blobs: Blobs, points: Points, winner: Indices, rival: Indices
+) -> Indices:
+    """The blob (n,) of the rival's class that is nearest to each point, in standard deviations.
+
+    Blobs whose mean the network gives to the rival come first. A class without samples of positive
+    weight has no blobs: then all are looked at.
+    """
+    scores = network.stages.scores(Points.of(network, blobs.means).h)
+    found = np.empty(len(winner), np.intp)
+    for first, second in np.unique(np.column_stack([winner, rival]), axis=0):
+        own = np.flatnonzero(blobs.classes == second)
+        own = own if len(own) else np.arange(len(blobs))
+        lost = own[scores[own, second] >= scores[own, first]]
+        own = lost if len(lost) else own
+        rows = (winner == first) & (rival == second)
+        away = cdist(points.Z[rows] / blobs.feature_spreads, blobs.means[own] / blobs.feature_spreads)
+        found[rows] = own[away.argmin(axis=1)]
+    return found
