@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from ffmlp.design.discriminants import two_class_lda
     from ffmlp.design.pruning import PruningPath
     from ffmlp.explanations.describe import export_text, hyperplane_meaning
+    from ffmlp.explanations.effects import EffectCurve, effect_curves
     from ffmlp.explanations.explain import Explanations
     from ffmlp.explanations.explanation import Explanation
     from ffmlp.explanations.importance import FeatureImportance, feature_importance
@@ -23,6 +24,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Blobs",
+    "EffectCurve",
     "Explanation",
     "Explanations",
     "FFMLPClassifier",
@@ -32,6 +34,7 @@ __all__ = [
     "PruningPath",
     "Regions",
     "Robustness",
+    "effect_curves",
     "export_text",
     "feature_importance",
     "from_torch",
@@ -45,6 +48,7 @@ __all__ = [
 # Imported when first used: scikit-learn takes a second to import, and ``ffmlp --help`` does not need it.
 _HOMES = {
     "Blobs": "model.blobs",
+    "EffectCurve": "explanations.effects",
     "Explanation": "explanations.explanation",
     "Explanations": "explanations.explain",
     "FFMLPClassifier": "classifier",
@@ -54,6 +58,7 @@ _HOMES = {
     "PruningPath": "design.pruning",
     "Regions": "model.regions",
     "Robustness": "robustness.distance",
+    "effect_curves": "explanations.effects",
     "export_text": "explanations.describe",
     "feature_importance": "explanations.importance",
     "from_torch": "export",

@@ -19,6 +19,7 @@ from ffmlp.plots import (  # noqa: E402
     CounterfactualsDisplay,
     DecisionRegionsDisplay,
     DecisionSliceDisplay,
+    EffectsDisplay,
     ExplanationDisplay,
     PruningPathDisplay,
     RobustAccuracyDisplay,
@@ -243,3 +244,25 @@ def test_an_explanation_without_features_is_drawn():
     clf = FFMLPClassifier(1, design="blob", discriminant="heteroscedastic", random_state=0).fit(X, y)
     display = ExplanationDisplay.from_estimator(clf, X)
     assert [bar.get_width() for bar in display.ax_.patches] == [0.0, 0.0]
+
+
+def test_effects_are_drawn_for_the_columns_that_matter_most(readout):
+    display = EffectsDisplay.from_estimator(readout, NAMED.data, max_columns=3)
+    assert display.label == "virginica"
+    assert len(display.axes_) == 3
+    reaches = [curve.reach[2] for curve in display.curves]
+    assert reaches == sorted(reaches, reverse=True)
+    for ax, curve in zip(display.axes_, display.curves, strict=True):
+        assert ax.get_xlabel() == curve.column
+        np.testing.assert_array_equal(ax.lines[1].get_ydata(), curve.middle[:, 2])
+    again = EffectsDisplay.from_estimator(
+        readout, NAMED.data, label="setosa", columns=[1], title="", figure=Figure()
+    )
+    assert [curve.column for curve in again.curves] == ["sepal width (cm)"]
+
+
+def test_effects_that_cannot_be_drawn_are_refused(readout):
+    with pytest.raises(ValueError, match=r"label must be one of \['setosa', .*\], got 'rose'"):
+        EffectsDisplay.from_estimator(readout, NAMED.data, label="rose")
+    with pytest.raises(ValueError, match="max_columns must be at least 1, got 0"):
+        EffectsDisplay.from_estimator(readout, NAMED.data, max_columns=0)
