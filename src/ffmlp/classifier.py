@@ -311,6 +311,59 @@ class FFMLPClassifier(DecisionsMixin, ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         return export.to_onnx(self.network_, input_type)
 
+    def to_relu_onnx(self) -> Any:
+        """The network as a plain ONNX graph for verifiers (extra ``onnx``).
+
+        It consists of MatMul, Add and Relu in float32. It is available for the readout design without
+        regions (``max_neurons`` or ``max_regions=0``) and for the paper design. Gaussianised features
+        become ReLU neurons at their knots.
+
+        Returns
+        -------
+        onnx.ModelProto
+            Its input ``X`` (rows, inputs) are the network's inputs, ``network_.inputs(cells)``: numbers,
+            and shares of classes in place of categories; nothing is missing. Its output ``Y`` (rows,
+            n_classes) is the evidence of the classes before the softmax. The largest one is that of the
+            predicted class. `to_vnnlib` states how much float32 can change it.
+        """
+        check_is_fitted(self)
+        return export.to_relu_onnx(self.network_)
+
+    def to_vnnlib(self, x: ArrayLike, radius: ArrayLike) -> str:
+        """The claim that a sample keeps its class within a box, for verifiers of neural networks.
+
+        The text is a VNN-LIB property of the graph of `to_relu_onnx`. If a verifier says *unsat*, no
+        input in the box has another class. *sat* comes with such an input, or with a tie.
+
+        Parameters
+        ----------
+        x : array-like or data frame of shape (n_features,) or (1, n_features)
+            One sample. Categories and missing cells are fixed: only numbers change.
+        radius : float or array-like of shape (n_features,)
+            The largest change of each number.
+
+        Returns
+        -------
+        str
+            The bounds of the box are float32 numbers, rounded outwards, so the box holds all inputs
+            within the radius. The property is about the graph as it is, with weights in float32. A
+            comment bounds their effect on the outputs in this box, and states the lead of the class.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from ffmlp import FFMLPClassifier
+        >>> X, y = load_iris(return_X_y=True)
+        >>> clf = FFMLPClassifier(design="readout", max_neurons=20, gaussianise=False).fit(X, y)
+        >>> print(clf.to_vnnlib(X[0], radius=0.25)[-50:])
+        (assert (or
+            (and (>= Y_1 Y_0))
+            (and (>= Y_2 Y_0))
+        ))
+        """
+        cells = checked_cells(self, [x] if np.ndim(x) == 1 else x)
+        return export.to_vnnlib(self.network_, np.asarray(cells, np.float64), radius)
+
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True

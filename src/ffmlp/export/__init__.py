@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
+from ffmlp.export.vnnlib import to_vnnlib as to_vnnlib
 from ffmlp.extras import require
 from ffmlp.model.network import Network
 
@@ -63,3 +64,9 @@ def to_onnx(
     require("to_onnx", "onnx")
     module = import_module("ffmlp.export.onnx_model")
     return module.to_onnx(network, input_type, by_column, properties or {})
+
+
+def to_relu_onnx(network: Network) -> Any:
+    """A network as a plain ONNX graph: see `FFMLPClassifier.to_relu_onnx`."""
+    require("to_relu_onnx", "onnx")
+    return import_module("ffmlp.export.relu_onnx").to_relu_onnx(network)
