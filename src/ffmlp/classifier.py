@@ -311,12 +311,17 @@ class FFMLPClassifier(DecisionsMixin, ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         return export.to_onnx(self.network_, input_type)
 
-    def to_relu_onnx(self) -> Any:
+    def to_relu_onnx(self, x: ArrayLike | None = None, radius: ArrayLike | None = None) -> Any:
         """The network as a plain ONNX graph for verifiers (extra ``onnx``).
 
         It consists of MatMul, Add and Relu in float32. It is available for the readout design without
-        regions (``max_neurons`` or ``max_regions=0``) and for the paper design. Gaussianised features
-        become ReLU neurons at their knots.
+        regions (``max_neurons`` or ``max_regions=0``) and for the paper design.
+
+        Parameters
+        ----------
+        x, radius : optional
+            As in `to_vnnlib`. With them, the graph is valid in their box only. It is much smaller if
+            features are gaussianised, because each piece of their maps in the box is two neurons.
 
         Returns
         -------
@@ -327,7 +332,11 @@ class FFMLPClassifier(DecisionsMixin, ClassifierMixin, BaseEstimator):
             predicted class. `to_vnnlib` states how much float32 can change it.
         """
         check_is_fitted(self)
-        return export.to_relu_onnx(self.network_)
+        if x is None and radius is None:
+            return export.to_relu_onnx(self.network_)
+        if x is None or radius is None:
+            raise ValueError("A box needs both x and radius, got one of them.")
+        return export.to_relu_onnx(self.network_, export.Box.around(self.network_, self._row(x), radius))
 
     def to_vnnlib(self, x: ArrayLike, radius: ArrayLike) -> str:
         """The claim that a sample keeps its class within a box, for verifiers of neural networks.
@@ -355,14 +364,15 @@ class FFMLPClassifier(DecisionsMixin, ClassifierMixin, BaseEstimator):
         >>> from ffmlp import FFMLPClassifier
         >>> X, y = load_iris(return_X_y=True)
         >>> clf = FFMLPClassifier(design="readout", max_neurons=20, gaussianise=False).fit(X, y)
-        >>> print(clf.to_vnnlib(X[0], radius=0.25)[-50:])
-        (assert (or
-            (and (>= Y_1 Y_0))
-            (and (>= Y_2 Y_0))
-        ))
+        >>> clf.to_vnnlib(X[0], radius=0.25).splitlines()[-3:]
+        ['    (and (>= Y_1 Y_0))', '    (and (>= Y_2 Y_0))', '))']
         """
-        cells = checked_cells(self, [x] if np.ndim(x) == 1 else x)
-        return export.to_vnnlib(self.network_, np.asarray(cells, np.float64), radius)
+        return export.to_vnnlib(self.network_, self._row(x), radius)
+
+    def _row(self, x: ArrayLike) -> Floats:
+        """The cells (1, M) of one sample, which may be given without a dimension for samples."""
+        X: Any = [x] if np.ndim(x) == 1 else x
+        return np.asarray(checked_cells(self, X), np.float64)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
+from ffmlp.export.relu_layers import Box as Box
 from ffmlp.export.vnnlib import to_vnnlib as to_vnnlib
 from ffmlp.extras import require
 from ffmlp.model.network import Network
@@ -66,7 +67,7 @@ def to_onnx(
     return module.to_onnx(network, input_type, by_column, properties or {})
 
 
-def to_relu_onnx(network: Network) -> Any:
-    """A network as a plain ONNX graph: see `FFMLPClassifier.to_relu_onnx`."""
+def to_relu_onnx(network: Network, box: Box | None = None) -> Any:
+    """A network as a plain ONNX graph, valid in a box if there is one: see `FFMLPClassifier`."""
     require("to_relu_onnx", "onnx")
-    return import_module("ffmlp.export.relu_onnx").to_relu_onnx(network)
+    return import_module("ffmlp.export.relu_onnx").to_relu_onnx(network, box)
