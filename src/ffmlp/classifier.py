@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ffmlp import export
 from ffmlp.arrays import Floats
+from ffmlp.design.familiarity import familiar_space
 from ffmlp.design.plans import possible_plans, threads_for
 from ffmlp.design.progress import Progress
 from ffmlp.design.selection import selected_design
@@ -212,7 +214,8 @@ class FFMLPClassifier(DecisionsMixin, ClassifierMixin, BaseEstimator):
                 warnings.filterwarnings("ignore", "Class .* has too few distinct samples")
             with threads_for(plans, self.n_jobs):
                 self.selection_, design = selected_design(samples, plans, rng, progress)
-            self.classes_, self.network_ = samples.labels, design.network
+            familiar = familiar_space(design.blobs, design.network.hyperplanes, samples)
+            self.classes_, self.network_ = samples.labels, replace(design.network, familiar=familiar)
             self.blobs_, self.pruning_path_ = design.blobs, design.pruning_path
             self.timings_ = progress.seconds
         return self
