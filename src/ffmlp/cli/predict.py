@@ -141,11 +141,13 @@ def _kept(table: DataTable, id_column: str | None, given: list[str] | None) -> l
     return list(dict.fromkeys([*ids, *given] if given else filter(None, table.columns)))
 
 
-def open_data(options: argparse.Namespace, model: Interface, console: Console) -> DataTable:
-    """The data file of the options; how its columns differ from those of the model is noted."""
+def open_data(
+    options: argparse.Namespace, model: Interface, console: Console, path: Path | None = None
+) -> DataTable:
+    """A data file, by default that of the options; how its columns differ from the model's is noted."""
     from ffmlp.tabular.dates import with_dates
 
-    table = open_table(options.data, dialect(options, model.dialect))
+    table = open_table(path or options.data, dialect(options, model.dialect))
     for note in column_notes(table, model, model.id_column):
         console.note(note)
     return with_dates(table, model.dates)

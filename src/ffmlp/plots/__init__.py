@@ -9,6 +9,7 @@ made. Legends are outside of the axes: a figure with ``layout="constrained"`` le
 
 from ffmlp.plots.architecture import NetworkDisplay
 from ffmlp.plots.curves import AccuracyCurvesDisplay, PruningPathDisplay, RobustAccuracyDisplay
+from ffmlp.plots.drift import DriftDisplay
 from ffmlp.plots.explanations import CounterfactualsDisplay, ExplanationDisplay
 from ffmlp.plots.intervals import AccuracyIntervalsDisplay
 from ffmlp.plots.responses import ResponsesDisplay, TwoNeuronDisplay
@@ -24,6 +25,7 @@ __all__ = [
     "CounterfactualsDisplay",
     "DecisionRegionsDisplay",
     "DecisionSliceDisplay",
+    "DriftDisplay",
     "ExplanationDisplay",
     "HyperplanesDisplay",
     "NetworkDisplay",
