@@ -67,7 +67,7 @@ def test_scores_against_a_naive_version(seed, n_features):
     clf = FFMLPClassifier(2, design="blob", gaussianise=False, random_state=0).fit(X, y)
     blobs, tried = clf.blobs_, rng.normal(size=(10, n_features))
     pooled = np.sum(blobs.weights[:, None, None] * blobs.covariances, axis=0)
-    scale = np.diag(blobs.feature_spreads)
+    scale = np.diag(X.std(axis=0))
     variance, axes = np.linalg.eigh(np.linalg.inv(scale) @ pooled @ np.linalg.inv(scale))
     variance = variance + n_features / 60 * variance.mean()
     inverse = np.linalg.inv(scale @ (axes * np.maximum(variance, 0.01)) @ axes.T @ scale)

@@ -186,6 +186,7 @@ def test_marabou_confirms_the_paper_design():
 
 @pytest.mark.parametrize("design", ["region", "blob", "readout with regions"])
 def test_other_designs_are_no_relu_networks(design):
+    pytest.importorskip("pandas")
     X, y = mixed_table()
     clf = designed(design, X, y)
     assert design in DESIGNS
