@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ffmlp import export
 from ffmlp.arrays import Floats
+from ffmlp.design.familiarity import familiar_space
 from ffmlp.design.plans import possible_plans, threads_for
 from ffmlp.design.progress import Progress
 from ffmlp.design.selection import selected_design
@@ -212,7 +214,8 @@ class FFMLPClassifier(DecisionsMixin, ClassifierMixin, BaseEstimator):
                 warnings.filterwarnings("ignore", "Class .* has too few distinct samples")
             with threads_for(plans, self.n_jobs):
                 self.selection_, design = selected_design(samples, plans, rng, progress)
-            self.classes_, self.network_ = samples.labels, design.network
+            familiar = familiar_space(design.blobs, design.network.hyperplanes, samples)
+            self.classes_, self.network_ = samples.labels, replace(design.network, familiar=familiar)
             self.blobs_, self.pruning_path_ = design.blobs, design.pruning_path
             self.timings_ = progress.seconds
         return self
@@ -310,6 +313,69 @@ class FFMLPClassifier(DecisionsMixin, ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         return export.to_onnx(self.network_, input_type)
+
+    def to_relu_onnx(self, x: ArrayLike | None = None, radius: ArrayLike | None = None) -> Any:
+        """The network as a plain ONNX graph for verifiers (extra ``onnx``).
+
+        It consists of MatMul, Add and Relu in float32. It is available for the readout design without
+        regions (``max_neurons`` or ``max_regions=0``) and for the paper design.
+
+        Parameters
+        ----------
+        x, radius : optional
+            As in `to_vnnlib`. With them, the graph is valid in their box only. It is much smaller if
+            features are gaussianised, because each piece of their maps in the box is two neurons.
+
+        Returns
+        -------
+        onnx.ModelProto
+            Its input ``X`` (rows, inputs) are the network's inputs, ``network_.inputs(cells)``: numbers,
+            and shares of classes in place of categories; nothing is missing. Its output ``Y`` (rows,
+            n_classes) is the evidence of the classes before the softmax. The largest one is that of the
+            predicted class. `to_vnnlib` states how much float32 can change it.
+        """
+        check_is_fitted(self)
+        if x is None and radius is None:
+            return export.to_relu_onnx(self.network_)
+        if x is None or radius is None:
+            raise ValueError("A box needs both x and radius, got one of them.")
+        return export.to_relu_onnx(self.network_, export.Box.around(self.network_, self._row(x), radius))
+
+    def to_vnnlib(self, x: ArrayLike, radius: ArrayLike) -> str:
+        """The claim that a sample keeps its class within a box, for verifiers of neural networks.
+
+        The text is a VNN-LIB property of the graph of `to_relu_onnx`. If a verifier says *unsat*, no
+        input in the box has another class. *sat* comes with such an input, or with a tie.
+
+        Parameters
+        ----------
+        x : array-like or data frame of shape (n_features,) or (1, n_features)
+            One sample. Categories and missing cells are fixed: only numbers change.
+        radius : float or array-like of shape (n_features,)
+            The largest change of each number.
+
+        Returns
+        -------
+        str
+            The bounds of the box are float32 numbers, rounded outwards, so the box holds all inputs
+            within the radius. The property is about the graph as it is, with weights in float32. A
+            comment bounds their effect on the outputs in this box, and states the lead of the class.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from ffmlp import FFMLPClassifier
+        >>> X, y = load_iris(return_X_y=True)
+        >>> clf = FFMLPClassifier(design="readout", max_neurons=20, gaussianise=False).fit(X, y)
+        >>> clf.to_vnnlib(X[0], radius=0.25).splitlines()[-3:]
+        ['    (and (>= Y_1 Y_0))', '    (and (>= Y_2 Y_0))', '))']
+        """
+        return export.to_vnnlib(self.network_, self._row(x), radius)
+
+    def _row(self, x: ArrayLike) -> Floats:
+        """The cells (1, M) of one sample, which may be given without a dimension for samples."""
+        X: Any = [x] if np.ndim(x) == 1 else x
+        return np.asarray(checked_cells(self, X), np.float64)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

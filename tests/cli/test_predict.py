@@ -411,3 +411,32 @@ def test_standard_input_is_a_table(trained, here):
         run, input=(here / "new.csv").read_bytes(), capture_output=True, env=environment, check=True
     )
     assert (done.stdout, done.stderr) == ((here / "o.csv").read_bytes(), b"")
+
+
+@pytest.mark.parametrize("name", ["o.csv", "o.tsv.gz", "o.parquet"])
+def test_unfamiliar_rows_are_flagged(trained, here, capsys, name):
+    frame = trained[1].copy()
+    frame.loc[[3, 70], frame.select_dtypes("float").columns[0]] = 1e4
+    frame.to_csv("new.csv", index=False)
+    options = ["--flag-unfamiliar", "--proba", "--row-numbers", "--keep", "--block-rows", "40"]
+    assert predict(trained, "new.csv", "-o", name, *options) == 0
+    read = {"o.tsv.gz": lambda path: pd.read_csv(path, sep="\t"), "o.parquet": pd.read_parquet}
+    written = read.get(name, pd.read_csv)(name)
+    flags = written["unfamiliar"]
+    assert set(flags) == {0, 1}
+    assert flags[[3, 70]].all()
+    assert 2 <= flags.sum() <= 4  # about one row in 100 more
+    assert written.columns[-1] == "unfamiliar"
+    assert f", {flags.sum()} unfamiliar\n" in capsys.readouterr().out
+    assert predict(trained, "new.csv", "-o", name, "--force", "--json", "--flag-unfamiliar") == 0
+    assert json.loads(capsys.readouterr().out)["unfamiliar"] == flags.sum()
+
+
+def test_old_models_cannot_flag_rows(here, capsys):
+    old = DATA / "table-2.model"
+    names = ffmlp.load(old).feature_names_in_
+    pd.DataFrame([[1.0] * len(names)], columns=names).to_csv("new.csv", index=False)
+    assert main(["predict", str(old), "new.csv", "-o", "o.csv", "--flag-unfamiliar"]) == 2
+    error = capsys.readouterr().err
+    assert "table-2.model was fitted by an earlier version of ffmlp" in error
+    assert not Path("o.csv").exists()

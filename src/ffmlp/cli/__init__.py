@@ -15,7 +15,18 @@ from contextlib import contextmanager
 from typing import Any, NoReturn
 
 from ffmlp import __version__
-from ffmlp.cli import benchmark, evaluate, explain, export, fit, inspect, predict, report, reproduce
+from ffmlp.cli import (
+    benchmark,
+    drift,
+    evaluate,
+    explain,
+    export,
+    fit,
+    inspect,
+    predict,
+    report,
+    reproduce,
+)
 from ffmlp.cli.console import one_line
 
 DONE, WRONG_INPUT, INTERRUPTED, TERMINATED = 0, 2, 130, 143
@@ -26,6 +37,7 @@ COMMANDS = {
         "predict": predict,
         "evaluate": evaluate,
         "explain": explain,
+        "drift": drift,
         "inspect": inspect,
         "report": report,
         "export": export,

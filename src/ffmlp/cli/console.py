@@ -134,8 +134,13 @@ def add_shared(
     output: tuple[str, str] | None = None,
     quiet: bool = True,
 ) -> None:
-    """Add the files to read (``MODEL``, ``DATA``), the file to write, and what is printed."""
-    kinds = {"MODEL": "model file, written by ffmlp fit", "DATA": "CSV, TSV or Parquet file; - is stdin"}
+    """Add the files to read (``MODEL``, and data files), the file to write, and what is printed."""
+    kinds = {
+        "MODEL": "model file, written by ffmlp fit",
+        "DATA": "CSV, TSV or Parquet file; - is stdin",
+        "BEFORE": "CSV, TSV or Parquet file with the earlier rows, for example those of fit",
+        "AFTER": "the same with the later rows",
+    }
     for name in inputs:
         parser.add_argument(name.lower(), type=Path, metavar=name, help=kinds[name])
     if output is not None:
@@ -145,7 +150,7 @@ def add_shared(
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     if quiet:
         parser.add_argument("--quiet", action="store_true", help="print errors only")
-    if "DATA" in inputs:
+    if set(inputs) - {"MODEL"}:
         add = parser.add_argument_group("file format").add_argument
         what = "text that stands for a missing value, besides NA, ? and the like (repeatable)"
         add("--missing", action="append", default=[], metavar="TOKEN", help=what)

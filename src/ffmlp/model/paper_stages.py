@@ -31,6 +31,11 @@ class PaperStages(RegionStages):
 
     design = "paper"
 
+    @property
+    def relu_layers(self) -> tuple[tuple[Floats, Floats], ...]:
+        """The layers as they are."""
+        return tuple(zip(self.weights, self.biases, strict=True))
+
     def elsewhere(self, network: Network) -> str:
         """The bare network's answer where it is silent."""
         return f"a sample to which none of them responds is of the first class, {network.labels[0]}"

@@ -82,6 +82,13 @@ class ReadoutStages:
         """The bias of the readout; zero."""
         return self.bias, np.zeros(len(self.bias))
 
+    @property
+    def relu_layers(self) -> tuple[tuple[Floats, Floats], ...] | None:
+        """The readout, times the temperature; None with regions beside it."""
+        if self.trees is not None:
+            return None
+        return ((self.temperature * self.weights[0], self.temperature * self.bias),)
+
     def meaning(self, neuron: int, network: Network) -> str:
         """The class."""
         return f"evidence for class {network.labels[neuron]}"

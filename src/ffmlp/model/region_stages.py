@@ -58,6 +58,11 @@ class RegionStages:
     trees = None
 
     @property
+    def relu_layers(self) -> tuple[tuple[Floats, Floats], ...] | None:
+        """None: where no region responds, the nearest one answers."""
+        return None
+
+    @property
     def link_names(self) -> tuple[str, str]:
         """The names of the only two weights."""
         return "weight 1", f"weight −P (P = {self.penalty:g})"

@@ -105,6 +105,13 @@ class Stages(Protocol):
         """Bias vectors (D_2,) and (D_out,)."""
 
     @property
+    def relu_layers(self) -> tuple[tuple[Floats, Floats], ...] | None:
+        """Weights (outputs, inputs) and biases after l_1, with ReLU between them.
+
+        The largest output is that of the predicted class. None if the class follows in another way.
+        """
+
+    @property
     def n_regions(self) -> int:
         """The number of neurons of l_2 that stand for regions."""
 

@@ -40,6 +40,7 @@ class TrainedStages:
     each_neuron = "each neuron of the design, trained"
     link_names = ("positive weight", "negative weight")
     linear_pieces = None
+    relu_layers = None
     trees = None
 
     def meaning(self, neuron: int, network: Network) -> str:

@@ -9,6 +9,7 @@ made. Legends are outside of the axes: a figure with ``layout="constrained"`` le
 
 from ffmlp.plots.architecture import NetworkDisplay
 from ffmlp.plots.curves import AccuracyCurvesDisplay, PruningPathDisplay, RobustAccuracyDisplay
+from ffmlp.plots.drift import DriftDisplay
 from ffmlp.plots.effects import EffectsDisplay
 from ffmlp.plots.explanations import CounterfactualsDisplay, ExplanationDisplay
 from ffmlp.plots.intervals import AccuracyIntervalsDisplay
@@ -25,6 +26,7 @@ __all__ = [
     "CounterfactualsDisplay",
     "DecisionRegionsDisplay",
     "DecisionSliceDisplay",
+    "DriftDisplay",
     "EffectsDisplay",
     "ExplanationDisplay",
     "HyperplanesDisplay",

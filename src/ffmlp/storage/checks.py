@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ffmlp.model.columns import NumberColumn
+from ffmlp.model.familiarity import FamiliarSpace
 from ffmlp.model.features import Gaussianisation
 from ffmlp.model.hyperplanes import NO_BLOB
 from ffmlp.model.imputation import Imputation
@@ -35,6 +36,8 @@ def check_network(network: Network, n_columns: int, labels: NDArray) -> None:
     if network.hyperplanes.gaussianisation is not None:
         _check_maps(network.hyperplanes.gaussianisation)
     _check_columns(network, n_columns)
+    if network.familiar is not None:
+        _check_familiar(network.familiar, network)
     probabilities = network.probabilities(network.inputs(np.zeros((1, n_columns))))
     if probabilities.shape != (1, len(labels)) or not np.isfinite(probabilities).all():
         raise ValueError(f"probabilities of {len(labels)} classes are {probabilities}")
@@ -47,6 +50,21 @@ def _check_maps(gaussianisation: Gaussianisation) -> None:
                 raise ValueError(f"knots or scores have type {part.dtype} and shape {part.shape}")
         if not (np.diff(knots) > 0.0).all():
             raise ValueError("knots must ascend")
+
+
+def _check_familiar(space: FamiliarSpace, network: Network) -> None:
+    n_inputs, n_axes = network.hyperplanes.weights.shape[1], space.axes.shape[-1]
+    require_shapes(
+        axes=(space.axes, (n_inputs, n_axes)),
+        centres=(space.centres, (len(network.blob_classes), n_axes)),
+        units=(space.units, (2, n_inputs)),
+        quantiles=(space.quantiles, (space.quantiles.size,)),
+    )
+    for part in vars(space).values():
+        if part.dtype != np.float64 or not part.size or not np.isfinite(part).all():
+            raise ValueError("the space of familiar samples is not made of finite numbers")
+    if not (space.units > 0.0).all() or not (np.diff(space.quantiles) >= 0.0).all():
+        raise ValueError("units must be positive, and quantiles must ascend")
 
 
 def _check_columns(network: Network, n_columns: int) -> None:

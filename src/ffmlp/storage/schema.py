@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from ffmlp.model.blob_stages import BlobStages
 from ffmlp.model.columns import CategoryColumn, Columns, NumberColumn
+from ffmlp.model.familiarity import FamiliarSpace
 from ffmlp.model.features import Gaussianisation
 from ffmlp.model.hyperplanes import Hyperplanes
 from ffmlp.model.imputation import Imputation
@@ -43,6 +44,7 @@ NETWORK_TAGS: dict[str, type] = {
     "category-column": CategoryColumn,
     "imputation": Imputation,
     "gaussianisation": Gaussianisation,
+    "familiar-space": FamiliarSpace,
     "hyperplanes": Hyperplanes,
     "regions": Regions,
     "region-stages": RegionStages,

@@ -13,7 +13,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ffmlp.arrays import Floats
+from ffmlp.arrays import Flags, Floats
 from ffmlp.extras import imported
 from ffmlp.storage.whole_files import whole_file
 from ffmlp.tables.tables import PARQUET, TEXT_FILES, file_type, opener
@@ -32,6 +32,7 @@ class Predictions:
     classes: NDArray[np.intp]
     labels: NDArray
     probabilities: Floats | None
+    unfamiliar: Flags | None = None
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,9 @@ def _lines(delimiter: str, block: Predictions) -> bytes:
     columns.append(np.array(labels, object)[block.classes].tolist())
     if block.probabilities is not None:
         columns.append(decimals(block.probabilities, delimiter))
+    if block.unfamiliar is not None:
+        yes, no = (f"{delimiter}{flag}".encode() for flag in (1, 0))
+        columns.append(np.where(block.unfamiliar, yes, no).tolist())
     rows = columns[0] if len(columns) == 1 else map(b"".join, zip(*columns, strict=True))
     return b"\n".join(rows) + b"\n"
 
@@ -116,6 +120,8 @@ def _parquet_writer(temporary: Path, names: list[str]) -> Iterator[Writer]:
         columns = [*block.kept, block.labels[block.classes]]
         if block.probabilities is not None:
             columns += list(block.probabilities.T)
+        if block.unfamiliar is not None:
+            columns.append(block.unfamiliar.astype(np.int8))
         return pyarrow.table(dict(zip(names, columns, strict=True)))
 
     def write(table: Any) -> None:

@@ -34,21 +34,36 @@ _BYTES_KEPT, _MOST_BYTES_KEPT = 2**26, 2**25 - 2**16
 
 
 @dataclass(frozen=True)
+class Added:
+    """What is written beside the predicted class of each row.
+
+    ``keep`` is the share of training samples that are familiar; other rows than such are flagged. None
+    flags no rows.
+    """
+
+    proba: bool = False
+    row_numbers: bool = False
+    keep: float | None = None
+
+
+@dataclass(frozen=True)
 class Written:
-    """The number of rows written, and the categories among them that the model does not know."""
+    """The number of rows written, and the categories among them that the model does not know.
+
+    ``n_unfamiliar`` is the number of flagged rows.
+    """
 
     n_rows: int
     unknown: list[UnknownCategories]
+    n_unfamiliar: int = 0
 
 
-def output_columns(
-    model: Predictor | TableModel, kept: Sequence[str], *, proba: bool, row_numbers: bool
-) -> list[str]:
+def output_columns(model: Predictor | TableModel, kept: Sequence[str], added: Added) -> list[str]:
     """The column names of the output."""
-    names = [*(["row"] if row_numbers else []), *kept, f"predicted_{model.target}"]
-    if proba:
+    names = [*(["row"] if added.row_numbers else []), *kept, f"predicted_{model.target}"]
+    if added.proba:
         names += [f"probability_{label}" for label in model.labels.tolist()]
-    return names
+    return names if added.keep is None else [*names, "unfamiliar"]
 
 
 def write_predictions(
@@ -57,8 +72,7 @@ def write_predictions(
     path: Path,
     *,
     kept: Sequence[str],
-    proba: bool,
-    row_numbers: bool,
+    added: Added,
     n_rows: int | None,
     on_block: Callable[[int], object],
 ) -> Written:
@@ -67,39 +81,42 @@ def write_predictions(
     Blocks have about ``n_rows`` rows; None is as many as fit in constant memory, whatever the number of
     threads and columns. ``on_block`` is called with the number of rows of each block written.
     """
-    total, unknown = 0, list[UnknownCategories]()
+    total, n_unfamiliar, unknown = 0, 0, list[UnknownCategories]()
 
     def rendered(part: Part) -> tuple[Written, Any]:
         block = part()
-        content = _predicted(model, block, proba) if len(block) else None
-        if content is not None and not row_numbers:
-            content = writer.render(content)
-        return Written(len(block), unknown_categories(model.table, block.texts)), content
+        if not len(block):
+            return Written(0, []), None
+        content = _predicted(model, block, added)
+        flagged = 0 if content.unfamiliar is None else int(content.unfamiliar.sum())
+        found = Written(len(block), unknown_categories(model.table, block.texts), flagged)
+        return found, content if added.row_numbers else writer.render(content)
 
     # An input of the classifier takes half the memory of a cell that is read.
     n_cells = len(table.columns) + model.n_inputs // 2
     n_threads, usual = threads_and_rows(os.cpu_count() or 1, n_cells)
     parts = table.parts(usual if n_rows is None else n_rows, model.kinds, kept)
-    names = output_columns(model, kept, proba=proba, row_numbers=row_numbers)
+    names = output_columns(model, kept, added)
     with prediction_writer(path, names) as writer:
         for block, content in _in_parallel(rendered, parts, n_threads):
             if block.n_rows:
-                if row_numbers:  # known only now, in order
+                if added.row_numbers:  # known only now, in order
                     content = writer.render(_numbered(content, total))
                 writer.write(content)
                 total += block.n_rows
+                n_unfamiliar += block.n_unfamiliar
                 unknown += block.unknown
                 on_block(block.n_rows)
         if not total:
             raise ValueError(f"{table.path} has a header but no rows.")
-    return Written(total, merged(unknown))
+    return Written(total, merged(unknown), n_unfamiliar)
 
 
-def _predicted(model: Predictor | TableModel, block: Block, proba: bool) -> Predictions:
-    if not proba:
-        return Predictions(block.kept, model.classes(block), model.labels, None)
-    probability = model.probabilities(block)
-    return Predictions(block.kept, probability.argmax(axis=1), model.labels, probability)
+def _predicted(model: Predictor | TableModel, block: Block, added: Added) -> Predictions:
+    probability = model.probabilities(block) if added.proba else None
+    classes = model.classes(block) if probability is None else probability.argmax(axis=1)
+    unfamiliar = None if added.keep is None else ~model.familiarity(block, added.keep).familiar
+    return Predictions(block.kept, classes, model.labels, probability, unfamiliar)
 
 
 def _numbered(predictions: Predictions, n_before: int) -> Predictions:

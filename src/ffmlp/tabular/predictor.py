@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from ffmlp.arrays import AnyFloats
 from ffmlp.model.columns import CategoryColumn, Columns
+from ffmlp.model.familiarity import Familiarity
 from ffmlp.model.network import Network
 from ffmlp.storage.checks import check_network, check_part
 from ffmlp.storage.model_files import Content, read_content
@@ -46,6 +47,10 @@ class Predictor(Interface):
     def classes(self, block: Block) -> NDArray[np.intp]:
         """The most probable class of each row of features, as an index into the labels."""
         return self.network.classes(self._inputs(block))
+
+    def familiarity(self, block: Block, keep: float) -> Familiarity:
+        """How familiar each row of features is."""
+        return self.network.familiarity(self._inputs(block), keep)
 
     def _inputs(self, block: Block) -> AnyFloats:
         """The inputs of the network for the cells of a block, whose numbers come first."""

@@ -13,6 +13,8 @@ from sklearn.pipeline import Pipeline
 from ffmlp.arrays import Floats
 from ffmlp.classifier import FFMLPClassifier
 from ffmlp.model.columns import CategoryColumn, Columns
+from ffmlp.model.familiarity import Familiarity
+from ffmlp.model.network import Network
 from ffmlp.storage.model_files import usable
 from ffmlp.storage.persistence import load_with_metadata, save
 from ffmlp.tables.blocks import Block
@@ -66,7 +68,7 @@ class TableModel(Interface):
     @property
     def n_inputs(self) -> int:
         """The number of inputs of the network."""
-        return self.classifier.network_.layer_sizes[0]
+        return self.network.layer_sizes[0]
 
     @property
     def table(self) -> Columns:
@@ -80,6 +82,17 @@ class TableModel(Interface):
         while isinstance(last, Pipeline):
             last = last.steps[-1][1]
         return last
+
+    @property
+    def network(self) -> Network:
+        """The network of the classifier."""
+        return self.classifier.network_
+
+    def familiarity(self, features: pd.DataFrame | Block, keep: float) -> Familiarity:
+        """How familiar each row is."""
+        if isinstance(features, Block):
+            features = features.frame(self.numbers, self.categories)
+        return self.classifier.familiarity(self.classified(features), keep)
 
     def probabilities(self, features: pd.DataFrame | Block) -> Floats:
         """The probability of each class for each row."""

@@ -1,0 +1,64 @@
+import json
+from pathlib import Path
+
+import pytest
+from iris_files import fit_iris
+
+from ffmlp.cli import main
+
+pd = pytest.importorskip("pandas")
+pytest.importorskip("tqdm")
+pytest.importorskip("skops")
+pytest.importorskip("matplotlib")
+
+OLD = Path(__file__).parents[1] / "data" / "table-2.model"
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    return fit_iris(tmp_path_factory.mktemp("trained"))
+
+
+@pytest.mark.parametrize(
+    ("name", "start"), [("d.html", b"<!doctype html>"), ("d.png", b"\x89PNG"), ("d.svg", b"<?xml")]
+)
+def test_two_files_are_compared(trained, here, capsys, name, start):
+    model, frame = trained
+    frame[::2].to_csv("before.csv", index=False)
+    frame[1::2].assign(c=9.0).to_parquet("after.parquet")
+    arguments = ["drift", str(model), "before.csv", "after.parquet", "-o", name]
+    assert main(arguments) == 0
+    said = capsys.readouterr().out
+    assert said.startswith(
+        f"{name}: 100.0% of the samples would have to move to another blob; by chance"
+    )
+    assert said.endswith("100.0% after.\n")
+    assert Path(name).read_bytes().startswith(start)
+    assert main([*arguments, "--force", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["rows"] == [75, 75]
+    assert found["p_value"] == 0.001
+    assert found["unfamiliar"][1] == 1.0
+    assert sum(blob["before"] for blob in found["blobs"]) + found["unfamiliar"][0] == pytest.approx(1.0)
+
+
+def test_mistakes(trained, here, capsys):
+    model, frame = trained
+    frame.to_csv("rows.csv", index=False)
+    frame[:0].to_csv("none.csv", index=False)
+    frame.drop(columns="c").to_csv("lacks.csv", index=False)
+    for arguments, message in {
+        ("rows.csv", "none.csv", "-o", "d.html"): "none.csv has a header but no rows.",
+        ("rows.csv", "lacks.csv", "-o", "d.html"): "lacks.csv lacks column 'c' of the model.",
+        (
+            "rows.csv",
+            "rows.csv",
+            "-o",
+            "d.txt",
+        ): "d.txt: the file name must end with .html or .png or .svg.",
+    }.items():
+        assert main(["drift", str(model), *arguments]) == 2
+        assert message in capsys.readouterr().err
+    assert main(["drift", str(OLD), "rows.csv", "rows.csv", "-o", "d.html"]) == 2
+    assert "table-2.model was fitted by an earlier version of ffmlp" in capsys.readouterr().err
+    assert not list(here.glob("d.*"))
