@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from problems import IRIS, region_design, regions_alone, swallowed, with_regions
+from problems import IRIS, region_design, swallowed, with_regions
 from scipy.stats import spearmanr
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine, make_classification
 from sklearn.inspection import permutation_importance
@@ -84,7 +84,7 @@ def test_importance_ranks_features_as_permutation_does(design, data):
     clf = {**DESIGNS, "regions": regions}[design].fit(X, y)
     permuted = permutation_importance(clf, X, clf.predict(X), n_repeats=10, random_state=0)
     ours = feature_importance(clf, X).values
-    assert spearmanr(ours, permuted.importances_mean)[0] > 0.75
+    assert spearmanr(ours, permuted.importances_mean)[0] > 0.9
     assert np.argmax(ours) in np.argsort(permuted.importances_mean)[-2:]
 
 
@@ -96,36 +96,7 @@ def test_a_feature_that_is_not_used_has_no_importance():
     assert importance.values[1] == 0.0
     assert 0.3 < importance.values[0] < 0.7
     assert importance.ranking.tolist() == [0, 1]
-    assert str(importance).splitlines()[1] == "x1  0.000"
-
-
-def test_importance_of_a_single_line_is_that_of_shuffling_all_ways():
-    # One hyperplane: the lead is linear everywhere, so the first order is all there is.
-    X, y = CLEAR
-    clf = region_design(1, error_threshold=0.5, random_state=0).fit(X[:150], y[:150])
-    assert len(clf.hyperplanes_) == 1
-    some = X[:150]
-    expected = []
-    for feature in range(X.shape[1]):
-        mixed = np.repeat(some[:, None], len(some), axis=1)
-        mixed[:, :, feature] = some[:, feature]
-        changed = clf.predict(mixed.reshape(-1, X.shape[1])).reshape(len(some), -1)
-        expected.append((changed != clf.predict(some)[:, None]).mean())
-    np.testing.assert_allclose(feature_importance(clf, some).values, expected, atol=1e-12)
-
-
-def test_importance_of_regions_alone_is_exact():
-    X, _, clf = with_regions(120)
-    regions_alone(clf)
-    expected = []
-    for feature in range(X.shape[1]):
-        order = ((np.arange(32) + 0.5) * len(X) / 32).astype(int)
-        mixed = np.repeat(X[:, None], 32, axis=1)
-        mixed[:, :, feature] = np.sort(X[:, feature])[order]
-        changed = clf.predict(mixed.reshape(-1, X.shape[1])).reshape(len(X), -1)
-        expected.append((changed != clf.predict(X)[:, None]).mean())
-    np.testing.assert_allclose(feature_importance(clf, X).values, expected, atol=1e-12)
-    assert min(expected) > 0.01
+    assert str(importance).splitlines()[2] == "x1    0.000            0"
 
 
 def test_text_lists_the_regions_that_add_most():

@@ -295,7 +295,7 @@ def test_page_of_a_readout_with_regions():
 def test_page_of_a_sample_far_from_the_others():
     clf = DESIGNS["readout"].fit(NAMED.data, LABELS)
     page = str(clf.explain(NAMED.data.iloc[[0]] + 20.0))
-    assert "Far from all training samples. The nearest ones are those of blob " in page
+    assert "Farther from all blobs than 99% of the training samples. The nearest is blob " in page
 
 
 def test_pages_of_several_samples_are_separated():
@@ -477,7 +477,7 @@ What the strongest add:
     +0.81  blob 4 (virginica) over blob 3 (versicolor), crossed after 25% of the way here
     +0.37  blob 5 (virginica) over blob 3 (versicolor), crossed after 70% of the way here
 
-Among the samples of blob 2 of class versicolor, 18.8% of the training samples.""",
+Among the samples of blob 4 of class virginica, 16.8% of the training samples.""",
     "readout": """\
 Class versicolor, probability 0.599; next is virginica, 0.372.
 

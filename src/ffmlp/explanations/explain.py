@@ -32,8 +32,9 @@ from ffmlp.model.stages import Places
 from ffmlp.robustness.distance import Robustness
 from ffmlp.words import counted
 
-# A sample is far from all training samples if it is outside of this share of its nearest blob.
-_FAR = 0.999
+# A sample is unfamiliar if it is farther from all blobs than this share of the training samples, or, if
+# that is not known, outside of this share of its nearest blob.
+_FAMILIAR, _FAR = 0.99, 0.999
 # Samples that are shown in a notebook.
 _MAX_ROWS = 10
 # Regions that are named for each sample.
@@ -79,8 +80,8 @@ class Explanations:
         Signed response of each hyperplane to samples and references.
     places : Places
         The region or the nearest blob of each sample (``places.numbers``), and whether the sample is
-        ``places.unseen``: in a region without training samples, or farther from its nearest blob than
-        99.9 % of that Gaussian.
+        ``places.unseen``: in a region without training samples, or farther from all blobs than 99 % of
+        the training samples.
     robustness : Robustness or None
         The counterfactuals.
     """
@@ -323,7 +324,11 @@ def _at(rows: Flags, values: Floats) -> Floats:
 
 
 def _nearest_blobs(network: Network, blobs: Blobs, samples: Floats) -> Places:
-    """The nearest blob of each sample."""
+    """The nearest blob of each sample, and whether it is unfamiliar."""
+    if network.familiar is not None:
+        found = network.familiarity(samples, _FAMILIAR)
+        return Places("blob", found.nearest, ~found.familiar, blobs.classes, blobs.weights)
+    # A network of an earlier version does not know how far its training samples were.
     numbers, squared = nearest_blobs(blobs, network.hyperplanes.mapped(samples))
     unseen = squared > chdtri(samples.shape[1], 1.0 - _FAR)
     return Places("blob", numbers, unseen, blobs.classes, blobs.weights)

@@ -302,7 +302,7 @@ def _place(place: Place) -> str:
     if place.kind == "blob":
         what = f"blob {place.number} of class {place.label}, {place.share:.1%} of the training samples"
         if place.unseen:
-            return f"Far from all training samples. The nearest ones are those of {what}."
+            return f"Farther from all blobs than 99% of the training samples. The nearest is {what}."
         return f"Among the samples of {what}."
     if place.silent:
         return (

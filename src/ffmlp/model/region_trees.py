@@ -34,20 +34,6 @@ _TYPES = {
 
 
 @dataclass(frozen=True, eq=False)
-class Neighbours:
-    """Regions that samples reach if the response of one hyperplane changes, one entry for each.
-
-    Sample ``rows[k]`` moves from its region ``own[k]`` to ``regions[k]`` of the same tree if hyperplane
-    ``axes[k]`` responds within the limits of that region.
-    """
-
-    rows: Indices
-    axes: Indices
-    regions: Indices
-    own: Indices
-
-
-@dataclass(frozen=True, eq=False)
 class RegionTrees:
     """T trees of M nodes, with R regions as leaves.
 
@@ -242,27 +228,6 @@ class RegionTrees:
             away = np.divide(outside, speed, out=never, where=np.broadcast_to(speed > 0, outside.shape))
             found[:, limited] = np.maximum(found[:, limited], away)
         return found
-
-    def neighbours(self, h: Floats) -> Neighbours:
-        """The regions that samples with responses h (n, L) reach if one response changes."""
-        responses, own = h.astype(np.float32), self.regions(h)
-        row, tree = (part.ravel() for part in np.indices(own.shape))
-        node: Indices = self.roots[tree].astype(np.intp)
-        free = np.full(own.size, -1)  # no response has changed at the roots
-        found = []
-        while len(node):
-            axis = self.hyperplanes[node]
-            side = (responses[row, axis] > self.thresholds[node]).astype(np.intp)
-            turns = np.flatnonzero((free < 0) | (free == axis))
-            below = np.concatenate([self.children[node, side], self.children[node, 1 - side][turns]])
-            free = np.concatenate([free, axis[turns]])
-            row, tree = (np.concatenate([part, part[turns]]) for part in (row, tree))
-            arrived, inner = (below < 0) & (free >= 0), below >= 0
-            found.append(
-                (row[arrived], free[arrived], -1 - below[arrived], own[row[arrived], tree[arrived]])
-            )
-            row, tree, node, free = (part[inner] for part in (row, tree, below, free))
-        return Neighbours(*map(np.concatenate, zip(*found, strict=True)))
 
 
 def _regions(
