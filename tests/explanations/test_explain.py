@@ -148,7 +148,7 @@ def test_margins_in_standard_deviations_along_the_hyperplane():
 
 def test_page_of_the_region_design():
     clf = region_design(random_state=0).fit(NAMED.data, LABELS)
-    pytest.importorskip("quadprog")
+    pytest.importorskip("daqp")
     assert str(clf.explain(NAMED.data.iloc[[100]], counterfactual=True)) == PAGES["region"]
 
 

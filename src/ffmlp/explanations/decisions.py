@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from ffmlp.explanations.explain import Explanations, explained
 from ffmlp.model.blobs import Blobs, feature_units
 from ffmlp.model.network import Network
-from ffmlp.robustness.distance import Robustness, scaled_distances
+from ffmlp.robustness.distance import Robustness, checked_effort, scaled_distances
 from ffmlp.robustness.limits import checked_limits
 from ffmlp.validation import checked_cells
 
@@ -66,10 +66,14 @@ class DecisionsMixin:
         scale: ArrayLike | None = None,
         frozen: Sequence[int | str] = (),
         bounds: Mapping[int | str, tuple[float | None, float | None]] | None = None,
+        time_limit: float = 10.0,
+        n_jobs: int | None = None,
+        progress: bool = False,
     ) -> Robustness:
         """The distance of each sample to the nearest point that is predicted to be of another class.
 
-        It is exact for the region design without gaussianised features. For the other designs it lies
+        It is exact for the region design without gaussianised features, and for readouts of at most 100
+        hyperplanes without regions (those of ``max_neurons``) within the time limit. Elsewhere it lies
         between ``lower``, a proved bound, and ``distance``, at which another class was found.
 
         Parameters
@@ -84,12 +88,20 @@ class DecisionsMixin:
             Features, by number or name, that must not change.
         bounds : mapping of feature to (low, high), default=None
             Limits of features, None for no limit. The samples must lie within them.
+        time_limit : float, default=10.0
+            Seconds for the proof of each sample's distance. Where they are not enough, the distance is
+            not ``exact``.
+        n_jobs : int or None, default=None
+            Processes for the samples, -1 for all cores; None is one.
+        progress : bool, default=False
+            Whether to show a progress bar (tqdm).
 
         Returns
         -------
         Robustness
         """
+        effort = checked_effort(time_limit, n_jobs, progress)
         cells = np.asarray(checked_cells(self, X), np.float64)
         samples = np.asarray(self.network_.inputs(cells), np.float64)
         limits = checked_limits(self.network_.table, cells, samples, norm, scale, frozen, bounds)
-        return scaled_distances(self.network_, self.blobs_, samples, limits)
+        return scaled_distances(self.network_, self.blobs_, samples, limits, effort)
