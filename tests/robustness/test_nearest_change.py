@@ -43,6 +43,20 @@ def test_distances_of_small_readouts_are_exact(gaussianise, norm):
     np.testing.assert_allclose(size, found.distance, rtol=2e-6)
 
 
+@pytest.mark.parametrize("gaussianise", [False, True])
+def test_distances_of_one_blob_for_each_class_are_exact(gaussianise):
+    X, y = IRIS
+    clf = FFMLPClassifier(1, design="blob", gaussianise=gaussianise, random_state=0).fit(X, y)
+    found, rng = clf.robustness(X[::25], "inf"), np.random.default_rng(0)
+    assert found.exact.all()
+    assert (clf.predict(found.points) != clf.predict(X[::25])).all()
+    size = np.abs(found.points - X[::25]).max(axis=1)
+    np.testing.assert_allclose(size, found.distance, rtol=2e-6)
+    for x, radius in zip(X[::25], found.lower, strict=True):
+        near = x + radius * np.vstack([rng.uniform(-1, 1, (2000, 4)), rng.choice([-1, 1], (100, 4))])
+        assert (clf.predict(near) == clf.predict(x[None])).all()
+
+
 def test_norms_are_ordered():
     pytest.importorskip("daqp")
     largest, euclidean, total = (SMALL[True].robustness(X[::40], n).distance for n in ("inf", 2, 1))

@@ -7,8 +7,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ffmlp.arrays import Flags, Floats
+from ffmlp.model.activations import sigmoid, softplus
+from ffmlp.model.blob_stages import BlobStages
 from ffmlp.model.network import Network
 from ffmlp.model.readout_stages import ReadoutStages
+
+# Responses at which softplus is exact at first, and beyond which it is a line.
+_KNOTS = np.array([-6.0, -3.0, -1.5, 0.0, 1.5, 3.0, 6.0])
+_SATURATED = 25.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,6 +34,10 @@ class BentLead:
     def responses(self, z: Floats) -> Floats:
         """The responses (L,) whose positive parts bend the lead."""
         return self.weights @ z + self.biases
+
+    def below(self, marks: Floats) -> BentLead:
+        """A lead of bends that is nowhere larger: this one."""
+        return self
 
     def ranges(self, low: Floats, high: Floats) -> tuple[Floats, Floats]:
         """The least and the largest response (L,) in a box."""
@@ -57,14 +67,68 @@ class BentLead:
         )
 
 
+@dataclass(frozen=True, eq=False)
+class SoftLead(BentLead):
+    """The same with softplus, ``log(1 + exp(h))``, instead of ``max(0, h)``."""
+
+    def at(self, z: Floats) -> float:
+        """The lead at z (N,)."""
+        return float(self.slope @ z + self.offset + self.bends @ softplus(self.responses(z)))
+
+    def below(self, marks: Floats) -> BentLead:
+        """A lead that is nowhere larger, and equal where all responses are among marks (k, L).
+
+        A bend that raises the lead is replaced by tangents, one that lowers it by chords.
+        """
+        base, offset = self.slope, self.offset
+        weights, biases, bends = [], [], []
+        for l in np.flatnonzero(self.bends):
+            knots = np.unique(np.clip(np.append(_KNOTS, marks[:, l]), -_SATURATED, _SATURATED).round(5))
+            corners, turns, value, slope = (_tangents if self.bends[l] > 0 else _chords)(knots)
+            # The first line is value + slope·h.
+            base = base + self.bends[l] * slope * self.weights[l]
+            offset += self.bends[l] * (value + slope * self.biases[l])
+            weights.append(np.tile(self.weights[l], (len(corners), 1)))
+            biases.append(self.biases[l] - corners)
+            bends.append(self.bends[l] * turns)
+        parts = (np.concatenate(part) for part in (weights, biases, bends))
+        return BentLead(base, offset, *parts)
+
+
+def _chords(knots: Floats) -> tuple[Floats, Floats, float, float]:
+    """Corners and turns of a polyline that is nowhere below softplus; value and slope of its start."""
+    values = softplus(knots)
+    slopes = np.concatenate([[0.0], np.diff(values) / np.diff(knots), [1.0]])
+    return knots, np.diff(slopes), float(values[0]), 0.0
+
+
+def _tangents(knots: Floats) -> tuple[Floats, Floats, float, float]:
+    """The same for a polyline that is nowhere above softplus."""
+    values, slopes = softplus(knots), sigmoid(knots)
+    heights = values - slopes * knots
+    turns = np.diff(slopes)
+    return -np.diff(heights) / turns, turns, float(heights[0]), float(slopes[0])
+
+
 def has_bent_leads(network: Network) -> bool:
-    """Whether all leads of a network are piecewise linear with one bend for each hyperplane."""
-    return isinstance(network.stages, ReadoutStages) and network.stages.trees is None
+    """Whether each hyperplane bends the leads of a network once: no regions, one blob for each class."""
+    stages = network.stages
+    if isinstance(stages, BlobStages):
+        return len(np.unique(stages.neuron_classes)) == len(stages.neuron_classes)
+    return isinstance(stages, ReadoutStages) and stages.trees is None
 
 
 def bent_lead(network: Network, winner: int, rival: int) -> BentLead:
     """The lead of one class over another, for networks that have such leads."""
     planes, stages = network.hyperplanes, network.stages
+    if isinstance(stages, BlobStages):
+        neurons = [np.flatnonzero(stages.neuron_classes == label)[0] for label in (winner, rival)]
+        first, second = np.split(stages.weights[0][neurons[0]] - stages.weights[0][neurons[1]], 2)
+        # softplus(−h) = softplus(h) − h
+        return SoftLead(
+            -second @ planes.weights, float(-second @ planes.biases), planes.weights, planes.biases,
+            first + second,
+        )  # fmt: skip
     assert isinstance(stages, ReadoutStages)
     even, odd, bias = (
         stages.temperature * (part[..., winner] - part[..., rival])

@@ -18,8 +18,10 @@ import numpy as np
 
 from ffmlp.arrays import Floats
 from ffmlp.model.network import Network
-from ffmlp.robustness.bent_leads import BentLead, bent_lead
+from ffmlp.robustness.bent_leads import BentLead, SoftLead, bent_lead
+from ffmlp.robustness.boundary_search import SearchProblem, found_points
 from ffmlp.robustness.change_programme import Relaxation, Solution
+from ffmlp.robustness.limits import Limits
 from ffmlp.robustness.polyhedra import SOLVERS, dual_norm, length
 from ffmlp.robustness.tracks import Track, tracks
 
@@ -107,21 +109,22 @@ def _rivals(sample: Sample) -> list[int]:
     """The other classes, the smallest lead first."""
     planes, stages = sample.network.hyperplanes, sample.network.stages
     (scores,) = stages.scores(planes.signed_responses(sample.x[None]))
-    return [int(label) for label in np.argsort(-scores, kind="stable") if label != sample.own]
+    possible = [label for label in np.argsort(-scores, kind="stable") if np.isfinite(scores[label])]
+    return [int(label) for label in possible if label != sample.own]
 
 
 def _nearest_rival(sample: Sample, lead: BentLead, known: Bounds, stop: float) -> Bounds:
     """Bounds of the distance to where one lead is at most zero; the point may be of any class."""
     cuts: list[set[float]] = [set() for _ in sample.x]
     normals = [np.abs(known.point - sample.x) / sample.scale] if np.isfinite(known.distance) else []
-    reach = sample.reach
+    reach, marks = sample.reach, np.zeros((0, len(lead.bends)))
     for _ in range(_MOST_ROUNDS):
         seconds = stop - perf_counter()
         if known.is_exact or seconds <= 0:
             break
         radius = min(_radius(known), reach)
         relaxation = Relaxation(
-            lead,
+            lead.below(marks),
             sample.mapped,
             sample.tracks(known.lower, radius),
             cuts,
@@ -140,7 +143,11 @@ def _nearest_rival(sample: Sample, lead: BentLead, known: Bounds, stop: float) -
             continue
         if solution.reached is None:
             break
-        better = _with_points(sample, relaxation, solution, known, normals)
+        if isinstance(lead, SoftLead):
+            marks = np.vstack([marks, lead.responses(solution.reached)])
+            better = _with_search(sample, relaxation, solution, known, normals)
+        else:
+            better = _with_points(sample, relaxation, solution, known, normals)
         lower = max(known.lower, solution.bound)
         refined = _refined(relaxation, solution)
         if not (refined or better.distance < known.distance or lower > known.lower):
@@ -175,6 +182,24 @@ def _refined(relaxation: Relaxation, solution: Solution) -> bool:
             refined |= not ends <= cuts
             cuts |= ends
     return refined
+
+
+def _with_search(
+    sample: Sample, relaxation: Relaxation, solution: Solution, known: Bounds, normals: list[Floats]
+) -> Bounds:
+    """The bounds with the nearest point that a search finds from what a solution reached."""
+    assert solution.reached is not None
+    assert solution.sizes is not None
+    places = zip(relaxation.tracks, solution.reached, strict=True)
+    change = np.array([one.place(value)[1] for one, value in places])
+    limits = Limits(sample.low[None], sample.high[None], sample.scale, sample.norm)
+    problem = SearchProblem(sample.network, sample.x[None], np.array([sample.own]), limits)
+    # Slightly farther, as the lead is larger than that of the relaxation.
+    starts = sample.x + sample.scale * change * np.array([[1.0], [1.0 + EXACT], [1.01]])
+    (point,) = found_points(problem, starts[None])
+    normals += [solution.sizes, np.abs(point - sample.x) / sample.scale]
+    distance = sample.size(point)
+    return Bounds(known.lower, distance, point) if distance < known.distance else known
 
 
 def _with_points(
