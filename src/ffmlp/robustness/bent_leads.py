@@ -115,7 +115,12 @@ def has_bent_leads(network: Network) -> bool:
     stages = network.stages
     if isinstance(stages, BlobStages):
         return len(np.unique(stages.neuron_classes)) == len(stages.neuron_classes)
-    return isinstance(stages, ReadoutStages) and stages.trees is None
+    return is_readout(network)
+
+
+def is_readout(network: Network) -> bool:
+    """Whether a network is a readout without regions."""
+    return isinstance(network.stages, ReadoutStages) and network.stages.trees is None
 
 
 def bent_lead(network: Network, winner: int, rival: int) -> BentLead:

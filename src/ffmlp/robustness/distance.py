@@ -16,7 +16,7 @@ from ffmlp.model.network import Network
 from ffmlp.model.stages import LinearPieces
 from ffmlp.robustness.bent_leads import has_bent_leads
 from ffmlp.robustness.boundary_search import SearchProblem, found_points
-from ffmlp.robustness.limits import Limits
+from ffmlp.robustness.limits import MOST_BENDS, Limits
 from ffmlp.robustness.nearest_change import Bounds, Sample, nearest_change
 from ffmlp.robustness.polyhedra import (
     FeasibleBox,
@@ -39,8 +39,6 @@ _ROUNDING = 1e-9
 _LARGEST_RATIO = 1e7
 # Squares of larger weights, and of features whose weights are as small, overflow.
 _LARGEST_WEIGHT = 1e120
-# Networks with more hyperplanes are too large for exact distances.
-_MOST_BENDS = 100
 # Samples that are shown in a notebook.
 _MAX_ROWS = 10
 
@@ -221,7 +219,7 @@ def _proved(
     network: Network, samples: Floats, limits: Limits, found: Robustness, effort: Effort
 ) -> Robustness:
     """Bounds that meet where a mixed-integer programme proves it; as they are for other networks."""
-    if not has_bent_leads(network) or len(network.hyperplanes) > _MOST_BENDS:
+    if not has_bent_leads(network) or len(network.hyperplanes) > MOST_BENDS:
         return found
     own = network.classes(samples)
     parts = zip(samples, own, limits.low, limits.high, strict=True)
