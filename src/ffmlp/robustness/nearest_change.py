@@ -32,9 +32,9 @@ _OVERSHOOTS = (1e-9, 1e-8, 1e-7, 4e-7, 1e-6, 1e-5)
 # Responses this far beyond zero, relative to their size, count as on the same side of their hyperplane:
 # a solution may be on the other side by rounding.
 _SLACKS = (0.0, 1e-9)
-# While the bounds differ by more than this factor, radii between them are tried. Without a point the
-# radius grows by the factor, up to this many units.
-_GROWTH, _LARGEST_RADIUS = 3.0, 1e4
+# A radius without another class grows by this factor, starting with a share of the distance of a known
+# point. Without a point it grows up to this many units.
+_GROWTH, _SMALLEST_SHARE, _LARGEST_RADIUS = 1.6, 5.0, 1e4
 _MOST_ROUNDS = 100
 
 
@@ -160,9 +160,8 @@ def _radius(known: Bounds) -> float:
     """The radius to search next: programmes of small radii are solved faster."""
     if not np.isfinite(known.distance):
         return min(_GROWTH * known.lower if known.lower > 0 else 1.0, _LARGEST_RADIUS)
-    if known.distance > _GROWTH * known.lower:
-        return max(known.distance / _GROWTH, float(np.sqrt(known.lower * known.distance)))
-    return known.distance * (1 + 0.1 * EXACT)
+    radius = max(_GROWTH * known.lower, known.distance / _SMALLEST_SHARE)
+    return min(radius, known.distance * (1 + 0.1 * EXACT))
 
 
 def _refined(relaxation: Relaxation, solution: Solution) -> bool:
