@@ -8,9 +8,7 @@ import numpy as np
 
 from ffmlp.arrays import Flags, Floats
 from ffmlp.model.activations import sigmoid, softplus
-from ffmlp.model.blob_stages import BlobStages
 from ffmlp.model.network import Network
-from ffmlp.model.readout_stages import ReadoutStages
 
 # Responses at which softplus is exact at first, and beyond which it is a line.
 _KNOTS = np.array([-6.0, -3.0, -1.5, 0.0, 1.5, 3.0, 6.0])
@@ -110,41 +108,16 @@ def _tangents(knots: Floats) -> tuple[Floats, Floats, float, float]:
     return -np.diff(heights) / turns, turns, float(heights[0]), float(slopes[0])
 
 
-def has_bent_leads(network: Network) -> bool:
-    """Whether each hyperplane bends the leads of a network once: no regions, one blob for each class."""
-    stages = network.stages
-    if isinstance(stages, BlobStages):
-        return len(np.unique(stages.neuron_classes)) == len(stages.neuron_classes)
-    return is_readout(network)
-
-
-def is_readout(network: Network) -> bool:
-    """Whether a network is a readout without regions."""
-    return isinstance(network.stages, ReadoutStages) and network.stages.trees is None
-
-
-def bent_lead(network: Network, winner: int, rival: int) -> BentLead:
-    """The lead of one class over another, for networks that have such leads."""
-    planes, stages = network.hyperplanes, network.stages
-    if isinstance(stages, BlobStages):
-        neurons = [np.flatnonzero(stages.neuron_classes == label)[0] for label in (winner, rival)]
-        first, second = np.split(stages.weights[0][neurons[0]] - stages.weights[0][neurons[1]], 2)
-        # softplus(−h) = softplus(h) − h
-        return SoftLead(
-            -second @ planes.weights, float(-second @ planes.biases), planes.weights, planes.biases,
-            first + second,
-        )  # fmt: skip
-    assert isinstance(stages, ReadoutStages)
-    even, odd, bias = (
-        stages.temperature * (part[..., winner] - part[..., rival])
-        for part in (stages.even, stages.odd, stages.bias)
-    )
-    # even·|h| + odd·h = 2·even·max(0, h) + (odd − even)·h
-    straight = odd - even
-    return BentLead(
-        straight @ planes.weights,
-        float(bias + straight @ planes.biases),
+def bent_lead(network: Network, winner: int, rival: int) -> BentLead | None:
+    """The lead of one class over another, if each hyperplane bends it once."""
+    planes, bends = network.hyperplanes, network.stages.bends(winner, rival)
+    if bends is None:
+        return None
+    lead = SoftLead if bends.soft else BentLead
+    return lead(
+        bends.slopes @ planes.weights,
+        bends.offset + float(bends.slopes @ planes.biases),
         planes.weights,
         planes.biases,
-        2.0 * even,
+        bends.turns,
     )

@@ -14,7 +14,6 @@ from ffmlp.markup import html_table
 from ffmlp.model.blobs import Blobs, feature_units
 from ffmlp.model.network import Network
 from ffmlp.model.stages import LinearPieces
-from ffmlp.robustness.bent_leads import has_bent_leads
 from ffmlp.robustness.boundary_search import SearchProblem, found_points
 from ffmlp.robustness.limits import MOST_BENDS, Limits
 from ffmlp.robustness.nearest_change import Bounds, Sample, nearest_change
@@ -219,7 +218,7 @@ def _proved(
     network: Network, samples: Floats, limits: Limits, found: Robustness, effort: Effort
 ) -> Robustness:
     """Bounds that meet where a mixed-integer programme proves it; as they are for other networks."""
-    if not has_bent_leads(network) or len(network.hyperplanes) > MOST_BENDS:
+    if network.stages.bends(0, 1) is None or len(network.hyperplanes) > MOST_BENDS:
         return found
     own = network.classes(samples)
     parts = zip(samples, own, limits.low, limits.high, strict=True)

@@ -99,6 +99,7 @@ def nearest_change(sample: Sample, known: Bounds, seconds: float) -> Bounds:
     stop, lowers = perf_counter() + seconds, []
     for rival in _rivals(sample):
         lead = bent_lead(sample.network, sample.own, rival)
+        assert lead is not None
         found = _nearest_rival(sample, lead, known, stop)
         lowers.append(found.lower)
         known = replace(found, lower=known.lower)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from time import perf_counter
 
@@ -12,7 +11,7 @@ from ffmlp.arrays import Floats
 from ffmlp.model.blobs import Blobs, feature_units
 from ffmlp.model.columns import Columns
 from ffmlp.model.network import Network
-from ffmlp.robustness.bent_leads import BentLead, bent_lead, is_readout
+from ffmlp.robustness.bent_leads import BentLead, SoftLead, bent_lead
 from ffmlp.robustness.limits import MOST_BENDS
 from ffmlp.robustness.recourse_programme import CHEAPEST, Row, cheapest_change
 from ffmlp.robustness.recourse_search import searched_change
@@ -126,10 +125,11 @@ def _answer(
 
     best = searched_change(row, lead, forbidden, _starts(network, blobs, row.cells))
     least, lower = np.inf if best is None else row.cost(best), 0.0
-    is_small = is_readout(network) and len(network.hyperplanes) <= MOST_BENDS
+    required = _requirements(network, own, wanted)
+    is_small = bool(required) and len(network.hyperplanes) <= MOST_BENDS
     if is_small and row.moves:
         lowers = []
-        for leads in _requirements(network, own, wanted):
+        for leads in required:
             shifted = [replace(one, offset=one.offset + _MARGIN) for one in leads]
             cheapest = cheapest_change(row, shifted, forbidden, least, stop - perf_counter())
             lowers.append(cheapest.lower)
@@ -155,15 +155,20 @@ def _is_as_wanted(network: Network, cells: Floats, own: int, wanted: int | None)
     return label != own if wanted is None else label == wanted
 
 
-def _requirements(network: Network, own: int, wanted: int | None) -> Iterator[list[BentLead]]:
-    """Leads that must not be positive, all of a list; one of the lists is enough."""
+def _requirements(network: Network, own: int, wanted: int | None) -> list[list[BentLead]]:
+    """Leads that must not be positive, all of a list; one of the lists is enough.
+
+    There are none if the leads are not piecewise linear, with one bend for each hyperplane.
+    """
     labels = range(len(network.labels))
-    if wanted is not None:
-        yield [bent_lead(network, label, wanted) for label in labels if label != wanted]
+    if wanted is None:
+        pairs = [[(own, rival)] for rival in labels if rival != own]
     else:
-        for rival in labels:
-            if rival != own:
-                yield [bent_lead(network, own, rival)]
+        pairs = [[(label, wanted) for label in labels if label != wanted]]
+    leads = [[bent_lead(network, *pair) for pair in some] for some in pairs]
+    if any(lead is None or isinstance(lead, SoftLead) for some in leads for lead in some):
+        return []
+    return [[lead for lead in some if lead is not None] for some in leads]
 
 
 def _starts(network: Network, blobs: Blobs, cells: Floats) -> Floats:
