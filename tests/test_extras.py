@@ -14,7 +14,7 @@ EXTRAS = (
     "plotnine",
     "skops",
     "onnx",
-    "quadprog",
+    "daqp",
     "art",
 )
 

@@ -16,7 +16,7 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 @pytest.mark.parametrize("page", ["README.md", "docs/explanations.md"])
 def test_python_blocks_print_what_the_page_shows(page):
-    for package in ("quadprog", "pandas"):
+    for package in ("daqp", "pandas"):
         pytest.importorskip(package)
     text, names = (ROOT / page).read_text(encoding="utf-8"), {}
     blocks = re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", text, flags=re.DOTALL)

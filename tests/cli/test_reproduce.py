@@ -16,7 +16,7 @@ from ffmlp.reproduction.paper import ROWS
 
 pytest.importorskip("tqdm")
 pytest.importorskip("matplotlib")
-pytest.importorskip("quadprog")
+pytest.importorskip("daqp")
 
 # In this process, so that what a test replaces is replaced.
 IRIS = ["reproduce", "--rows", "iris", "--splits", "1", "--quick", "--jobs", "1"]
@@ -169,7 +169,7 @@ def test_unknown_row_lists_all_known_ones(capsys):
     assert all(row.key in message for row in ROWS)
 
 
-@pytest.mark.parametrize("extra", ["quadprog", "tqdm", "matplotlib"])
+@pytest.mark.parametrize("extra", ["daqp", "tqdm", "matplotlib"])
 def test_a_missing_extra_is_reported_with_exit_code_2(extra, capsys, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, extra, None)
     monkeypatch.chdir(tmp_path)

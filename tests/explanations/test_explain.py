@@ -237,7 +237,7 @@ def test_spreads_of_responses_are_those_along_the_hyperplane():
 
 def test_page_of_the_region_design():
     clf = region_design(random_state=0).fit(NAMED.data, LABELS)
-    pytest.importorskip("quadprog")
+    pytest.importorskip("daqp")
     assert str(clf.explain(NAMED.data.iloc[[100]], counterfactual=True)) == PAGES["region"]
 
 

@@ -85,7 +85,7 @@ def test_bars_that_cannot_be_drawn_are_refused(readout):
 
 
 def test_arrows_lead_to_another_class(ax):
-    pytest.importorskip("quadprog")
+    pytest.importorskip("daqp")
     clf = region_design(3, random_state=0).fit(X, Y)
     display = CounterfactualsDisplay.from_estimator(clf, X, Y, samples=X[:7], ax=ax)
     assert (clf.predict(display.ends) != clf.predict(display.starts)).all()

@@ -19,7 +19,7 @@ from ffmlp.reproduction.experiments import (
 )
 from ffmlp.reproduction.paper import ROWS, ROWS_BY_KEY
 
-pytest.importorskip("quadprog")
+pytest.importorskip("daqp")
 pytestmark = pytest.mark.filterwarnings("ignore:Stochastic Optimizer")
 
 IRIS, WINE = ROWS_BY_KEY["iris"], ROWS_BY_KEY["wine"]

@@ -11,7 +11,7 @@ from ffmlp.reproduction.experiments import Settings
 from ffmlp.reproduction.paper import ROWS, ROWS_BY_KEY
 
 pytest.importorskip("matplotlib")
-pytest.importorskip("quadprog")
+pytest.importorskip("daqp")
 
 from matplotlib.collections import PathCollection
 

@@ -4,7 +4,7 @@ from problems import four_moons, region_design
 
 from ffmlp.datasets import Dataset
 
-pytest.importorskip("quadprog")
+pytest.importorskip("daqp")
 
 from ffmlp.backprop import BackpropClassifier
 from ffmlp.reproduction.robust_accuracy import RADII, attacked_accuracy, proved_accuracy

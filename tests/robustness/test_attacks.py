@@ -76,7 +76,7 @@ def test_attacks_follow_the_map_of_gaussianised_features():
 @pytest.mark.parametrize("norm", [2, "inf"])
 @pytest.mark.parametrize("design", DESIGNS)
 def test_no_attack_is_nearer_than_the_proved_distance(design, norm):
-    pytest.importorskip("quadprog")
+    pytest.importorskip("daqp")
     X, y = MOONS
     clf = DESIGNS[design].fit(X, y)
     some = X[::5]
@@ -96,7 +96,7 @@ def test_no_attack_is_nearer_than_the_proved_distance(design, norm):
 
 
 def test_pgd_finds_what_is_just_within_reach():
-    pytest.importorskip("quadprog")
+    pytest.importorskip("daqp")
     X, y = MOONS
     clf = DESIGNS["region"].fit(X, y)
     exact = clf.robustness(X).distance
@@ -119,7 +119,7 @@ def test_backpropagated_networks_are_attacked_alike(start):
 
 def test_hop_skip_jump_is_not_nearer_than_the_exact_distance():
     pytest.importorskip("art")
-    pytest.importorskip("quadprog")
+    pytest.importorskip("daqp")
     X, y = MOONS
     clf = DESIGNS["region"].fit(X, y)
     some = X[::20]

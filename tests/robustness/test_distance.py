@@ -28,7 +28,7 @@ from ffmlp.robustness.boundary_search import SearchProblem, found_points
 from ffmlp.robustness.distance import distances
 from ffmlp.robustness.limits import Limits
 
-pytest.importorskip("quadprog")
+pytest.importorskip("daqp")
 
 
 def random_network(rng):
@@ -246,7 +246,6 @@ DESIGNS = {
     "regions, gaussianised": FFMLPClassifier(
         design="readout", gaussianise=True, max_regions=500, random_state=0
     ),
-    "small readout": FFMLPClassifier(design="readout", max_neurons=40),
     "blob": FFMLPClassifier(2, design="blob", gaussianise=False, random_state=0),
     "blob, gaussianised": FFMLPClassifier(2, design="blob", gaussianise=True, random_state=0),
     "region, gaussianised": FFMLPClassifier(
@@ -357,11 +356,11 @@ def test_exact_distances_of_all_breast_cancer_samples():
 def test_a_polyhedron_that_a_solver_misses_is_not_left_out_silently(monkeypatch):
     class Wrong:
         @staticmethod
-        def solve_qp(*parts):
-            raise ValueError("constraints are inconsistent, no solution")
+        def solve(*parts, **tolerances):
+            return np.zeros(4), 0.0, -1, {}
 
     clf = region_design(random_state=0).fit(*IRIS)
-    monkeypatch.setattr(polyhedra, "_quadprog", lambda: Wrong)
+    monkeypatch.setattr(polyhedra, "_daqp", lambda: Wrong)
     with pytest.raises(RuntimeError, match="in which HiGHS found one, so the distance is not known"):
         clf.robustness(IRIS[0][:1])
 
@@ -369,7 +368,7 @@ def test_a_polyhedron_that_a_solver_misses_is_not_left_out_silently(monkeypatch)
 def test_without_the_solver_a_message_says_what_to_install():
     script = """
 import sys
-sys.modules["quadprog"] = None
+sys.modules["daqp"] = None
 from sklearn.datasets import load_iris
 from ffmlp import FFMLPClassifier
 from ffmlp.robustness import polyhedra
@@ -380,7 +379,7 @@ clf.robustness(X[:1])
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert done.stdout == "[ True]\n"
-    assert "quadprog is required for Euclidean distances (norms 1 and inf need no extra)" in done.stderr
+    assert "daqp is required for Euclidean distances (norms 1 and inf need no extra)" in done.stderr
 
 
 def test_features_of_very_different_scales_need_units():

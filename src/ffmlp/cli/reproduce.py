@@ -40,7 +40,7 @@ def run(options: argparse.Namespace) -> None:
         raise ValueError(f"unknown row {unknown[0]!r}. Known: {', '.join(ROWS_BY_KEY)}.")
     check_numbers(options, 1, "splits", "jobs")
     check_numbers(options, 0, "seed", bits=31)
-    require("ffmlp reproduce", "tqdm", "matplotlib", "quadprog", extra="reproduce")
+    require("ffmlp reproduce", "tqdm", "matplotlib", "daqp", extra="reproduce")
     from joblib import Parallel, cpu_count, delayed
     from tqdm import tqdm
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from numbers import Integral
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,8 +14,10 @@ from ffmlp.explanations.explain import Explanations, explained
 from ffmlp.model.blobs import Blobs, feature_units
 from ffmlp.model.familiarity import Familiarity
 from ffmlp.model.network import Network
-from ffmlp.robustness.distance import Robustness, scaled_distances
+from ffmlp.robustness.distance import Robustness, checked_effort, scaled_distances
 from ffmlp.robustness.limits import checked_limits
+from ffmlp.robustness.recourse import Recourse, recourse
+from ffmlp.robustness.wishes import checked_wishes
 from ffmlp.validation import checked_cells
 
 
@@ -75,10 +79,14 @@ class DecisionsMixin:
         scale: ArrayLike | None = None,
         frozen: Sequence[int | str] = (),
         bounds: Mapping[int | str, tuple[float | None, float | None]] | None = None,
+        time_limit: float = 10.0,
+        n_jobs: int | None = None,
+        progress: bool = False,
     ) -> Robustness:
         """The distance of each sample to the nearest point that is predicted to be of another class.
 
-        It is exact for the region design without gaussianised features. For the other designs it lies
+        It is exact for the region design without gaussianised features, and for readouts of at most 100
+        hyperplanes without regions (those of ``max_neurons``) within the time limit. Elsewhere it lies
         between ``lower``, a proved bound, and ``distance``, at which another class was found.
 
         Parameters
@@ -93,15 +101,89 @@ class DecisionsMixin:
             Features, by number or name, that must not change.
         bounds : mapping of feature to (low, high), default=None
             Limits of features, None for no limit. The samples must lie within them.
+        time_limit : float, default=10.0
+            Seconds for the proof of each sample's distance. Where they are not enough, the distance is
+            not ``exact``.
+        n_jobs : int or None, default=None
+            Processes for the samples, -1 for all cores; None is one.
+        progress : bool, default=False
+            Whether to show a progress bar (tqdm).
 
         Returns
         -------
         Robustness
         """
+        effort = checked_effort(time_limit, n_jobs, progress)
         cells = np.asarray(checked_cells(self, X), np.float64)
         samples = np.asarray(self.network_.inputs(cells), np.float64)
         limits = checked_limits(self.network_.table, cells, samples, norm, scale, frozen, bounds)
-        return scaled_distances(self.network_, self.blobs_, samples, limits)
+        return scaled_distances(self.network_, self.blobs_, samples, limits, effort)
+
+    def recourse(
+        self,
+        X: ArrayLike,
+        *,
+        wanted: Any = None,
+        frozen: Sequence[int | str] = (),
+        bounds: Mapping[int | str, tuple[float | None, float | None]] | None = None,
+        rising: Sequence[int | str] = (),
+        falling: Sequence[int | str] = (),
+        integer: Sequence[int | str] = (),
+        categories: Mapping[int | str, Sequence[Any]] | None = None,
+        max_changed: int | None = None,
+        costs: Mapping[int | str, float] | None = None,
+        n_answers: int = 1,
+        time_limit: float = 10.0,
+    ) -> list[Recourse]:
+        """Changes of rows that give another class, or a wanted one, within limits.
+
+        A change costs the standard deviations by which numbers change, and 1 for each column with
+        another category, times the costs of the columns. Missing numbers stay missing. Numbers change by
+        at most 10 standard deviations. For readouts of at most 100 hyperplanes without regions (those of
+        ``max_neurons``), the change is the cheapest one within the time limit, with a proof
+        (``cheapest``). For other networks it is the cheapest one that a search finds.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        wanted : class label, default=None
+            The class to reach; None for any other class.
+        frozen : sequence of int or str, default=()
+            Columns, by number or name, that must not change.
+        bounds : mapping of column to (low, high), default=None
+            Limits of numbers, None for no limit. The samples must lie within them.
+        rising, falling : sequence of int or str, default=()
+            Numbers that may only rise, or only fall.
+        integer : sequence of int or str, default=()
+            Numbers that change to whole numbers only.
+        categories : mapping of column to sequence of categories, default=None
+            The categories that a column may change to; all known ones by default.
+        max_changed : int or None, default=None
+            The largest number of columns that change.
+        costs : mapping of column to float, default=None
+            The cost of a standard deviation of a number, or of another category; 1 by default.
+        n_answers : int, default=1
+            Changes for each sample. Each further one leaves at least one column as it is of those that
+            an earlier one changes.
+        time_limit : float, default=10.0
+            Seconds for the proof of each change.
+
+        Returns
+        -------
+        list of Recourse
+            One for each sample: ``changes``, cheapest first, and the ``reason`` if there are none, which
+            names the limits in the way.
+        """
+        effort = checked_effort(time_limit, None, False)
+        if not isinstance(n_answers, Integral) or n_answers < 1:
+            raise ValueError(f"n_answers must be an int of at least 1, got {n_answers!r}.")
+        cells = np.asarray(checked_cells(self, X), np.float64)
+        wishes = checked_wishes(
+            self.network_.table, cells, self.network_.labels, wanted=wanted, frozen=frozen,
+            bounds=bounds, rising=rising, falling=falling, integer=integer, categories=categories,
+            max_changed=max_changed, costs=costs,
+        )  # fmt: skip
+        return recourse(self.network_, self.blobs_, cells, wishes, int(n_answers), effort.time_limit)
 
     def familiarity(self, X: ArrayLike, keep: float = 0.99) -> Familiarity:
         """Whether samples lie where the model has seen training samples.

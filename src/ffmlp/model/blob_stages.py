@@ -18,6 +18,7 @@ from ffmlp.model.hyperplanes import Hyperplanes, both_sides
 from ffmlp.model.mean_slopes import mean_slopes
 from ffmlp.model.stages import (
     LARGEST,
+    Bends,
     OnnxGraph,
     layered_outputs,
     require_indices,
@@ -180,6 +181,14 @@ class BlobStages:
             inside = is_safe(middle)
             low, high = np.where(inside, middle, low), np.where(inside, high, middle)
         return low
+
+    def bends(self, winner: int, rival: int) -> Bends | None:
+        """The lead, as ``softplus(−h) = softplus(h) − h``; None if a class has several blobs."""
+        if len(np.unique(self.neuron_classes)) < len(self.neuron_classes):
+            return None
+        mine, other = (np.argmax(self.neuron_classes == label) for label in (winner, rival))
+        first, second = np.split(self.weights[0][mine] - self.weights[0][other], 2)
+        return Bends(-second, 0.0, first + second, soft=True)
 
     def check(self, planes: Hyperplanes, n_classes: int) -> None:
         """Pairs must name neurons of l_2, and these must name classes."""

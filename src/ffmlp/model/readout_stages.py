@@ -17,7 +17,7 @@ from ffmlp.model.activations import softmax
 from ffmlp.model.hyperplanes import Hyperplanes, in_whole_tiles
 from ffmlp.model.region_trees import RegionTrees  # at run time, for those who check types
 from ffmlp.model.single_precision import readout_classes
-from ffmlp.model.stages import LARGEST, OnnxGraph, require_shapes
+from ffmlp.model.stages import LARGEST, Bends, OnnxGraph, require_shapes
 
 if TYPE_CHECKING:
     from ffmlp.model.network import Network
@@ -207,6 +207,16 @@ class ReadoutStages:
                 root = _root(lead, steepness[rows, label], down * speed, down * distance, crossed)
                 safe[rows] = np.where(winner[rows] == label, safe[rows], np.minimum(safe[rows], root))
         return safe
+
+    def bends(self, winner: int, rival: int) -> Bends | None:
+        """The lead, as ``even·|h| + odd·h = 2·even·max(0, h) + (odd − even)·h``; None with regions."""
+        if self.trees is not None:
+            return None
+        even, odd, bias = (
+            self.temperature * (part[..., winner] - part[..., rival])
+            for part in (self.even, self.odd, self.bias)
+        )
+        return Bends(odd - even, float(bias), 2.0 * even)
 
     def check(self, planes: Hyperplanes, n_classes: int) -> None:
         """There must be a weight for each hyperplane and class."""

@@ -184,6 +184,10 @@ class RegionStages:
         """None: the linear pieces give exact distances."""
         return None
 
+    def bends(self, winner: int, rival: int) -> None:
+        """None: hyperplanes bend a lead more than once."""
+        return
+
     def check(self, planes: Hyperplanes, n_classes: int) -> None:
         """Codes and counts must be of the same regions."""
         codes, counts = self.regions.codes, self.regions.counts

@@ -55,6 +55,19 @@ class LinearPieces:
     classes: Indices  # (R,)
 
 
+@dataclass(frozen=True, eq=False)
+class Bends:
+    """A lead ``offset + h @ slopes + φ(h) @ turns`` at responses h (L,).
+
+    φ is ``max(0, h)``, or softplus if ``soft``.
+    """
+
+    slopes: Floats  # (L,)
+    offset: float
+    turns: Floats  # (L,)
+    soft: bool = False
+
+
 class OnnxGraph(Protocol):
     """An ONNX graph under construction; results are referred to by name."""
 
@@ -164,6 +177,9 @@ class Stages(Protocol):
         (n, C) is the largest initial decrease of the winner's lead over each class by such a step. None
         if the linear pieces give exact distances.
         """
+
+    def bends(self, winner: int, rival: int) -> Bends | None:
+        """The lead of one class over another, if each hyperplane bends it once."""
 
     def check(self, planes: Hyperplanes, n_classes: int) -> None:
         """Raise a ValueError if the parts are inconsistent, as in a file that was changed."""

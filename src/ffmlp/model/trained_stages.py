@@ -68,4 +68,4 @@ class TrainedStages:
     def _unknown(self, *arguments: Any) -> NoReturn:
         raise TypeError("A trained network has no known decision rule. Explain the designed one.")
 
-    description = places = scores = slopes = mean_slopes = safe_distance = to_onnx = _unknown
+    description = places = scores = slopes = mean_slopes = safe_distance = bends = to_onnx = _unknown

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from numbers import Integral, Real
 
 import numpy as np
+from joblib import Parallel, delayed
 
 from ffmlp.arrays import Flags, Floats, Indices
+from ffmlp.extras import imported
 from ffmlp.markup import html_table
 from ffmlp.model.blobs import Blobs, feature_units
 from ffmlp.model.network import Network
 from ffmlp.model.stages import LinearPieces
 from ffmlp.robustness.boundary_search import SearchProblem, found_points
-from ffmlp.robustness.limits import Limits
+from ffmlp.robustness.limits import MOST_BENDS, Limits
+from ffmlp.robustness.nearest_change import Bounds, Sample, nearest_change
 from ffmlp.robustness.polyhedra import (
     FeasibleBox,
     LinearScores,
@@ -84,7 +88,27 @@ class Robustness:
         return f"<p>{self!r}</p>" + html_table(header, rows)
 
 
-def scaled_distances(network: Network, blobs: Blobs, samples: Floats, limits: Limits) -> Robustness:
+@dataclass(frozen=True)
+class Effort:
+    """The effort for exact distances: seconds for each sample, processes, whether to show a bar."""
+
+    time_limit: float = 10.0
+    n_jobs: int | None = None
+    progress: bool = False
+
+
+def checked_effort(time_limit: float, n_jobs: int | None, progress: bool) -> Effort:
+    """The effort, or a ValueError."""
+    if not (isinstance(time_limit, Real) and time_limit > 0):
+        raise ValueError(f"time_limit must be a positive number of seconds, got {time_limit!r}.")
+    if n_jobs is not None and (not isinstance(n_jobs, Integral) or n_jobs == 0):
+        raise ValueError(f"n_jobs must be an int other than 0, or None, got {n_jobs!r}.")
+    return Effort(float(time_limit), n_jobs, progress)
+
+
+def scaled_distances(
+    network: Network, blobs: Blobs, samples: Floats, limits: Limits, effort: Effort
+) -> Robustness:
     """Distances in any units, or a ValueError if the scales of the features differ too much."""
     steepest = np.abs(network.hyperplanes.weights).max()
     if steepest == 0:
@@ -107,12 +131,17 @@ def scaled_distances(network: Network, blobs: Blobs, samples: Floats, limits: Li
         )
     # Tolerances are those of features of unit spread. A power of two changes no digit.
     unit = 2.0 ** np.round(np.log2(spreads).mean())
-    found = distances(network, blobs, samples, replace(limits, scale=limits.scale * unit))
+    found = distances(network, blobs, samples, replace(limits, scale=limits.scale * unit), effort)
     return replace(found, distance=found.distance * unit, lower=found.lower * unit)
 
 
-def distances(network: Network, blobs: Blobs, samples: Floats, limits: Limits) -> Robustness:
-    """Distances within limits: exact where the scores have linear pieces, else two bounds."""
+def distances(
+    network: Network, blobs: Blobs, samples: Floats, limits: Limits, effort: Effort | None = None
+) -> Robustness:
+    """Distances within limits: exact where the scores have linear pieces, else two bounds.
+
+    The bounds of networks with few bends meet, given enough time.
+    """
     (scores,) = network.stages.scores(np.zeros((1, len(network.hyperplanes))))
     possible = np.flatnonzero(np.isfinite(scores))
     if len(possible) < 2:
@@ -124,7 +153,8 @@ def distances(network: Network, blobs: Blobs, samples: Floats, limits: Limits) -
     pieces = network.stages.linear_pieces
     if pieces is not None and network.hyperplanes.gaussianisation is None:
         return _exact(network, pieces, samples, limits)
-    return _bounded(network, blobs, samples, limits)
+    found = _bounded(network, blobs, samples, limits)
+    return _proved(network, samples, limits, found, effort or Effort())
 
 
 def _exact(network: Network, pieces: LinearPieces, samples: Floats, limits: Limits) -> Robustness:
@@ -182,6 +212,40 @@ def _bounded(network: Network, blobs: Blobs, samples: Floats, limits: Limits) ->
         lower = np.maximum(lower, _lower_bounds(network, samples, own, limits, distance)[0])
     exact = np.zeros(len(samples), bool)
     return Robustness(distance, points, np.minimum(lower, distance), exact, classes)
+
+
+def _proved(
+    network: Network, samples: Floats, limits: Limits, found: Robustness, effort: Effort
+) -> Robustness:
+    """Bounds that meet where a mixed-integer programme proves it; as they are for other networks."""
+    if network.stages.bends(0, 1) is None or len(network.hyperplanes) > MOST_BENDS:
+        return found
+    own = network.classes(samples)
+    parts = zip(samples, own, limits.low, limits.high, strict=True)
+    tasks = [
+        delayed(nearest_change)(
+            Sample(network, x, int(label), low, high, limits.scale, limits.norm),
+            Bounds(found.lower[row], found.distance[row], found.points[row]),
+            effort.time_limit,
+        )
+        for row, (x, label, low, high) in enumerate(parts)
+    ]
+    bounds = Parallel(effort.n_jobs, return_as="generator")(tasks)
+    if effort.progress:
+        tqdm = imported("tqdm.auto", "progress=True").tqdm
+        bounds = tqdm(bounds, total=len(samples), desc="distances", unit="sample")
+    return _gathered(network, samples, list(bounds))
+
+
+def _gathered(network: Network, samples: Floats, bounds: list[Bounds]) -> Robustness:
+    exact = np.array([bound.is_exact for bound in bounds], bool)
+    lower = np.array([bound.lower for bound in bounds], np.float64)
+    distance = np.array([bound.distance for bound in bounds], np.float64)
+    points = np.array([bound.point for bound in bounds], np.float64).reshape(samples.shape)
+    classes, there = np.full(len(samples), -1), np.isfinite(distance)
+    if there.any():
+        classes[there] = network.classes(points[there])
+    return Robustness(np.where(exact, lower, distance), points, lower, exact, classes)
 
 
 def _lower_bounds(

@@ -13,6 +13,9 @@ from numpy.typing import ArrayLike
 from ffmlp.arrays import Floats, Indices
 from ffmlp.model.columns import Columns
 
+# Networks with more hyperplanes are too large for mixed-integer programmes.
+MOST_BENDS = 100
+
 
 @dataclass(frozen=True, eq=False)
 class Limits:
@@ -62,7 +65,7 @@ def checked_limits(
             raise ValueError(
                 f"feature {feature!r} is categorical. Bounds are for numbers: leave it out."
             )
-        least, most = _checked_bounds(feature, limits, cells[:, number])
+        least, most = checked_bounds(feature, limits, cells[:, number])
         low[:, firsts[number]], high[:, firsts[number]] = least, most
     frozen = [frozen] if isinstance(frozen, str | Integral) else frozen
     held = {feature_number(names, feature) for feature in frozen}
@@ -76,7 +79,7 @@ def checked_limits(
     return Limits(low, high, unit[columns.owners], lengths[norm])
 
 
-def _checked_bounds(feature: int | str, limits: Any, cells: Floats) -> tuple[float, float]:
+def checked_bounds(feature: int | str, limits: Any, cells: Floats) -> tuple[float, float]:
     """The bounds of a feature, which all samples that have it must keep."""
     if not isinstance(limits, Sequence) or len(limits) != 2:
         raise ValueError(f"bounds of feature {feature!r} must be (low, high), got {limits!r}.")

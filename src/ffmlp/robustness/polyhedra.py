@@ -24,7 +24,11 @@ from ffmlp.extras import imported
 _TOLERANCE = 1e-9
 # Violated faces that become constraints at once.
 _FACES_AT_ONCE = 4
-_OPTIONS = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+# The absolute tolerance of the solvers.
+_PRECISION = 1e-10
+_OPTIONS = {"primal_feasibility_tolerance": _PRECISION, "dual_feasibility_tolerance": _PRECISION}
+# What DAQP answers if it has found the solution.
+_SOLVED = 1
 
 
 def dual_norm(vectors: Floats, norm: float) -> Floats:
@@ -185,29 +189,27 @@ class _Projection:
             self.active += worst.tolist()
 
 
-def _quadprog() -> Any:
-    return imported("quadprog", "Euclidean distances (norms 1 and inf need no extra)")
+def _daqp() -> Any:
+    return imported("daqp", "Euclidean distances (norms 1 and inf need no extra)")
 
 
 def _shortest_euclidean(slopes: Floats, wanted: Floats, low: Floats, high: Floats) -> Floats | None:
     """Minimise ‖u‖₂ subject to ``slopes @ u >= wanted`` and ``low <= u <= high``."""
-    below, above = np.flatnonzero(np.isfinite(low)), np.flatnonzero(np.isfinite(high))
-    identity = np.eye(len(low))
-    faces = np.vstack([slopes, identity[below], -identity[above]])
-    least = np.concatenate([wanted, low[below], -high[above]])
-    try:
-        step: Floats = _quadprog().solve_qp(identity, np.zeros(len(low)), faces.T, least)[0]
-    except ValueError as error:
-        if "inconsistent" not in str(error):
-            raise
-        # To miss a polyhedron would make a distance too large: a second solver must agree.
-        if _shortest_maximum(slopes, wanted + 1e-6, low, high) is not None:
-            raise RuntimeError(
-                "quadprog found no point in a polyhedron in which HiGHS found one, so the distance is "
-                "not known. Use norm 1 or inf, or another scale."
-            ) from error
-        return None
-    return np.clip(step, low, high)
+    n, unlimited = len(low), np.full(len(wanted), np.inf)
+    step, _, status, _ = _daqp().solve(
+        np.eye(n), np.zeros(n), np.ascontiguousarray(slopes),
+        np.concatenate([high, unlimited]), np.concatenate([low, wanted]),
+        np.zeros(n + len(wanted), np.intc), primal_tol=_PRECISION, dual_tol=_PRECISION,
+    )  # fmt: skip
+    if status == _SOLVED:
+        return np.clip(step, low, high)
+    # To miss a polyhedron would make a distance too large: a second solver must agree.
+    if _shortest_maximum(slopes, wanted + 1e-6, low, high) is not None:
+        raise RuntimeError(
+            "DAQP found no point in a polyhedron in which HiGHS found one, so the distance is not "
+            "known. Use norm 1 or inf, or another scale."
+        )
+    return None
 
 
 def _shortest_manhattan(slopes: Floats, wanted: Floats, low: Floats, high: Floats) -> Floats | None:

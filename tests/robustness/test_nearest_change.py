@@ -1,0 +1,183 @@
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from problems import IRIS, four_moons, mixed_table
+from random_readouts import violations
+
+from ffmlp import FFMLPClassifier
+from ffmlp.robustness.tracks import lower_hull, track
+from ffmlp.validation import checked_cells
+
+X, Y = four_moons(240)
+SMALL = {
+    gaussianise: FFMLPClassifier(max_neurons=30, design="readout", gaussianise=gaussianise).fit(X, Y)
+    for gaussianise in (False, True)
+}
+
+
+@pytest.mark.parametrize("norm", [1.0, 2.0, np.inf])
+def test_no_search_contradicts_the_distances_of_random_readouts(norm):
+    pytest.importorskip("daqp")
+    rng, proved = np.random.default_rng(int(min(norm, 3))), []
+    for _ in range(30):
+        failed, exact, known = violations(rng, norm)
+        assert not failed
+        proved += [exact] if known else []
+    assert np.mean(proved) > 0.9
+    assert len(proved) > 15
+
+
+@pytest.mark.parametrize("norm", [1, 2, "inf"])
+@pytest.mark.parametrize("gaussianise", [False, True])
+def test_distances_of_small_readouts_are_exact(gaussianise, norm):
+    pytest.importorskip("daqp")
+    clf, some = SMALL[gaussianise], X[::40]
+    found = clf.robustness(some, norm)
+    assert found.exact.all()
+    assert (found.lower == found.distance).all()
+    assert (clf.classes_[found.classes] == clf.predict(found.points)).all()
+    assert (clf.predict(found.points) != clf.predict(some)).all()
+    size = np.linalg.norm(found.points - some, ord=float(norm), axis=1)
+    np.testing.assert_allclose(size, found.distance, rtol=2e-6)
+
+
+@pytest.mark.parametrize("gaussianise", [False, True])
+def test_distances_of_one_blob_for_each_class_are_exact(gaussianise):
+    X, y = IRIS
+    clf = FFMLPClassifier(1, design="blob", gaussianise=gaussianise, random_state=0).fit(X, y)
+    found, rng = clf.robustness(X[::25], "inf"), np.random.default_rng(0)
+    assert found.exact.all()
+    assert (clf.predict(found.points) != clf.predict(X[::25])).all()
+    size = np.abs(found.points - X[::25]).max(axis=1)
+    np.testing.assert_allclose(size, found.distance, rtol=2e-6)
+    for x, radius in zip(X[::25], found.lower, strict=True):
+        near = x + radius * np.vstack([rng.uniform(-1, 1, (2000, 4)), rng.choice([-1, 1], (100, 4))])
+        assert (clf.predict(near) == clf.predict(x[None])).all()
+
+
+def test_norms_are_ordered():
+    pytest.importorskip("daqp")
+    largest, euclidean, total = (SMALL[True].robustness(X[::40], n).distance for n in ("inf", 2, 1))
+    assert (largest <= euclidean * (1 + 1e-6)).all()
+    assert (euclidean <= total * (1 + 1e-6)).all()
+
+
+def test_distances_scale_with_units():
+    clf, some = SMALL[True], X[::60]
+    one, other = (clf.robustness(some, "inf", scale=np.full(2, unit)).distance for unit in (1.0, 0.5))
+    np.testing.assert_allclose(other, 2 * one, rtol=2e-6)
+
+
+def test_limits_hold_and_proofs_include_them():
+    clf, some = SMALL[True], X[::40]
+    free = clf.robustness(some, "inf")
+    held = clf.robustness(some, "inf", frozen=[0])
+    assert (held.exact | ~np.isfinite(held.distance)).all()
+    there = np.isfinite(held.distance)
+    assert (held.points[there, 0] == some[there, 0]).all()
+    assert (held.distance >= free.distance * (1 - 1e-6)).all()
+    nowhere = clf.robustness(some, "inf", bounds={0: (X[:, 0].min(), X[:, 0].max())}, frozen=[1])
+    inside = np.isfinite(nowhere.distance)
+    assert (nowhere.points[inside, 0] <= X[:, 0].max()).all()
+
+
+def test_where_no_other_class_is_within_the_limits_this_is_proved():
+    clf, some = SMALL[False], X[:1]
+    distance = clf.robustness(some, "inf").distance[0]
+    tight = {j: (some[0, j] - 0.9 * distance, some[0, j] + 0.9 * distance) for j in range(2)}
+    found = clf.robustness(some, "inf", bounds=tight)
+    assert found.exact.all()
+    assert (found.distance == np.inf).all()
+    assert (found.classes == -1).all()
+
+
+def test_too_little_time_leaves_bounds():
+    X, y = IRIS
+    clf = FFMLPClassifier(max_neurons=50, design="readout").fit(X, y)
+    found = clf.robustness(X[:3], "inf", time_limit=1e-6)
+    assert not found.exact.any()
+    assert (found.lower < found.distance).all()
+    assert (clf.predict(found.points) != clf.predict(X[:3])).all()
+
+
+def test_categories_and_missing_numbers_stay():
+    X, y = mixed_table()
+    clf = FFMLPClassifier(max_neurons=40, design="readout").fit(X, y)
+    table, cells = clf.network_.table, checked_cells(clf, X[:6])
+    found = clf.robustness(X[:6], "inf")
+    there = np.flatnonzero(found.exact & np.isfinite(found.distance))
+    assert len(there)
+    held = ~table.changeable(cells)[there]
+    assert held.any()
+    assert (found.points[there][held] == clf.network_.inputs(cells)[there][held]).all()
+    assert (
+        clf.network_.classes(found.points[there])
+        != clf.network_.classes(clf.network_.inputs(cells))[there]
+    ).all()
+
+
+def test_processes_find_the_same():
+    one, two = (SMALL[True].robustness(X[:4], "inf", n_jobs=jobs) for jobs in (None, 2))
+    np.testing.assert_array_equal(one.distance, two.distance)
+    np.testing.assert_array_equal(one.points, two.points)
+
+
+def test_progress_is_shown_only_if_asked_for(capsys):
+    pytest.importorskip("tqdm")
+    SMALL[True].robustness(X[:2], "inf")
+    assert "distances" not in capsys.readouterr().err
+    SMALL[True].robustness(X[:2], "inf", progress=True)
+    assert "distances: 100%" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("effort", "message"),
+    [
+        ({"time_limit": 0}, "time_limit must be a positive number of seconds, got 0"),
+        ({"time_limit": "long"}, "time_limit must be a positive number of seconds, got 'long'"),
+        ({"n_jobs": 0}, "n_jobs must be an int other than 0, or None, got 0"),
+    ],
+)
+def test_an_effort_of_the_wrong_kind_is_refused(effort, message):
+    with pytest.raises(ValueError, match=message):
+        SMALL[True].robustness(X[:2], "inf", **effort)
+
+
+def test_only_euclidean_distances_need_the_extra():
+    script = """
+import sys
+sys.modules["daqp"] = None
+from problems import IRIS
+from ffmlp import FFMLPClassifier
+clf = FFMLPClassifier(max_neurons=20, design="readout").fit(*IRIS)
+print(clf.robustness(IRIS[0][:1], norm="inf").exact)
+clf.robustness(IRIS[0][:1])
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False,
+                          env={"PYTHONPATH": ":".join(sys.path)})  # fmt: skip
+    assert done.stdout == "[ True]\n"
+    assert "daqp is required for Euclidean distances" in done.stderr
+
+
+def test_a_track_reaches_values_with_the_smallest_change():
+    knots, scores = np.array([0.0, 1.0, 3.0]), np.array([-1.0, 0.0, 0.5])
+    # The sample lies beyond the last knot, where the map is level.
+    path = track(4.0, 2.0, -np.inf, np.inf, np.array([3.0]), knots, scores)
+    assert path.place(0.5)[1] == 0.0
+    assert path.place(0.25)[1] == pytest.approx(-1.0)
+    assert path.place(-0.5)[1] == pytest.approx(-1.75)
+    assert path.speed == pytest.approx(0.75)
+
+
+def test_the_hull_is_convex_and_below_all_points():
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        values, heights = np.sort(rng.normal(size=12)).round(1), rng.uniform(size=12)
+        slopes, intercepts = lower_hull(values, heights)
+        hull = (slopes * values[:, None] + intercepts).max(axis=1)
+        assert (hull <= heights + 1e-9).all()
+        assert (np.diff(slopes) >= 0).all()
+        ends = [heights[values == end].min() for end in values[[0, -1]]]
+        np.testing.assert_allclose(hull[[0, -1]], ends, atol=1e-9)

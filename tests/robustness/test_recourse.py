@@ -1,0 +1,162 @@
+from itertools import product
+
+import numpy as np
+import pytest
+from problems import IRIS, four_moons, mixed_table
+
+from ffmlp import FFMLPClassifier
+
+pytest.importorskip("pandas")
+
+TABLE, LABELS = mixed_table()
+# Complete rows, as in a missing number nothing can be proved.
+ROWS = TABLE.dropna()[:4]
+SMALL = FFMLPClassifier(max_neurons=24, design="readout").fit(TABLE, LABELS)
+REGIONS = FFMLPClassifier(random_state=0, max_regions=200, design="readout").fit(TABLE, LABELS)
+
+
+def changed_rows(rows, answers):
+    """The rows after the first change of each."""
+    after = rows.copy()
+    for place, answer in enumerate(answers):
+        for name, (_, new) in answer[0].columns.items():
+            after.iloc[place, rows.columns.get_loc(name)] = new
+    return after
+
+
+@pytest.mark.parametrize("clf", [SMALL, REGIONS], ids=["small", "regions"])
+def test_every_change_gives_another_class_and_costs_what_it_says(clf):
+    answers = clf.recourse(ROWS)
+    after = changed_rows(ROWS, answers)
+    assert (clf.predict(after) != clf.predict(ROWS)).all()
+    assert clf.predict(after).tolist() == [answer[0].label for answer in answers]
+    assert all(answer[0].cheapest == (clf is SMALL) for answer in answers)
+    for answer, (_, row) in zip(answers, ROWS.iterrows(), strict=True):
+        for name, (old, new) in answer[0].columns.items():
+            assert old == row[name]
+            assert old != new
+
+
+@pytest.mark.parametrize("clf", [SMALL, REGIONS], ids=["small", "regions"])
+def test_limits_hold(clf):
+    answers = clf.recourse(
+        ROWS, frozen=["town"], rising=["age"], integer=["age"], bounds={"fare": (0.0, 150.0)},
+        categories={"sex": ["woman"]}, max_changed=2,
+    )  # fmt: skip
+    for answer in answers:
+        for change in answer.changes:
+            assert 1 <= len(change.columns) <= 2
+            assert "town" not in change.columns
+            if "age" in change.columns:
+                old, new = change.columns["age"]
+                assert new > old
+                assert new == round(new)
+            if "fare" in change.columns:
+                assert 0.0 <= change.columns["fare"][1] <= 150.0
+            if "sex" in change.columns:
+                assert change.columns["sex"][1] == "woman"
+    assert any(len(answer) for answer in answers)
+
+
+@pytest.mark.parametrize("clf", [SMALL, REGIONS], ids=["small", "regions"])
+def test_a_wanted_class_is_reached(clf):
+    for answer in clf.recourse(ROWS, wanted="saved"):
+        assert len(answer) == 1 or "already" in answer.reason
+        assert all(change.label == "saved" for change in answer.changes)
+
+
+def test_nothing_on_a_grid_is_cheaper():
+    ages, fares = np.linspace(5, 80, 60), np.linspace(-40, 160, 60)
+    sexes, towns = ["man", "woman"], ["Ayr", "Bath", "Cork", "Deal", "Ely"]
+    unit = dict(zip(("age", "fare"), _units(SMALL), strict=True))
+    for place, answer in enumerate(SMALL.recourse(ROWS)):
+        row = ROWS.iloc[place]
+        grid = ROWS.iloc[[place] * 36000].copy()
+        points = list(product(ages, sexes, fares, towns))
+        grid[["age", "sex", "fare", "town"]] = points
+        cost = sum(np.abs(grid[name] - row[name]) / unit[name] for name in ("age", "fare"))
+        cost = cost + sum((grid[name] != row[name]).astype(float) for name in ("sex", "town"))
+        other = SMALL.predict(grid) != SMALL.predict(ROWS.iloc[[place]])[0]
+        assert answer[0].cheapest
+        assert cost[other].min() >= answer[0].cost * (1 - 1e-4)
+
+
+def _units(clf):
+    from ffmlp.model.blobs import feature_units
+
+    units = feature_units(clf.blobs_, clf.network_.hyperplanes)[clf.network_.table.firsts]
+    return units[clf.network_.table.is_number]
+
+
+def test_further_answers_leave_a_column_of_earlier_ones():
+    for answer in SMALL.recourse(ROWS[:2], n_answers=3):
+        sets = [set(change.columns) for change in answer.changes]
+        assert len(sets) == 3
+        for later, second in enumerate(sets):
+            assert not any(first <= second for first in sets[:later])
+        costs = [change.cost for change in answer.changes]
+        assert costs == sorted(costs)
+
+
+def test_costs_direct_the_change():
+    (cheap,) = SMALL.recourse(ROWS[:1])
+    dear = dict.fromkeys(cheap[0].columns, 50.0)
+    (other,) = SMALL.recourse(ROWS[:1], costs=dear)
+    assert not set(cheap[0].columns) & set(other[0].columns)
+
+
+def test_gaussianised_features_are_proved_too():
+    X, y = four_moons(240)
+    clf = FFMLPClassifier(max_neurons=24, design="readout", gaussianise=True).fit(X, y)
+    units = clf.recourse(X[:1], costs={0: 1.0})  # costs are in standard deviations
+    assert units[0][0].cheapest
+    for x, answer in zip(X[:4], clf.recourse(X[:4]), strict=True):
+        assert answer[0].cheapest
+        assert clf.predict(answer[0].cells[None])[0] == answer[0].label
+        assert clf.predict(x[None])[0] != answer[0].label
+
+
+def test_a_request_that_cannot_be_met_names_the_limits_in_the_way():
+    X, y = IRIS
+    clf = FFMLPClassifier(max_neurons=20, design="readout", gaussianise=False).fit(X, y)
+    tight = {name: (X[0, j] - 0.01, X[0, j] + 0.01) for j, name in enumerate(["x0", "x1"])}
+    (answer,) = clf.recourse(X[:1], wanted=2, frozen=["x2"], bounds=tight | {"x3": (0.1, 0.3)})
+    assert not len(answer)
+    assert answer.reason.startswith(
+        "No change gives class 2 within the limits. Possible without any one of: "
+    )
+    assert "frozen of 'x2'" in answer.reason
+    (answer,) = clf.recourse(X[:1], wanted=0)
+    assert str(answer) == "The row is already predicted to be of class 0."
+
+
+def test_the_text_of_a_change():
+    X, y = four_moons(240)
+    clf = FFMLPClassifier(max_neurons=24, design="readout", gaussianise=False).fit(X, y)
+    (answer,) = clf.recourse(X[:1], frozen=[1])
+    change = answer[0]
+    new = change.columns["x0"][1]
+    assert str(answer) == (
+        f"{change.label}: x0 from {X[0, 0]:.6g} to {new:.6g}. Cost {change.cost:.4g}; no cheaper change "
+        "exists (proved)."
+    )
+
+
+@pytest.mark.parametrize(
+    ("wish", "message"),
+    [
+        ({"wanted": "rich"}, "wanted must be a class, got 'rich'. Classes: "),
+        ({"frozen": ["hat"]}, "Unknown feature 'hat'"),
+        ({"rising": ["sex"]}, "rising is for numbers, and feature 'sex' is categorical"),
+        ({"bounds": {"sex": (0, 1)}}, "feature 'sex' is categorical. Bounds are for numbers"),
+        ({"categories": {"age": [3]}}, "feature 'age' is a number. Limit it by bounds="),
+        ({"categories": {"town": ["Rome"]}}, "categories of feature 'town' include 'Rome'"),
+        ({"max_changed": 0}, "max_changed must be an int of at least 1, or None, got 0"),
+        ({"costs": {"age": -1}}, r"costs\['age'\] must be a positive number, got -1"),
+        ({"n_answers": 0}, "n_answers must be an int of at least 1, got 0"),
+        ({"time_limit": -1}, "time_limit must be a positive number of seconds, got -1"),
+    ],
+)
+def test_wishes_of_the_wrong_kind_are_refused(wish, message):
+    with pytest.raises(ValueError, match=message):
+        SMALL.recourse(ROWS[:1], **wish)
