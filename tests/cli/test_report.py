@@ -69,7 +69,7 @@ def test_report_is_one_page_that_fetches_nothing(iris, here, capsys):
     assert all(link.startswith(("#part-", "data:image/png;base64,")) for link in page.fetched)
     assert not re.search(r"@import|url\(|<script|<link", text)
     assert re.findall(r"<h2>(.*?)</h2>", text) == ["Contents", *SECTIONS]
-    assert text.count("<img") == 5
+    assert text.count("<img") == 9
     assert text.count("<details>") == 12  # two on the design, ten on rows
     assert "large &amp; &lt;wide&gt;" in text
     assert "150 rows of iris.csv. The model was fitted to these rows." in text

@@ -16,11 +16,13 @@ from matplotlib.figure import Figure  # noqa: E402
 from matplotlib.path import Path  # noqa: E402
 
 from ffmlp.plots import (  # noqa: E402
+    ChangeDisplay,
     CounterfactualsDisplay,
     DecisionRegionsDisplay,
     DecisionSliceDisplay,
     EffectsDisplay,
     ExplanationDisplay,
+    FamiliarityDisplay,
     PruningPathDisplay,
     RobustAccuracyDisplay,
 )
@@ -266,3 +268,32 @@ def test_effects_that_cannot_be_drawn_are_refused(readout):
         EffectsDisplay.from_estimator(readout, NAMED.data, label="rose")
     with pytest.raises(ValueError, match="max_columns must be at least 1, got 0"):
         EffectsDisplay.from_estimator(readout, NAMED.data, max_columns=0)
+
+
+def test_a_change_is_drawn_with_both_values(readout):
+    (explanation,) = readout.explain(NAMED.data.iloc[[70]], counterfactual=True, norm="inf")
+    display = ChangeDisplay.from_explanation(explanation, max_bars=3)
+    change = explanation.counterfactual
+    widths = [bar.get_width() for bar in display.ax_.patches]
+    signs = [np.sign(after - before) for _, before, after in change.changes[:3]]
+    np.testing.assert_allclose(widths, np.multiply(signs, change.sizes[:3]))
+    assert max(change.sizes) == pytest.approx(change.distance, rel=1e-3)  # the maximum norm
+    texts = [text.get_text() for text in display.ax_.texts]
+    assert texts[0] == f"{change.changes[0][1]:.4g} → {change.changes[0][2]:.4g}"
+    assert f"to {change.label}" in display.ax_.get_title()
+    with pytest.raises(ValueError, match="Call explain with counterfactual=True"):
+        ChangeDisplay.from_explanation(readout.explain(NAMED.data.iloc[[70]])[0])
+    with pytest.raises(ValueError, match="max_bars must be at least 1, got 0"):
+        ChangeDisplay.from_explanation(explanation, max_bars=0)
+
+
+def test_familiar_and_unfamiliar_samples_are_drawn(readout):
+    odd = NAMED.data.iloc[::10].assign(**{"petal length (cm)": 20.0})
+    display = FamiliarityDisplay.from_estimator(readout, odd, keep=0.95)
+    assert not display.found.familiar.any()
+    heights = [bar.get_height() for bar in display.ax_.patches]
+    assert sum(heights) == len(odd) == heights[-1]  # far samples are in the last bin
+    assert display.ax_.get_title().startswith("100.0% of the samples are unfamiliar")
+    again = FamiliarityDisplay.from_estimator(readout, NAMED.data, title="all")
+    assert again.ax_.lines[0].get_xdata()[0] == again.found.threshold
+    assert again.ax_.get_title() == "all"

@@ -229,14 +229,11 @@ class Explanations:
         before, after = self.samples[number], found.points[number]
         moved = np.abs(after - before) / self._units
         names = self.network.feature_names
-        changes = tuple(
-            (names[j], float(before[j]), float(after[j]))
-            for j in np.argsort(-moved, kind="stable")
-            if moved[j] > 0
-        )
+        order = [j for j in np.argsort(-moved, kind="stable") if moved[j] > 0]
+        changes = tuple((names[j], float(before[j]), float(after[j])) for j in order)
         label = self.network.labels.tolist()[found.classes[number]]
         values = float(found.distance[number]), float(found.lower[number]), bool(found.exact[number])
-        return Counterfactual(label, changes, *values)
+        return Counterfactual(label, changes, tuple(moved[order].tolist()), *values)
 
     def to_frame(self) -> Any:
         """A data frame with a row for each sample (needs pandas)."""

@@ -111,6 +111,8 @@ class Counterfactual:
         The other class.
     changes : tuple of (str, float, float)
         Each changed feature, largest change first: name, value of the sample, new value.
+    sizes : tuple of float
+        The size of each of these changes, in standard deviations of its feature.
     distance : float
         The size of the change, in standard deviations of the features.
     lower : float
@@ -121,6 +123,7 @@ class Counterfactual:
 
     label: Any
     changes: tuple[tuple[str, float, float], ...]
+    sizes: tuple[float, ...]
     distance: float
     lower: float
     exact: bool

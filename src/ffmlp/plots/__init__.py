@@ -11,7 +11,8 @@ from ffmlp.plots.architecture import NetworkDisplay
 from ffmlp.plots.curves import AccuracyCurvesDisplay, PruningPathDisplay, RobustAccuracyDisplay
 from ffmlp.plots.drift import DriftDisplay
 from ffmlp.plots.effects import EffectsDisplay
-from ffmlp.plots.explanations import CounterfactualsDisplay, ExplanationDisplay
+from ffmlp.plots.explanations import ChangeDisplay, CounterfactualsDisplay, ExplanationDisplay
+from ffmlp.plots.familiarity import FamiliarityDisplay
 from ffmlp.plots.intervals import AccuracyIntervalsDisplay
 from ffmlp.plots.responses import ResponsesDisplay, TwoNeuronDisplay
 from ffmlp.plots.samples import DecisionRegionsDisplay, HyperplanesDisplay, SamplesDisplay
@@ -23,12 +24,14 @@ __all__ = [
     "AccuracyCurvesDisplay",
     "AccuracyIntervalsDisplay",
     "AccuracyTimeDisplay",
+    "ChangeDisplay",
     "CounterfactualsDisplay",
     "DecisionRegionsDisplay",
     "DecisionSliceDisplay",
     "DriftDisplay",
     "EffectsDisplay",
     "ExplanationDisplay",
+    "FamiliarityDisplay",
     "HyperplanesDisplay",
     "NetworkDisplay",
     "PruningPathDisplay",

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_array
 
 from ffmlp.arrays import Floats
-from ffmlp.explanations.explanation import Explanation
+from ffmlp.explanations.explanation import Counterfactual, Explanation
 from ffmlp.plots.samples import DecisionRegionsDisplay
 from ffmlp.plots.view import INK, AxesDisplay, colours
 
@@ -126,6 +126,64 @@ class ExplanationDisplay(AxesDisplay):
         ax.set_xlim(low - 0.25 * space, high + space)
         unit = f"lead over {explanation.rival}{explanation.unit}"
         ax.set(title=self.title, xlabel=f"{unit}\ncompared with {explanation.reference}")
+        return self
+
+
+@dataclass(eq=False)
+class ChangeDisplay(AxesDisplay):
+    """The smallest change of one sample to another class: an arrow for each column.
+
+    Attributes
+    ----------
+    change : Counterfactual
+    max_bars : int
+        Columns that are drawn, the largest changes first.
+    title : str
+    """
+
+    change: Counterfactual
+    max_bars: int
+    title: str
+
+    @classmethod
+    def from_explanation(
+        cls,
+        explanation: Explanation,
+        *,
+        max_bars: int = 8,
+        title: str | None = None,
+        ax: Axes | None = None,
+    ) -> ChangeDisplay:
+        """Draw the change of ``clf.explain(X, counterfactual=True)[0]``."""
+        change = explanation.counterfactual
+        if change is None:
+            raise ValueError(
+                "The explanation has no change to draw. Call explain with counterfactual=True; if it "
+                "was, no change was found within the limits."
+            )
+        if max_bars < 1:
+            raise ValueError(f"max_bars must be at least 1, got {max_bars!r}.")
+        kind = "Smallest change" if change.exact else "Smallest change found"
+        usual = f"{kind} from {explanation.label} to {change.label}"
+        return cls(change, max_bars, usual if title is None else title).plot(ax)
+
+    def plot(self, ax: Axes | None = None) -> ChangeDisplay:
+        """Draw into ``ax``, or into a new figure."""
+        shown = self.change.changes[: self.max_bars]
+        ax = self._open(ax, (6.4, 1.4 + 0.38 * len(shown)))
+        signs = np.sign([after - before for _, before, after in shown])
+        sizes = signs * self.change.sizes[: len(shown)]
+        places = np.arange(len(shown))
+        shades = np.where(sizes[:, None] > 0, _FOR, _AGAINST)
+        drawn = ax.barh(places, sizes, 0.5, color=shades, edgecolor=INK, linewidth=0.5)
+        texts = [f"{before:.4g} → {after:.4g}" for _, before, after in shown]
+        ax.bar_label(drawn, texts, padding=4, fontsize="small")
+        labels = [shorten(name, _MAX_LETTERS, placeholder=" …") for name, _, _ in shown]
+        ax.set_yticks(places, labels, fontsize="small")
+        ax.set_ylim(len(shown) - 0.4, -0.6)
+        ax.axvline(0.0, color=INK, linewidth=0.8)
+        ax.margins(x=0.35)
+        ax.set(title=self.title, xlabel="change in standard deviations of the column")
         return self
 
 

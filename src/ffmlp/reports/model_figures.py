@@ -12,9 +12,25 @@ from numpy.typing import NDArray
 from ffmlp.design.subsets import evenly
 from ffmlp.extras import imported
 from ffmlp.model.network import Network
-from ffmlp.plots import DecisionRegionsDisplay, NetworkDisplay
+from ffmlp.plots import (
+    ChangeDisplay,
+    DecisionRegionsDisplay,
+    EffectsDisplay,
+    ExplanationDisplay,
+    FamiliarityDisplay,
+    NetworkDisplay,
+)
 from ffmlp.reports.assessment import HyperplaneEffects, Importance, Rows
-from ffmlp.reports.model_report import ACCURACY, CALIBRATION, DESIGN, IMPORTANCE, outcome
+from ffmlp.reports.model_report import (
+    ACCURACY,
+    CALIBRATION,
+    DATA,
+    DESIGN,
+    IMPORTANCE,
+    UNCERTAIN,
+    least_certain,
+    outcome,
+)
 from ffmlp.reports.pages import Picture
 from ffmlp.tables.tables import pandas
 from ffmlp.tabular.scores import Reliability
@@ -30,6 +46,7 @@ _BLUE = "#0072B2"
 _MAX_BARS = 20
 _MAX_NEURONS = 16
 _MAX_SAMPLES = 1000
+_MAX_CURVES = 6
 # A confusion matrix of more classes has no labels and no numbers.
 _MAX_CLASSES = 20
 
@@ -54,6 +71,18 @@ def draw(
         save(_network(model.classifier.network_, effects), "Network", DESIGN, text)
         text = "Accuracy lost when a column is shuffled: mean and standard deviation."
         save(_importance(importance), "Permutation importance", IMPORTANCE, text)
+        text = (
+            "How the lead of a class changes if all rows take a value of the column: the median, and "
+            "the middle half of the rows."
+        )
+        save(_effects(model, rows, importance), "Effect curves", IMPORTANCE, text)
+        text = (
+            "The distance of the rows to the blobs of the training rows. Look at unfamiliar rows first."
+        )
+        if model.classifier.network_.familiar is not None:
+            save(_familiarity(model, rows), "Familiar rows", DATA, text)
+        for figure, title, text in _least_certain(model, rows):
+            save(figure, title, UNCERTAIN, text)
         shown = outcome(model, rows)
         if shown is not None:
             text, labels = "Number of rows by true and predicted class.", map(str, model.labels.tolist())
@@ -96,6 +125,40 @@ def _importance(importance: Importance) -> Figure:
     ax.set_xlabel("accuracy lost, in percentage points")
     ax.spines[["top", "right"]].set_visible(False)
     return figure
+
+
+def _effects(model: TableModel, rows: Rows, importance: Importance) -> Figure:
+    """The curves of the most important columns, for the last class."""
+    figure = imported("matplotlib.figure", "figures").Figure(figsize=(9.6, 5.5), layout="constrained")
+    shown = rows.X.iloc[evenly(len(rows.X), _MAX_SAMPLES)]
+    options: Any = {"columns": importance.columns[:_MAX_CURVES], "figure": figure}
+    EffectsDisplay.from_estimator(model.classifier, model.classified(shown), **options)
+    return figure
+
+
+def _familiarity(model: TableModel, rows: Rows) -> Figure:
+    figure, ax = _figure(6.4, 3.4)
+    FamiliarityDisplay.from_estimator(model.classifier, model.classified(rows.X), ax=ax)
+    return figure
+
+
+def _least_certain(model: TableModel, rows: Rows) -> list[tuple[Figure, str, str]]:
+    """The explanation of the least certain row, and its smallest change."""
+    (row,) = least_certain(rows, 1)
+    clf, sample = model.classifier, model.classified(rows.X.iloc[[row]])
+    changeable = bool(rows.X.iloc[row][list(model.numbers)].notna().any())
+    (explanation,) = clf.explain(sample, counterfactual=changeable, norm="inf")
+    if explanation.rival is None:
+        return []
+    figure, ax = _figure(8.0, 4.8)
+    ExplanationDisplay.from_explanation(explanation, ax=ax)
+    text = f"Why row {row + 1} is {explanation.label}: what each column adds to its lead."
+    made = [(figure, "Least certain row", text)]
+    if explanation.counterfactual is not None:
+        figure, ax = _figure(8.0, 4.2)
+        ChangeDisplay.from_explanation(explanation, ax=ax)
+        made.append((figure, "Smallest change", f"What would make row {row + 1} another class."))
+    return made
 
 
 def _confusion(counts: NDArray[np.int64], labels: list[str]) -> Figure:

@@ -228,17 +228,19 @@ def _importance(importance: Importance, rows: Rows) -> Table:
         "Permutation importance: the accuracy that is lost when the values of one column are shuffled"
         f"{against}. Columns that repeat the information of another one look unimportant."
     )
-    found = zip(importance.columns, importance.losses, importance.deviations, strict=True)
-    lines = [[name, f"{100 * loss:.1f} ± {100 * spread:.1f}"] for name, loss, spread in found]
-    left = len(lines) - _MAX_COLUMNS
+    left = len(importance.columns) - _MAX_COLUMNS
     notes = [f"{counted(left, 'more column')}, less important."] if left > 0 else []
-    header = ("column", "accuracy lost, percentage points")
-    return Table(IMPORTANCE, text, header, lines[:_MAX_COLUMNS], notes)
+    return Table(IMPORTANCE, text, notes=notes)
+
+
+def least_certain(rows: Rows, n: int) -> list[int]:
+    """The rows whose two most probable classes are closest."""
+    ordered = np.sort(rows.probability, axis=1)
+    return np.argsort(ordered[:, -1] - ordered[:, -2], kind="stable")[:n].tolist()
 
 
 def _uncertain(model: TableModel, rows: Rows) -> Table:
-    ordered = np.sort(rows.probability, axis=1)
-    shown = np.argsort(ordered[:, -1] - ordered[:, -2], kind="stable")[:_N_UNCERTAIN]
+    shown = least_certain(rows, _N_UNCERTAIN)
     labels = model.labels.tolist()
     lines, details = [], []
     explanations = model.classifier.explain(model.classified(rows.X.iloc[shown]))
