@@ -34,7 +34,7 @@ _OVERSHOOTS = (1e-9, 1e-8, 1e-7, 4e-7, 1e-6, 1e-5)
 _SLACKS = (0.0, 1e-9)
 # A radius without another class grows by this factor, starting with a share of the distance of a known
 # point. Without a point it grows up to this many units.
-_GROWTH, _SMALLEST_SHARE, _LARGEST_RADIUS = 1.6, 5.0, 1e4
+_GROWTH, _SMALLEST_SHARE, _LARGEST_RADIUS = 1.4, 5.0, 1e4
 _MOST_ROUNDS = 100
 
 
@@ -95,15 +95,25 @@ class Bounds:
 
 
 def nearest_change(sample: Sample, known: Bounds, seconds: float) -> Bounds:
-    """Bounds of the distance to another class, within a time limit; equal where it is exact."""
-    stop, lowers = perf_counter() + seconds, []
-    for rival in _rivals(sample):
-        lead = bent_lead(sample.network, sample.own, rival)
+    """Bounds of the distance to another class, within a time limit; equal where it is exact.
+
+    The rival with the smallest lower bound is always next, so that no programme has a radius much larger
+    than the distance to the nearest class.
+    """
+    stop = perf_counter() + seconds
+    rivals = []
+    for label in _rivals(sample):
+        lead = bent_lead(sample.network, sample.own, label)
         assert lead is not None
-        found = _nearest_rival(sample, lead, known, stop)
-        lowers.append(found.lower)
-        known = replace(found, lower=known.lower)
-    return replace(known, lower=min([*lowers, known.distance]))
+        rivals.append(_Rival(sample, lead, known.lower))
+    for _ in range(_MOST_ROUNDS * len(rivals)):
+        left = [one for one in rivals if not one.stuck and known.distance > one.lower * (1 + EXACT)]
+        seconds = stop - perf_counter()
+        if not left or seconds <= 0:
+            break
+        known = min(left, key=lambda one: one.lower).after_a_round(known, seconds)
+    lower = min([known.distance, *(one.lower for one in rivals)])
+    return replace(known, lower=lower)
 
 
 def _rivals(sample: Sample) -> list[int]:
@@ -114,47 +124,48 @@ def _rivals(sample: Sample) -> list[int]:
     return [int(label) for label in possible if label != sample.own]
 
 
-def _nearest_rival(sample: Sample, lead: BentLead, known: Bounds, stop: float) -> Bounds:
-    """Bounds of the distance to where one lead is at most zero; the point may be of any class."""
-    cuts: list[set[float]] = [set() for _ in sample.x]
-    normals = [np.abs(known.point - sample.x) / sample.scale] if np.isfinite(known.distance) else []
-    reach, marks = sample.reach, np.zeros((0, len(lead.bends)))
-    for _ in range(_MOST_ROUNDS):
-        seconds = stop - perf_counter()
-        if known.is_exact or seconds <= 0:
-            break
-        radius = min(_radius(known), reach)
+class _Rival:
+    """One other class: a proved lower bound of its distance, and what is known of its programme."""
+
+    def __init__(self, sample: Sample, lead: BentLead, lower: float) -> None:
+        self.sample, self.lead, self.lower = sample, lead, lower
+        self.reach, self.stuck = sample.reach, False
+        self.cuts: list[set[float]] = [set() for _ in sample.x]
+        self.normals: list[Floats] = []
+        self.marks = np.zeros((0, len(lead.bends)))
+
+    def after_a_round(self, known: Bounds, seconds: float) -> Bounds:
+        """The nearest point known after one more programme, which also raises the lower bound."""
+        sample, known = self.sample, replace(known, lower=self.lower)
+        radius = min(_radius(known), self.reach)
         relaxation = Relaxation(
-            lead.below(marks),
+            self.lead.below(self.marks),
             sample.mapped,
-            sample.tracks(known.lower, radius),
-            cuts,
-            known.lower,
+            sample.tracks(self.lower, radius),
+            self.cuts,
+            self.lower,
             radius,
             sample.norm,
-            normals,
+            self.normals,
         )
         solution = relaxation.solved(seconds)
         if solution.bound == np.inf:  # nothing within the radius
-            if radius >= min(known.distance, reach):
-                return replace(known, lower=known.distance)
-            known = replace(known, lower=radius)
-            if radius >= _LARGEST_RADIUS:
-                break
-            continue
+            all_searched = radius >= min(known.distance, self.reach)
+            self.lower = np.inf if all_searched else radius
+            self.stuck = all_searched or radius >= _LARGEST_RADIUS
+            return known
         if solution.reached is None:
-            break
-        if isinstance(lead, SoftLead):
-            marks = np.vstack([marks, lead.responses(solution.reached)])
-            better = _with_search(sample, relaxation, solution, known, normals)
+            self.stuck = True
+            return known
+        if isinstance(self.lead, SoftLead):
+            self.marks = np.vstack([self.marks, self.lead.responses(solution.reached)])
+            better = _with_search(sample, relaxation, solution, known, self.normals)
         else:
-            better = _with_points(sample, relaxation, solution, known, normals)
-        lower = max(known.lower, solution.bound)
-        refined = _refined(relaxation, solution)
-        if not (refined or better.distance < known.distance or lower > known.lower):
-            break
-        known = replace(better, lower=min(lower, better.distance))
-    return known
+            better = _with_points(sample, relaxation, solution, known, self.normals)
+        refined = _refined(relaxation, solution) or better.distance < known.distance
+        self.stuck = not (refined or solution.bound > self.lower)
+        self.lower = max(self.lower, solution.bound)
+        return better
 
 
 def _radius(known: Bounds) -> float:
