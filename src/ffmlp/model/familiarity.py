@@ -9,6 +9,9 @@ import numpy as np
 from ffmlp.arrays import AnyFloats, Flags, Floats, Indices, row_blocks
 from ffmlp.model.hyperplanes import Hyperplanes
 
+# Where samples repeat, all lie in the centres of blobs, up to rounding.
+_LEAST_THRESHOLD = 1e-6
+
 
 @dataclass(frozen=True, eq=False)
 class Familiarity:
@@ -86,7 +89,8 @@ class FamiliarSpace:
         """The score up to which a share of the training samples is."""
         if not 0.0 < keep <= 1.0:
             raise ValueError(f"keep must be above 0 and at most 1, got {keep!r}.")
-        return float(np.interp(keep, np.linspace(0.0, 1.0, len(self.quantiles)), self.quantiles))
+        level = np.interp(keep, np.linspace(0.0, 1.0, len(self.quantiles)), self.quantiles)
+        return max(float(level), _LEAST_THRESHOLD)
 
     def familiarity(self, planes: Hyperplanes, X: AnyFloats, keep: float) -> Familiarity:
         """How familiar validated inputs (n, N) are."""
