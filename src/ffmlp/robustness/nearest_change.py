@@ -157,12 +157,15 @@ class _Rival:
         if solution.reached is None:
             self.stuck = True
             return known
+        refined = _refined(relaxation, solution)
         if isinstance(self.lead, SoftLead):
-            self.marks = np.vstack([self.marks, self.lead.responses(solution.reached)])
+            mark = self.lead.responses(solution.reached)
+            refined |= not np.isclose(self.marks, mark, rtol=0.0, atol=1e-5).all(axis=1).any()
+            self.marks = np.vstack([self.marks, mark])
             better = _with_search(sample, relaxation, solution, known, self.normals)
         else:
             better = _with_points(sample, relaxation, solution, known, self.normals)
-        refined = _refined(relaxation, solution) or better.distance < known.distance
+        refined |= better.distance < known.distance
         self.stuck = not (refined or solution.bound > self.lower)
         self.lower = max(self.lower, solution.bound)
         return better
