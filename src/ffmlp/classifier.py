@@ -214,8 +214,13 @@ class FFMLPClassifier(DecisionsMixin, ClassifierMixin, BaseEstimator):
                 warnings.filterwarnings("ignore", "Class .* has too few distinct samples")
             with threads_for(plans, self.n_jobs):
                 self.selection_, design = selected_design(samples, plans, rng, progress)
+            self.classes_, self.network_ = samples.labels, design.network
+            if not design.network.table.are_inputs:  # training samples of rare categories differ
+                inputs = design.network.inputs(checked_cells(self, X))
+                weight = np.ones(len(inputs)) if sample_weight is None else np.asarray(sample_weight)
+                samples = replace(samples, X=inputs[weight > 0])
             familiar = familiar_space(design.blobs, design.network.hyperplanes, samples)
-            self.classes_, self.network_ = samples.labels, replace(design.network, familiar=familiar)
+            self.network_ = replace(design.network, familiar=familiar)
             self.blobs_, self.pruning_path_ = design.blobs, design.pruning_path
             self.timings_ = progress.seconds
         return self

@@ -51,6 +51,7 @@ def test_chosen_columns_and_unknown_ones():
     clf = region_design(random_state=0).fit(X, y)
     chosen = effect_curves(clf, X, ["x2", 0])
     assert [curve.column for curve in chosen] == ["x2", "x0"]
+    assert [curve.column for curve in effect_curves(clf, X, "x1")] == ["x1"]
     assert len(chosen[0].values) <= 32
     with pytest.raises(ValueError, match="Unknown feature 'x9'"):
         effect_curves(clf, X, ["x9"])

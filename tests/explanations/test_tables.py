@@ -135,3 +135,38 @@ def test_importance_of_a_column_is_that_of_exchanging_it_all_ways(fitted):
         assert importance.values[number] == pytest.approx(np.mean(changed))
     expected = np.abs(clf.explain(X).attributions).mean(axis=0)
     np.testing.assert_allclose(importance.attributions, expected)
+
+
+def test_a_given_reference_is_shown_as_it_is(fitted):
+    clf, X = fitted
+    (page,) = clf.explain(X[:1], unseen_rows()[1:2])
+    shown = {reason.column: reason.reference for reason in page.reasons}
+    assert shown == {"age": "missing", "sex": "woman", "fare": "20", "town": "unknown"}
+
+
+def test_nothing_is_proved_about_rows_whose_missing_numbers_depend_on_the_others():
+    X, y = mixed_table()
+    clf = FFMLPClassifier(design="readout", max_neurons=30, random_state=0).fit(X, y)
+    assert clf.network_.table.imputation is not None
+    found = clf.robustness(X[:25], "inf")
+    missing = X[:25][["age", "fare"]].isna().any(axis=1).to_numpy()
+    assert missing.any()
+    assert not found.exact[missing].any()
+    assert not found.lower[missing].any()
+    assert found.exact[~missing].any()
+    for row in np.flatnonzero(np.isfinite(found.distance)):
+        moved = X.iloc[[row]].copy()
+        for name, place in (("age", 0), ("fare", 2)):
+            if moved[name].notna().all():
+                moved[name] = found.points[row, clf.network_.table.firsts[place]]
+        assert clf.predict(moved)[0] == clf.classes_[found.classes[row]] != clf.predict(X.iloc[[row]])[0]
+
+
+def test_rare_categories_are_as_familiar_as_others():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(
+        {"a": rng.integers(12, size=300).astype(str), "b": rng.integers(9, size=300).astype(str)}
+    )
+    y = (X["a"].astype(int) + rng.integers(4, size=300) > 7).astype(int)
+    found = FFMLPClassifier(random_state=0).fit(X, y).familiarity(X)
+    assert np.mean(~found.familiar) <= 0.02

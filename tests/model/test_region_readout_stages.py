@@ -75,30 +75,6 @@ def test_drawings_have_one_box_for_all_regions(designed):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_neighbours_are_the_regions_of_samples_with_one_other_response(seed):
-    rng = np.random.default_rng(seed)
-    X, _, clf = with_regions(100)
-    trees, h = clf.network_.stages.trees, clf.hyperplanes_.log_odds(X)
-    near = trees.neighbours(h)
-    known = set(zip(near.rows, near.axes, near.regions, near.own, strict=True))
-    own = trees.regions(h)
-    reached = set()
-    for axis in trees.axes:
-        for response in rng.choice(h[:, axis], 20):
-            moved = h.copy()
-            moved[:, axis] = response
-            there = trees.regions(moved)
-            for row, tree in np.argwhere(there != own):
-                reached.add((row, axis, there[row, tree], own[row, tree]))
-    assert reached <= known
-    low, high = trees.boxes
-    place = np.searchsorted(trees.axes, near.axes)
-    responses = h.astype(np.float32)[near.rows, near.axes]
-    outside = (responses <= low[near.regions, place]) | (responses > high[near.regions, place])
-    assert outside.all()
-
-
-@pytest.mark.parametrize("seed", range(5))
 def test_no_step_reaches_a_region_that_is_farther(seed):
     rng = np.random.default_rng(seed)
     trees = random_region_trees(rng, 4, 2, [3, 9])

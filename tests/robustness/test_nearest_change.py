@@ -181,3 +181,15 @@ def test_the_hull_is_convex_and_below_all_points():
         assert (np.diff(slopes) >= 0).all()
         ends = [heights[values == end].min() for end in values[[0, -1]]]
         np.testing.assert_allclose(hull[[0, -1]], ends, atol=1e-9)
+
+
+@pytest.mark.parametrize("norm", [1, "inf"])
+def test_one_blob_for_each_of_two_classes_has_a_distance(norm):
+    """The lead of such a network has no bends."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(80, 3)), np.arange(80) % 2
+    X[:, 0] += 2.0 * y
+    clf = FFMLPClassifier(1, design="blob", gaussianise=False, random_state=0).fit(X, y)
+    found = clf.robustness(X[:5], norm)
+    assert found.exact.all()
+    assert (clf.predict(found.points) != clf.predict(X[:5])).all()

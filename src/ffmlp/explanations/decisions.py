@@ -14,7 +14,7 @@ from ffmlp.explanations.explain import Explanations, explained
 from ffmlp.model.blobs import Blobs, feature_units
 from ffmlp.model.familiarity import Familiarity
 from ffmlp.model.network import Network
-from ffmlp.robustness.distance import Robustness, checked_effort, scaled_distances
+from ffmlp.robustness.distance import Robustness, as_predicted, checked_effort, scaled_distances
 from ffmlp.robustness.limits import checked_limits
 from ffmlp.robustness.recourse import Recourse, recourse
 from ffmlp.robustness.wishes import checked_wishes
@@ -117,7 +117,8 @@ class DecisionsMixin:
         cells = np.asarray(checked_cells(self, X), np.float64)
         samples = np.asarray(self.network_.inputs(cells), np.float64)
         limits = checked_limits(self.network_.table, cells, samples, norm, scale, frozen, bounds)
-        return scaled_distances(self.network_, self.blobs_, samples, limits, effort)
+        found = scaled_distances(self.network_, self.blobs_, samples, limits, effort)
+        return as_predicted(self.network_, cells, found)
 
     def recourse(
         self,
@@ -166,7 +167,7 @@ class DecisionsMixin:
             Changes for each sample. Each further one leaves at least one column as it is of those that
             an earlier one changes.
         time_limit : float, default=10.0
-            Seconds for the proof of each change.
+            Seconds for each proof: one for each answer, and for each limit if there is none.
 
         Returns
         -------

@@ -86,6 +86,7 @@ def effect_curves(
     """
     cells: Floats = np.asarray(checked_cells(clf, X), np.float64)
     table = clf.network_.table
+    columns = [columns] if isinstance(columns, str) else columns
     numbers = (
         range(len(table))
         if columns is None

@@ -68,6 +68,10 @@ class Explanations:
         rival's class, or the samples given, their mean if there are several.
     reference_blobs : ndarray of shape (n,)
         The blobs, -1 where samples were given.
+    reference_cells : ndarray of shape (M,) or None
+        The cells of a single sample that was given.
+    n_references : int
+        The number of samples that each one is compared with.
     reference_leads : ndarray of shape (n,)
         The same lead at the reference.
     attributions : ndarray of shape (n, M)
@@ -96,6 +100,7 @@ class Explanations:
     leads: Floats
     references: Floats
     reference_blobs: Indices
+    reference_cells: Floats | None
     n_references: int
     reference_leads: Floats
     attributions: Floats
@@ -174,17 +179,26 @@ class Explanations:
 
     def _reasons(self, number: int) -> tuple[Reason, ...]:
         table, cells = self.network.table, self.cells[number]
-        sizes, reference = self.attributions[number], self.references[number]
+        sizes = self.attributions[number]
         order = np.argsort(-without_rounding(np.abs(sizes)), kind="stable")
         return tuple(
             Reason(
                 column=table.parts[j].name,
                 value=table.parts[j].value(cells[j]),
-                reference=table.parts[j].near(reference[table.owners == j]).removeprefix("= "),
+                reference=self._there(number, j),
                 attribution=float(sizes[j]),
             )
             for j in order
         )
+
+    def _there(self, number: int, column: int) -> str:
+        """What a column of the reference holds: a cell, or a point of the inputs."""
+        table = self.network.table
+        part = table.parts[column]
+        if self.reference_cells is not None:
+            value = part.value(self.reference_cells[column])
+            return value if isinstance(value, str) else f"{value:.4g}"
+        return part.near(self.references[number][table.owners == column]).removeprefix("= ")
 
     def _crossed(self, number: int) -> Indices:
         """The hyperplanes between reference and sample, largest effect first."""
@@ -302,6 +316,7 @@ def explained(
         leads=np.where(beaten, scores[each, predicted] - scores[each, rivals], np.inf),
         references=planes.unmapped(references.Z),
         reference_blobs=number,
+        reference_cells=None if reference is None or len(reference) > 1 else np.asarray(reference[0]),
         n_references=1 if reference is None else len(reference),
         reference_leads=parts.reference_leads,
         attributions=network.table.summed(parts.inputs),

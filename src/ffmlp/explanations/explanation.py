@@ -19,6 +19,8 @@ _MAX_REGIONS = 2
 _MAX_CHANGES = 12
 # Boundaries that add a smaller share of the difference are counted, not listed.
 _VISIBLE = 0.05
+# Larger numbers are written with an exponent.
+_HUGE = 1e7
 # Bars in a notebook.
 _MAX_BARS = 8
 # Width of wrapped lines.
@@ -244,7 +246,9 @@ def _compared(explanation: Explanation) -> list[str]:
     if explanation.rival is None:
         return []
     digits = _digits(explanation)
-    leads = f"{explanation.lead:+z.{digits}f} here, {explanation.reference_lead:+z.{digits}f} there"
+    leads = (
+        f"{_signed(explanation.lead, digits)} here, {_signed(explanation.reference_lead, digits)} there"
+    )
     text = f"The lead over {explanation.rival}{explanation.unit}: {leads}."
     return _wrapped([f"Compared with {explanation.reference}.", *text.split()])
 
@@ -255,20 +259,24 @@ def _digits(explanation: Explanation) -> int:
     return 2 if size == 0 else min(max(2 - floor(log10(size)), 0), 6)
 
 
+def _signed(value: float, digits: int) -> str:
+    return f"{value:+z.{digits}f}" if abs(value) < _HUGE else f"{value:+.3g}"
+
+
 def _reasons(explanation: Explanation) -> list[str]:
     if explanation.rival is None:
         return []
     digits = _digits(explanation)
     shown = explanation.reasons[:_MAX_REASONS]
-    lines = [f"The difference of {explanation.difference:+z.{digits}f}, by column"]
+    lines = [f"The difference of {_signed(explanation.difference, digits)}, by column"]
     width = max(len(reason.column) for reason in shown)
     for reason in shown:
         values = f"{_written(reason.value)}, there {reason.reference}"
-        lines.append(f"{reason.attribution:+z9.{digits}f}  {reason.column:{width}}  {values}")
+        lines.append(f"{_signed(reason.attribution, digits):>9}  {reason.column:{width}}  {values}")
     left = explanation.reasons[_MAX_REASONS:]
     if left:
         rest = sum(reason.attribution for reason in left)
-        lines.append(f"{rest:+z9.{digits}f}  {counted(len(left), 'other column')}")
+        lines.append(f"{_signed(rest, digits):>9}  {counted(len(left), 'other column')}")
     return lines
 
 
@@ -285,10 +293,12 @@ def _boundaries(explanation: Explanation) -> list[str]:
         for crossing in crossed[:_MAX_CROSSINGS]
     ]
     if regions is not None and regions.changed:
-        text += f" {regions} {regions.effect:+z.{digits}f}."
+        text += f" {regions} {_signed(regions.effect, digits)}."
         shown += [(value, name) for name, value in regions.strongest[:_MAX_REGIONS]]
     least = _VISIBLE * abs(explanation.difference)
-    items = [_item(f"{value:+z9.{digits}f}  {name}") for value, name in shown if abs(value) >= least]
+    items = [
+        _item(f"{_signed(value, digits):>9}  {name}") for value, name in shown if abs(value) >= least
+    ]
     title = ["What the strongest add:"] if items else []
     return [*_wrapped(text.split()), *title, *(line for item in items for line in item)]
 
@@ -331,8 +341,9 @@ def _counterfactual(change: Counterfactual) -> list[str]:
     if change.exact:
         lines = [f"The smallest change to another class, {change.label}: {distance}"]
     else:
+        proved = f"No change smaller than {change.lower:.4g} changes the class (proved)."
         lines = [
-            f"No change smaller than {change.lower:.4g} changes the class (proved).",
+            *([proved] if change.lower > 0 else []),
             f"The smallest change found, to {change.label}: {distance}",
         ]
     width = max(len(name) for name, _, _ in change.changes[:_MAX_CHANGES])

@@ -79,7 +79,8 @@ class SoftLead(BentLead):
         A bend that raises the lead is replaced by tangents, one that lowers it by chords.
         """
         base, offset = self.slope, self.offset
-        weights, biases, bends = [], [], []
+        # Start with none, for a lead without bends.
+        weights, biases, bends = [self.weights[:0]], [self.biases[:0]], [self.bends[:0]]
         for l in np.flatnonzero(self.bends):
             knots = np.unique(np.clip(np.append(_KNOTS, marks[:, l]), -_SATURATED, _SATURATED).round(5))
             corners, turns, value, slope = (_tangents if self.bends[l] > 0 else _chords)(knots)

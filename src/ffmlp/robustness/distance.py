@@ -55,7 +55,8 @@ class Robustness:
         A point of another class, slightly beyond ``distance``; NaN where there is none. It is a point of
         the network's inputs: in a table with categories, these are shares that stay as they are.
     lower : ndarray of shape (n,)
-        A proved lower bound of the distance. Equal to ``distance`` where ``exact``.
+        A proved lower bound of the distance. Equal to ``distance`` where ``exact``. It is 0 for rows
+        whose missing numbers are replaced by what the others say.
     exact : ndarray of bool, shape (n,)
     classes : ndarray of shape (n,)
         The class of each point, as an index into ``classes_``; -1 where there is none.
@@ -155,6 +156,27 @@ def distances(
         return _exact(network, pieces, samples, limits)
     found = _bounded(network, blobs, samples, limits)
     return _proved(network, samples, limits, found, effort or Effort())
+
+
+def as_predicted(network: Network, cells: Floats, found: Robustness) -> Robustness:
+    """Distances of rows (n, M) whose missing numbers are replaced by what the other numbers say.
+
+    Another number changes them, too. So nothing is proved, and a point counts only if `predict` agrees.
+    """
+    table = network.table
+    missing = np.isnan(cells) & table.is_number
+    rows = np.flatnonzero(missing.any(axis=1) & np.isfinite(found.distance))
+    if table.imputation is None or not missing.any():
+        return found
+    moved = np.where(table.is_number & ~missing, found.points[:, table.firsts], cells)
+    own, classes = (network.classes(network.inputs(part[rows])) for part in (cells, moved))
+    false = rows[own == classes]
+    lower, distance = (part.copy() for part in (found.lower, found.distance))
+    points, new_classes, exact = found.points.copy(), found.classes.copy(), found.exact.copy()
+    exact[missing.any(axis=1)], lower[missing.any(axis=1)] = False, 0.0
+    new_classes[rows] = classes
+    distance[false], points[false], new_classes[false] = np.inf, np.nan, -1
+    return Robustness(distance, points, lower, exact, new_classes)
 
 
 def _exact(network: Network, pieces: LinearPieces, samples: Floats, limits: Limits) -> Robustness:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from time import perf_counter
 
 import numpy as np
@@ -15,10 +16,12 @@ from ffmlp.robustness.bent_leads import BentLead, SoftLead, bent_lead
 from ffmlp.robustness.limits import MOST_BENDS
 from ffmlp.robustness.recourse_programme import CHEAPEST, Row, cheapest_change
 from ffmlp.robustness.recourse_search import searched_change
-from ffmlp.robustness.wishes import Choice, Wishes, allowed_moves
+from ffmlp.robustness.wishes import REACH, Choice, Wishes, allowed_moves
 
 # A wanted class leads by at least this, in log-odds or scores.
 _MARGIN = 1e-6
+# Digits of a number in a sentence.
+_DIGITS = 6
 # Blobs whose means are among the values that a search tries.
 _STARTS = 12
 
@@ -49,7 +52,8 @@ class Change:
 
     def __str__(self) -> str:
         steps = (
-            f"{name} from {_text(old)} to {_text(new)}" for name, (old, new) in self.columns.items()
+            f"{name} from {_text(old)} to {_outward(old, new)}"
+            for name, (old, new) in self.columns.items()
         )
         proof = "no cheaper change exists (proved)" if self.cheapest else "the cheapest change found"
         return f"{self.label}: {', '.join(steps)}. Cost {self.cost:.4g}; {proof}."
@@ -204,9 +208,24 @@ def _reason(row: Row, blobs: Blobs, own: int, proved: bool, seconds: float) -> s
         answer, _ = _answer(replace(row, moves=moves, wishes=fewer), blobs, own, [], seconds)
         if answer is not None:
             names.append(limit)
+    reach = f"with numbers within {REACH:g} standard deviations of the row"
+    if len(names) == 1:
+        return f"{found} {aim} within the limits. It is enough to drop this one: {names[0]}."
     if names:
-        return f"{found} {aim} within the limits. Possible without any one of: {', '.join(names)}."
-    return f"{found} {aim} within the limits, nor without any single one of them."
+        return f"{found} {aim} within the limits. It is enough to drop one of: {', '.join(names)}."
+    if any(True for _ in wishes.relaxed(network.table.names)):
+        return f"{found} {aim} within the limits, or without any one of them, {reach}."
+    return f"{found} {aim}, {reach}."
+
+
+def _outward(old: float | str, new: float | str) -> str:
+    """A new value in few digits that is not nearer to the old one: nearer is another class."""
+    if isinstance(old, str) or isinstance(new, str):
+        return _text(new)
+    exact = Decimal(new)
+    step = Decimal(10) ** (exact.adjusted() - _DIGITS + 1) if new else Decimal(1)
+    towards = ROUND_CEILING if new > old else ROUND_FLOOR
+    return f"{float(exact.quantize(step, rounding=towards)):.{_DIGITS}g}"
 
 
 def _text(value: float | str) -> str:
