@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ffmlp.arrays import Floats
+from ffmlp.design.subsets import evenly
 from ffmlp.model.columns import CategoryColumn
 from ffmlp.model.network import Network
 from ffmlp.robustness.limits import feature_number
@@ -92,13 +93,8 @@ def effect_curves(
         if columns is None
         else [feature_number(table.names, column) for column in columns]
     )
-    samples = cells[_spaced(len(cells), _MAX_SAMPLES)]
+    samples = cells[evenly(len(cells), _MAX_SAMPLES)]
     return tuple(_curve(clf.network_, cells[:, number], samples, number) for number in numbers)
-
-
-def _spaced(n: int, at_most: int) -> NDArray[np.intp]:
-    """Up to ``at_most`` of the numbers below n, from the first to the last."""
-    return np.unique(np.linspace(0, n - 1, min(n, at_most)).round().astype(np.intp))
 
 
 def _curve(network: Network, column: Floats, samples: Floats, number: int) -> EffectCurve:
@@ -108,7 +104,9 @@ def _curve(network: Network, column: Floats, samples: Floats, number: int) -> Ef
         cells = known[np.argsort(-counts, kind="stable")][:_MAX_VALUES]
         values = np.array([part.value(cell) for cell in cells], object)
     else:
-        cells = values = known[_spaced(len(known), _MAX_VALUES)] if len(known) else known
+        # From the least to the largest.
+        places = np.linspace(0, max(len(known) - 1, 0), min(len(known), _MAX_VALUES))
+        cells = values = known[places.round().astype(np.intp)]
     before = _leads(network, samples)
     changes = np.empty((len(cells), *before.shape))
     for place, cell in enumerate(cells):

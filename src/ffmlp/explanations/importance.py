@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ffmlp.arrays import Floats, Indices
+from ffmlp.design.subsets import evenly
 from ffmlp.explanations.explain import explained
 from ffmlp.validation import checked_cells
 
@@ -84,7 +85,7 @@ def feature_importance(clf: FFMLPClassifier, X: ArrayLike) -> FeatureImportance:
     """
     cells: Floats = np.asarray(checked_cells(clf, X), np.float64)
     network, n = clf.network_, len(cells)
-    chosen = np.unique(np.linspace(0, n - 1, min(n, _MAX_SAMPLES)).round().astype(np.intp))
+    chosen = evenly(n, _MAX_SAMPLES)
     samples, own = cells[chosen], network.classes(network.inputs(cells[chosen]))
     n_others = min(n, _MAX_OTHERS)
     steps = ((np.arange(n_others) + 0.5) * n / n_others).astype(np.intp)
