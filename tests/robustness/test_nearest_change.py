@@ -103,6 +103,7 @@ def test_too_little_time_leaves_bounds():
 
 
 def test_categories_and_missing_numbers_stay():
+    pytest.importorskip("pandas")
     X, y = mixed_table()
     clf = FFMLPClassifier(max_neurons=40, design="readout").fit(X, y)
     table, cells = clf.network_.table, checked_cells(clf, X[:6])

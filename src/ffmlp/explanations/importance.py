@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ffmlp.classifier import FFMLPClassifier
 
 # Samples, and other samples for each of them, that stand for all.
-_MAX_SAMPLES = 300
+_MAX_SAMPLES = 500
 _MAX_OTHERS = 20
 
 
@@ -56,7 +56,7 @@ def feature_importance(clf: FFMLPClassifier, X: ArrayLike) -> FeatureImportance:
     """The share of predictions that change if one column takes the value of another sample.
 
     It is permutation importance without chance: the network predicts again with the values of 20 other
-    samples, evenly spaced, for each of up to 300 samples. Nothing is approximated. Columns that repeat
+    samples, evenly spaced, for each of up to 500 samples. Nothing is approximated. Columns that repeat
     the information of others look less important than they are together.
 
     Parameters
