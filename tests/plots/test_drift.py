@@ -25,6 +25,6 @@ def test_drift_shows_unfamiliar_samples_and_the_most_changed_blobs():
     shown = [drift.names.index(name) for name in names]
     widths = [bar.get_width() for bar in ax.patches]
     np.testing.assert_allclose(widths, 100 * drift.shares[:, shown].ravel())
-    assert display.title.startswith(f"Drift: {drift.distance:.1%} of the samples moved (by chance")
+    assert display.title.startswith(f"Drift: {drift.distance:.1%} of the samples moved\n(by chance")
     with pytest.raises(ValueError, match="max_blobs must be at least 1, got 0"):
         DriftDisplay.from_drift(drift, max_blobs=0)

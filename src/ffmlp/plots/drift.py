@@ -71,7 +71,7 @@ class DriftDisplay(AxesDisplay):
         if max_blobs < 1:
             raise ValueError(f"max_blobs must be at least 1, got {max_blobs}.")
         chance = f"by chance {drift.by_chance:.1%}, p = {drift.p_value:.3f}"
-        usual = f"Drift: {drift.distance:.1%} of the samples moved ({chance})"
+        usual = f"Drift: {drift.distance:.1%} of the samples moved\n({chance})"
         return cls(drift, max_blobs, usual if title is None else title).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> DriftDisplay:
