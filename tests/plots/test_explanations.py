@@ -54,7 +54,7 @@ def readout(request):
 
 def test_bars_lead_from_the_reference_to_the_sample(readout):
     display = ExplanationDisplay.from_estimator(readout, NAMED.data, row=70, max_bars=3)
-    explanation = readout.explain(NAMED.data)[70]
+    explanation = readout.explain(NAMED.data.iloc[[70]])[0]
     assert display.explanation == explanation
     starts = [bar.get_x() for bar in display.ax_.patches]
     widths = [bar.get_width() for bar in display.ax_.patches]

@@ -180,3 +180,20 @@ def test_the_reach_of_a_search_is_named():
     (found,) = clf.recourse([[1e6] * 4])
     expected = "No change gives another class, with numbers within 10 standard deviations of the row."
     assert found.reason == expected
+
+
+@pytest.mark.parametrize(
+    ("wish", "message"),
+    [
+        ({"costs": [1.0]}, r"costs must be a mapping of columns, such as \{0: …\}, got \[1.0\]"),
+        ({"bounds": [(0, 1)]}, "bounds must be a mapping of columns"),
+        ({"categories": ["a"]}, "categories must be a mapping of columns"),
+        ({"frozen": None}, "frozen must be a sequence of columns, got None"),
+        ({"rising": 1.5}, "rising must be a sequence of columns, got 1.5"),
+        ({"wanted": np.array([1, 2])}, "wanted must be a class"),
+        ({"max_changed": True}, "max_changed must be an int of at least 1, or None, got True"),
+    ],
+)
+def test_wishes_of_another_kind_are_refused(wish, message):
+    with pytest.raises(ValueError, match=message):
+        SMALL.recourse(ROWS[:1], **wish)

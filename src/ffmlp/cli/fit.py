@@ -92,14 +92,7 @@ def run(options: argparse.Namespace) -> None:
         start = perf_counter()
         model.fit(X, y)
         seconds = perf_counter() - start
-    warned = [str(warning.message) for warning in caught if warning.category is UserWarning]
-    if evaluation is not None and evaluation["accuracy"] <= evaluation["majority"]:
-        warned.append(
-            f"the model is no better than the majority class: accuracy {evaluation['accuracy']:.3f}, "
-            f"majority class {evaluation['majority']:.3f}. The columns may say little about "
-            f"{options.target!r}."
-        )
-    warned = list(dict.fromkeys(warned))
+    warned = _notes_on_fit(caught, evaluation, options.target)
     for note in warned:
         console.note(note)
     facts = {
@@ -186,6 +179,19 @@ def _notes_on_data(columns: Columns, y: NDArray, n_dropped: int, target: str) ->
     if n_dropped:
         notes.append(f"left out {counted(n_dropped, 'row')} without {target!r}.")
     return notes
+
+
+def _notes_on_fit(
+    caught: list[warnings.WarningMessage], evaluation: dict[str, Any] | None, target: str
+) -> list[str]:
+    """What the classifier warns of, each once, and whether it is no better than a constant."""
+    warned = [str(warning.message) for warning in caught if warning.category is UserWarning]
+    if evaluation is not None and evaluation["accuracy"] <= evaluation["majority"]:
+        warned.append(
+            f"the model is no better than the majority class: accuracy {evaluation['accuracy']:.3f}, "
+            f"majority class {evaluation['majority']:.3f}. The columns may say little about {target!r}."
+        )
+    return list(dict.fromkeys(warned))
 
 
 def _evaluated(

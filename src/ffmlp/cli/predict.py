@@ -48,13 +48,8 @@ def run(options: argparse.Namespace) -> None:
     from ffmlp.tabular.dates import with_dates
     from ffmlp.tabular.predictions import Added, output_columns, write_predictions
 
-    check_numbers(options, 1, "block_rows", bits=31)
     to_stdout = options.output == STANDARD_OUTPUT
-    if to_stdout and options.json:
-        raise ValueError("--json and -o - both print to standard output. Use one of them.")
-    if not to_stdout:
-        file_type(options.output)  # an unknown one is an error
-        check_output(options.output, options.force, options.model, options.data)
+    _check(options, to_stdout)
     console = Console(options)
     model = read_model(options.model, "predict")
     table = open_table(options.data, dialect(options, model.dialect))
@@ -94,6 +89,15 @@ def run(options: argparse.Namespace) -> None:
         {"output": str(options.output), "rows": written.n_rows, **unfamiliar, "columns": names,
          "notes": notes, "seconds": seconds}
     )  # fmt: skip
+
+
+def _check(options: argparse.Namespace, to_stdout: bool) -> None:
+    check_numbers(options, 1, "block_rows", bits=31)
+    if to_stdout and options.json:
+        raise ValueError("--json and -o - both print to standard output. Use one of them.")
+    if not to_stdout:
+        file_type(options.output)  # an unknown one is an error
+        check_output(options.output, options.force, options.model, options.data)
 
 
 def require_familiar_space(model: Predictor | TableModel, path: Path) -> None:

@@ -20,18 +20,25 @@ from ffmlp.model.network import Network
 
 @dataclass(frozen=True, eq=False)
 class Points:
-    """Points Z (n, N), inputs of the hyperplanes, and their responses h (n, L)."""
+    """Points Z (n, N), inputs of the hyperplanes, their responses h (n, L) and scores (n, C)."""
 
     Z: Floats
     h: Floats
+    scores: Floats
 
     @classmethod
     def of(cls, network: Network, Z: Floats) -> Points:
-        """Points and their responses."""
-        return cls(Z, Z @ network.hyperplanes.weights.T + network.hyperplanes.biases)
+        """Points, their responses and scores."""
+        h = Z @ network.hyperplanes.weights.T + network.hyperplanes.biases
+        return cls(Z, h, network.stages.scores(h))
 
     def __getitem__(self, rows: Indices | Flags) -> Points:
-        return Points(self.Z[rows], self.h[rows])
+        return Points(self.Z[rows], self.h[rows], self.scores[rows])
+
+    def leads(self, winner: Indices, rival: Indices) -> Floats:
+        """The lead (n,) of the winner over the rival."""
+        each = np.arange(len(winner))
+        return self.scores[each, winner] - self.scores[each, rival]
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,29 +72,28 @@ def attributed(
     """
     planes, stages = network.hyperplanes, network.stages
     slopes = stages.mean_slopes(references.h, points.h, winner, rival)
-    by_input = slopes @ planes.weights * (points.Z - references.Z)
+    # Unlike those of a BLAS product, these sums do not depend on the number of rows.
+    by_input = np.einsum("nl,lj->nj", slopes, planes.weights) * (points.Z - references.Z)
     regions = np.zeros(len(slopes))
     if stages.trees is not None:
         by_axis = region_shapley(stages.trees, points.h, references.h, winner, rival)
         features = np.abs(planes.weights[stages.trees.axes]).argmax(axis=1)
         np.add.at(by_input.T, features, by_axis.T)
         regions = by_axis.sum(axis=1)
-    scores, each = stages.scores(references.h), np.arange(len(slopes))
-    leads = scores[each, winner] - scores[each, rival]
-    return Attribution(by_input, slopes * (points.h - references.h), regions, leads)
+    effects = slopes * (points.h - references.h)
+    return Attribution(by_input, effects, regions, references.leads(winner, rival))
 
 
 def mean_attribution(
     network: Network, points: Points, references: Points, winner: Indices, rival: Indices
 ) -> Attribution:
     """The mean over several references, each for all points."""
-    parts = [
-        attributed(network, points, references[np.full(len(winner), number)], winner, rival)
-        for number in range(len(references.Z))
-    ]
-    return Attribution(
-        *(np.mean([vars(part)[name] for part in parts], axis=0) for name in vars(parts[0]))
-    )
+    sums: list[Floats] = []
+    for number in range(len(references.Z)):  # one after the other: each takes (n, L) numbers
+        reference = references[np.full(len(winner), number)]
+        parts = vars(attributed(network, points, reference, winner, rival)).values()
+        sums = [total + part for total, part in zip(sums, parts, strict=True)] if sums else [*parts]
+    return Attribution(*(total / len(references.Z) for total in sums))
 
 
 def rival_blobs(
@@ -98,7 +104,7 @@ def rival_blobs(
     Blobs whose mean the network gives to the rival come first. A class without samples of positive
     weight has no blobs: then all are looked at.
     """
-    scores = network.stages.scores(Points.of(network, blobs.means).h)
+    scores = Points.of(network, blobs.means).scores
     found = np.empty(len(winner), np.intp)
     for first, second in np.unique(np.column_stack([winner, rival]), axis=0):
         own = np.flatnonzero(blobs.classes == second)

@@ -292,12 +292,11 @@ def explained(
     samples: Floats = np.asarray(X, np.float64)
     planes, stages = network.hyperplanes, network.stages
     h, predicted = planes.signed_responses(samples), network.classes(X)
-    scores, each = stages.scores(h), np.arange(len(X))
-    others = scores.copy()
-    others[each, predicted] = -np.inf
+    points = Points(planes.mapped(samples), h, stages.scores(h))
+    others = points.scores.copy()
+    others[np.arange(len(X)), predicted] = -np.inf
     beaten: Flags = np.isfinite(others.max(axis=1))
     rivals = np.where(beaten, others.argmax(axis=1), _NO_RIVAL)
-    points = Points(planes.mapped(samples), h)
     pair = predicted[beaten], rivals[beaten]
     number = np.full(len(h), _NO_BLOB)
     if reference is None:
@@ -306,14 +305,17 @@ def explained(
         found = attributed(network, points[beaten], references[beaten], *pair)
     else:
         given = Points.of(network, planes.mapped(np.asarray(network.inputs(reference), np.float64)))
-        mean = Points(given.Z.mean(axis=0, keepdims=True), given.h.mean(axis=0, keepdims=True))
+        mean = Points(*(part.mean(axis=0, keepdims=True) for part in vars(given).values()))
         references = mean[np.zeros(len(h), np.intp)]
         found = mean_attribution(network, points[beaten], given, *pair)
     parts = Attribution(*(_at(beaten, part) for part in vars(found).values()))
+    # Sums over the hyperplanes do not depend on the number of rows; a tie is one to the last bit.
+    leads = parts.reference_leads + parts.hyperplanes.sum(axis=1) + parts.regions
+    tied = points.leads(predicted, rivals) == 0.0
     return Explanations(
         network, blobs, np.asarray(cells, np.float64), samples, predicted, rivals,
         probabilities=network.probabilities(X),
-        leads=np.where(beaten, scores[each, predicted] - scores[each, rivals], np.inf),
+        leads=np.where(beaten, np.where(tied, 0.0, leads), np.inf),
         references=planes.unmapped(references.Z),
         reference_blobs=number,
         reference_cells=None if reference is None or len(reference) > 1 else np.asarray(reference[0]),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Integral, Real
 from typing import Any
@@ -125,47 +125,68 @@ def checked_wishes(
     costs: Mapping[int | str, float] | None,
 ) -> Wishes:
     """The wishes by column number, or a ValueError."""
-    names, number = table.names, table.is_number
-
-    def columns(name: str, given: Sequence[int | str]) -> frozenset[int]:
-        listed = [given] if isinstance(given, str | Integral) else given
-        found = frozenset(feature_number(names, one) for one in listed)
-        for column in found:
-            if name != "frozen" and not number[column]:
-                raise ValueError(
-                    f"{name} is for numbers, and feature {names[column]!r} is categorical. Limit it by "
-                    "categories= or frozen=."
-                )
-        return found
-
-    if wanted is not None and wanted not in labels.tolist():
+    if wanted is not None and (np.ndim(wanted) or wanted not in labels.tolist()):
         raise ValueError(f"wanted must be a class, got {wanted!r}. Classes: {labels.tolist()[:10]}.")
-    if max_changed is not None and not (isinstance(max_changed, Integral) and max_changed > 0):
+    is_count = isinstance(max_changed, Integral) and not isinstance(max_changed, bool)
+    if max_changed is not None and not (is_count and max_changed > 0):
         raise ValueError(f"max_changed must be an int of at least 1, or None, got {max_changed!r}.")
-    factors = np.ones(len(names))
-    for feature, cost in (costs or {}).items():
-        if not (isinstance(cost, Real) and 0 < cost < np.inf):
+    return Wishes(
+        _checked_costs(table, _mapping("costs", costs)),
+        None if wanted is None else labels.tolist().index(wanted),
+        _checked_columns(table, "frozen", frozen),
+        _checked_limits(table, cells, _mapping("bounds", bounds)),
+        _checked_columns(table, "rising", rising),
+        _checked_columns(table, "falling", falling),
+        _checked_columns(table, "integer", integer),
+        _checked_categories(table, _mapping("categories", categories)),
+        max_changed,
+    )
+
+
+def _mapping(name: str, given: Any) -> Mapping[int | str, Any]:
+    if not isinstance(given, Mapping | None):
+        raise ValueError(f"{name} must be a mapping of columns, such as {{0: …}}, got {given!r}.")
+    return given or {}
+
+
+def _checked_columns(table: Columns, name: str, given: Sequence[int | str]) -> frozenset[int]:
+    """The numbers of columns that a limit is about; all but ``frozen`` are for numbers."""
+    listed = [given] if isinstance(given, str | Integral) else given
+    if not isinstance(listed, Iterable):
+        raise ValueError(f"{name} must be a sequence of columns, got {given!r}.")
+    found = frozenset(feature_number(table.names, one) for one in listed)
+    for column in found:
+        if name != "frozen" and not table.is_number[column]:
+            raise ValueError(
+                f"{name} is for numbers, and feature {table.names[column]!r} is categorical. Limit it "
+                "by categories= or frozen=."
+            )
+    return found
+
+
+def _checked_costs(table: Columns, costs: Mapping[int | str, Any]) -> Floats:
+    """The cost (M,) of each column."""
+    factors = np.ones(len(table))
+    for feature, cost in costs.items():
+        if not (isinstance(cost, Real) and 0 < float(cost) < np.inf):
             raise ValueError(f"costs[{feature!r}] must be a positive number, got {cost!r}.")
-        factors[feature_number(names, feature)] = cost
+        factors[feature_number(table.names, feature)] = cost
+    return factors
+
+
+def _checked_limits(
+    table: Columns, cells: Floats, bounds: Mapping[int | str, Any]
+) -> dict[int, tuple[float, float]]:
+    """The bounds of each column that has some, which the rows must keep."""
     limits = {}
-    for feature, limit in (bounds or {}).items():
-        column = feature_number(names, feature)
-        if not number[column]:
+    for feature, limit in bounds.items():
+        column = feature_number(table.names, feature)
+        if not table.is_number[column]:
             raise ValueError(
                 f"feature {feature!r} is categorical. Bounds are for numbers: limit it by categories=."
             )
         limits[column] = checked_bounds(feature, limit, cells[:, column])
-    return Wishes(
-        factors,
-        None if wanted is None else labels.tolist().index(wanted),
-        columns("frozen", frozen),
-        limits,
-        columns("rising", rising),
-        columns("falling", falling),
-        columns("integer", integer),
-        _checked_categories(table, categories or {}),
-        max_changed,
-    )
+    return limits
 
 
 def _checked_categories(
@@ -173,8 +194,9 @@ def _checked_categories(
 ) -> dict[int, tuple[int, ...]]:
     """The numbers of the allowed categories of each column."""
     allowed = {}
-    for feature, values in categories.items():
+    for feature, given in categories.items():
         column = feature_number(table.names, feature)
+        values = [given] if isinstance(given, str) else given
         part = table.parts[column]
         if not isinstance(part, CategoryColumn):
             raise ValueError(f"feature {feature!r} is a number. Limit it by bounds=.")
