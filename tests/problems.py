@@ -6,6 +6,7 @@ import numpy as np
 from sklearn.datasets import load_iris, make_moons
 
 from ffmlp import FFMLPClassifier
+from ffmlp.design.problem import Samples
 from ffmlp.model.codes import pack
 from ffmlp.model.columns import Columns, NumberColumn
 from ffmlp.model.region_trees import RegionTrees
@@ -15,6 +16,13 @@ from ffmlp.model.regions import tabulate
 def plain_columns(number):
     """Columns of numbers, as many as asked for."""
     return Columns(tuple(NumberColumn(f"x{j}", 0.0) for j in range(number)))
+
+
+def plain_samples(X, y, weight):
+    """Samples of numbers, of as many classes as there are."""
+    n_classes = int(y.max()) + 1
+    columns = plain_columns(X.shape[1])
+    return Samples(X, y, weight, np.arange(n_classes), np.ones(n_classes), columns)
 
 
 IRIS = load_iris(return_X_y=True)

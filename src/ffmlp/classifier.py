@@ -17,13 +17,14 @@ from sklearn.utils.validation import check_is_fitted
 from ffmlp import export
 from ffmlp.arrays import Floats
 from ffmlp.design.familiarity import familiar_space
+from ffmlp.design.intake import Intake
 from ffmlp.design.plans import possible_plans, threads_for
 from ffmlp.design.progress import Progress
 from ffmlp.design.selection import selected_design
 from ffmlp.explanations.decisions import DecisionsMixin
 from ffmlp.model.hyperplanes import Hyperplanes
 from ffmlp.model.regions import Regions
-from ffmlp.validation import all_or_nothing, check_parameters, checked_cells, training_samples
+from ffmlp.validation import all_or_nothing, check_parameters, checked_cells, training_intake
 
 _ROWS_WORTH_A_THREAD = 10_000
 
@@ -205,25 +206,23 @@ class FFMLPClassifier(DecisionsMixin, ClassifierMixin, BaseEstimator):
         -------
         self
         """
-        with all_or_nothing(self), warnings.catch_warnings():
+        with all_or_nothing(self):
             check_parameters(self)
-            samples = training_samples(self, X, y, sample_weight, blobs)
-            plans = possible_plans(self, samples)
-            rng, progress = check_random_state(self.random_state), Progress(self.verbose)
+            self._design(training_intake(self, X, y, sample_weight, blobs))
+        return self
+
+    def _design(self, found: Intake) -> None:
+        """Select a plan, carry it out, and set the fitted attributes."""
+        samples, plans = found.samples, possible_plans(self, found.samples)
+        rng, progress = check_random_state(self.random_state), Progress(self.verbose)
+        with warnings.catch_warnings(), threads_for(plans, self.n_jobs):
             if self.n_components == "auto":  # the user did not ask for a number of blobs
                 warnings.filterwarnings("ignore", "Class .* has too few distinct samples")
-            with threads_for(plans, self.n_jobs):
-                self.selection_, design = selected_design(samples, plans, rng, progress)
-            self.classes_, self.network_ = samples.labels, design.network
-            if not design.network.table.are_inputs:  # training samples of rare categories differ
-                inputs = design.network.inputs(checked_cells(self, X))
-                weight = np.ones(len(inputs)) if sample_weight is None else np.asarray(sample_weight)
-                samples = replace(samples, X=inputs[weight > 0])
-            familiar = familiar_space(design.blobs, design.network.hyperplanes, samples)
-            self.network_ = replace(design.network, familiar=familiar)
-            self.blobs_, self.pruning_path_ = design.blobs, design.pruning_path
-            self.timings_ = progress.seconds
-        return self
+            self.selection_, design = selected_design(samples, plans, rng, progress)
+        familiar = familiar_space(design.blobs, design.network.hyperplanes, found.as_predicted)
+        self.classes_, self.network_ = samples.labels, replace(design.network, familiar=familiar)
+        self.blobs_, self.pruning_path_ = design.blobs, design.pruning_path
+        self.timings_ = progress.seconds
 
     @property
     def hyperplanes_(self) -> Hyperplanes:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ffmlp.arrays import Floats, Indices
-from ffmlp.model.columns import CategoryColumn, Cells, Columns, category_name
+from ffmlp.model.columns import CategoryColumn, Cells, Columns, NumberColumn, category_name
 
 FROM_DTYPE = "from_dtype"
 _DATES = (
@@ -71,20 +71,64 @@ def is_numeric(column: Any) -> bool:
 
 def training_cells(columns: list[Any], names: Sequence[str], categorical: Any) -> Cells:
     """The cells of columns; ``categorical`` is the parameter `categorical_features`."""
+    kinds = column_kinds(columns, names, categorical)
+    known = tuple(kind.categories for kind in kinds)
+    return Cells(table_cells(columns, untrained_columns(names, known)), known)
+
+
+@dataclass(frozen=True)
+class ColumnKind:
+    """Whether a column holds categories, and which; those of blocks of rows add up.
+
+    A column may be one of numbers, of which ``names`` are not read.
+    """
+
+    is_categorical: bool
+    names: frozenset[str] | None
+
+    def __add__(self, other: ColumnKind) -> ColumnKind:
+        kinds = self, other
+        names = [kind.names for kind in kinds if kind.names is not None]
+        if any(kind.is_categorical for kind in kinds) and len(names) < len(kinds):
+            raise ValueError("it holds categories in some places and numbers in others.")
+        return ColumnKind(
+            self.is_categorical or other.is_categorical,
+            frozenset().union(*names) if len(names) == len(kinds) else None,
+        )
+
+    @property
+    def categories(self) -> tuple[str, ...] | None:
+        """The categories in order; None for a column of numbers."""
+        return tuple(sorted(self.names)) if self.is_categorical and self.names is not None else None
+
+
+def column_kinds(columns: list[Any], names: Sequence[str], categorical: Any) -> tuple[ColumnKind, ...]:
+    """The kind of each column; ``categorical`` is the parameter `categorical_features`."""
     chosen = _chosen(categorical, names)
-    values, categories = np.empty((len(columns), _length(columns))), []
+    kinds = []
     for number, (column, name) in enumerate(zip(columns, names, strict=True)):
-        kind = _is_categorical(column) if chosen is None else number in chosen
-        if not kind:
-            values[number], known = _numbers(column, name), None
-        else:
-            codes = _checked_codes(column, name)
-            occurring = {codes.distinct[index] for index in np.unique(codes.indices) if index >= 0}
-            known = tuple(sorted({*map(category_name, occurring)} - {""}))
-            part = CategoryColumn(name, known, (), np.empty((len(known) + 2, 0)))
-            values[number] = part.coded(codes.indices, codes.distinct)
-        categories.append(known)
-    return Cells(values.T, tuple(categories))
+        is_categorical = _is_categorical(column) if chosen is None else number in chosen
+        if not is_categorical and (chosen is not None or _kind(column) not in "OU"):
+            # Numbers by their type. If all are missing, nothing contradicts categories elsewhere.
+            empty = chosen is None and np.isnan(_numbers(column, name)).all()
+            kinds.append(ColumnKind(False, frozenset() if empty else None))
+            continue
+        codes = _checked_codes(column, name) if is_categorical else _codes(column)
+        occurring = {codes.distinct[index] for index in np.unique(codes.indices) if index >= 0}
+        kinds.append(ColumnKind(is_categorical, frozenset(map(category_name, occurring)) - {""}))
+    return tuple(kinds)
+
+
+def untrained_columns(names: Sequence[str], known: Sequence[tuple[str, ...] | None]) -> Columns:
+    """Columns of these categories, None for numbers, without shares."""
+    return Columns(
+        tuple(
+            NumberColumn(name, 0.0)
+            if categories is None
+            else CategoryColumn(name, categories, (), np.empty((len(categories) + 2, 0)))
+            for name, categories in zip(names, known, strict=True)
+        )
+    )
 
 
 def table_cells(columns: list[Any], fitted: Columns) -> Floats:

@@ -19,9 +19,9 @@ from ffmlp.arrays import AnyFloats, Floats, Indices
 from ffmlp.data_frames import FROM_DTYPE, columns_of, is_numeric, table_cells, training_cells
 from ffmlp.design.designs import DESIGNS
 from ffmlp.design.discriminants import DISCRIMINANTS
-from ffmlp.design.encoding import encoded
+from ffmlp.design.intake import Intake, intake
 from ffmlp.design.plans import AUTO
-from ffmlp.design.problem import Samples
+from ffmlp.design.rows import OnePartition, Rows, with_exact_sums
 from ffmlp.model.columns import Cells, NumberColumn
 
 if TYPE_CHECKING:
@@ -111,29 +111,29 @@ def _check_no_extension(classifier: FFMLPClassifier) -> None:
             )
 
 
-def training_samples(
+def training_intake(
     classifier: FFMLPClassifier,
     X: ArrayLike,
     y: ArrayLike,
     sample_weight: ArrayLike | None,
     blobs: ArrayLike | None,
-) -> Samples:
+) -> Intake:
     """The input of ``fit`` without samples of weight 0; sets the classifier's feature attributes."""
     cells, targets = _training_cells(classifier, X, y)
     check_classification_targets(targets)
     labels, targets = np.unique(targets, return_inverse=True)
     members = None if blobs is None else checked_blobs(blobs, targets, labels)
     weight = np.ones(len(targets)) if sample_weight is None else checked_weight(sample_weight, targets)
-    class_weight = class_weights(classifier.class_weight, labels, targets, weight)
-    counted = weight > 0
+    mass = np.bincount(targets, weight, len(labels)).astype(np.float64)
+    class_weight = class_weights(classifier.class_weight, labels, mass)
+    rows, counted = Rows(cells, targets, weight), weight > 0
     if not counted.all():
-        cells = replace(cells, values=cells.values[counted])
-        targets, weight = targets[counted], weight[counted]
+        rows = rows.select(counted)
         members = None if members is None else members[counted]
-    check_two_classes(labels[np.unique(targets)])
+    check_two_classes(labels[mass > 0])
     check_size(classifier.max_neurons, len(labels))
-    columns, inputs = encoded(cells, _names(classifier), targets, weight, labels)
-    return Samples(inputs, targets, weight, labels, class_weight, columns, members)
+    table = OnePartition(rows)
+    return intake(table, column_names(classifier), labels, class_weight, members=members)
 
 
 def _training_cells(classifier: FFMLPClassifier, X: ArrayLike, y: ArrayLike) -> tuple[Cells, NDArray]:
@@ -148,22 +148,25 @@ def _training_cells(classifier: FFMLPClassifier, X: ArrayLike, y: ArrayLike) -> 
         columns = list(values.T)
     else:
         validate_data(classifier, X, skip_check_array=True)
-    cells = training_cells(columns, _names(classifier), categorical)
+    cells = training_cells(columns, column_names(classifier), categorical)
     values, labels = check_X_y(cells.values, y, **_NUMBERS)
     return replace(cells, values=values), labels
 
 
-def _names(classifier: FFMLPClassifier) -> list[str]:
+def column_names(classifier: FFMLPClassifier) -> list[str]:
+    """The names of the columns that the classifier was given; numbered if they had none."""
     numbered = [f"x{number}" for number in range(classifier.n_features_in_)]
     return list(getattr(classifier, "feature_names_in_", numbered))
 
 
 def class_weights(
-    class_weight: Mapping[Any, float] | str | None, labels: NDArray, y: Indices, weight: Floats
+    class_weight: Mapping[Any, float] | str | None, labels: NDArray, mass: Floats
 ) -> Floats:
-    """The weight of a sample of each class, by the parameter `class_weight`."""
+    """The weight of a sample of each class, by the parameter `class_weight`.
+
+    ``mass`` (C,) is the weight of all samples of each class.
+    """
     if isinstance(class_weight, str) and class_weight == "balanced":
-        mass = np.bincount(y, weight, minlength=len(labels))
         present = mass > 0
         return np.divide(mass.sum() / present.sum(), mass, out=np.ones(len(labels)), where=present)
     if isinstance(class_weight, Mapping):
@@ -230,8 +233,7 @@ def checked_weight(sample_weight: ArrayLike, y: Indices) -> Floats:
     if total < n_counted:
         weight = weight / weight.max()
         weight *= n_counted / weight.sum()
-    quantum = np.ldexp(1.0, int(np.frexp(weight.sum())[1]) - 50)
-    return np.round(weight / quantum) * quantum
+    return with_exact_sums(weight)
 
 
 def checked_blobs(blobs: ArrayLike, y: Indices, labels: NDArray) -> Indices:

@@ -5,7 +5,8 @@ import pytest
 from problems import DESIGNS, designed
 
 from ffmlp import FFMLPClassifier
-from ffmlp.design.encoding import FREQUENT, MAX_SHARES, N_FOLDS, PRIOR, encoded
+from ffmlp.design.encoding import FREQUENT, MAX_SHARES, N_FOLDS, PRIOR, Census, Encoding, dealt_folds
+from ffmlp.design.rows import Rows
 from ffmlp.model.columns import UNKNOWN, CategoryColumn, Cells, NumberColumn
 
 hypothesis = pytest.importorskip("hypothesis")
@@ -25,6 +26,14 @@ def problem(rng, n_samples, n_categories, n_classes, integer_weights=False):
     names = tuple(f"k{code}" for code in range(n_categories))
     labels = np.array([f"class {label}" for label in range(n_classes)])
     return Cells(np.column_stack([number, category]), (None, names)), y, weight, labels
+
+
+def encoded(cells, names, y, weight, labels):
+    """The columns, and the inputs of the training samples."""
+    rows = Rows(cells, y, weight)
+    fold = dealt_folds(rows)
+    encoding = Encoding.of(Census.of(rows, fold, len(labels)), rows, fold, names)
+    return encoding.columns, encoding.inputs(rows, fold)
 
 
 def naive_shares(category, y, weight, fold, n_classes, value, without):

@@ -17,7 +17,7 @@ from ffmlp.design.discriminants import drawn_samples
 from ffmlp.design.plans import possible_plans
 from ffmlp.design.progress import Progress
 from ffmlp.design.scaling import Scaling
-from ffmlp.validation import training_samples
+from ffmlp.validation import training_intake
 
 SETS = {"iris": IRIS, "wine": load_wine(return_X_y=True), "moons": four_moons(600)}
 
@@ -104,7 +104,7 @@ def test_given_blobs_are_separated_by_lda_of_their_samples():
 
 def test_every_deviation_can_be_undone_on_its_own():
     X, y = overlapping(60, 8)
-    samples = training_samples(FFMLPClassifier(), X, y, None, None)
+    samples = training_intake(FFMLPClassifier(), X, y, None, None).samples
     (plan,) = possible_plans(paper_design(error_threshold=None), samples)
     options = product(("paper", "region"), ("drawn_lda", "lda"), (False, True))
     made = {

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from problems import four_moons, overlapping
+from problems import four_moons, overlapping, plain_samples
 from scipy.special import softmax
 from sklearn.linear_model import Ridge
 
@@ -48,7 +48,7 @@ def test_ridge_is_the_one_of_least_leave_one_out_error(n_planes, weighted):
     X, y = overlapping(60)
     weight = np.random.default_rng(1).integers(1, 4, 60).astype(float) if weighted else np.ones(60)
     planes = random_planes(n_planes, 3)
-    ours = fit_readout(planes, X, y, weight, 3)
+    ours = fit_readout(planes, plain_samples(X, y, weight))
     F, Y = columns(planes, X), np.eye(3)[y]
     errors, rates = [], []
     for ridge in RIDGES:
@@ -64,7 +64,7 @@ def test_ridge_is_the_one_of_least_leave_one_out_error(n_planes, weighted):
 def test_weights_are_those_of_ridge_regression(n_planes):
     X, y = overlapping(60)
     planes = random_planes(n_planes, 3)
-    ours = fit_readout(planes, X, y, np.ones(60), 3)
+    ours = fit_readout(planes, plain_samples(X, y, np.ones(60)))
     F, Y = columns(planes, X), np.eye(3)[y]
     scaled = (F - F.mean(axis=0)) / F.std(axis=0)
     expected = Ridge(ours.ridge * 60).fit(scaled, Y).predict(scaled)
@@ -81,12 +81,12 @@ def test_blocks_of_rows_have_the_means_and_spreads_of_all(monkeypatch, most, tol
     planes = random_planes(12, 3)
     planes = replace(planes, biases=planes.biases - 1e5 * planes.weights.sum(axis=1))
     monkeypatch.setattr(readout, "MAX_LEFT_OUT", 200)
-    whole = fit_readout(planes, X, y, weight, 3, leave_out=True)
+    whole = fit_readout(planes, plain_samples(X, y, weight), leave_out=True)
     monkeypatch.setattr(regressors, "_ENTRIES_AT_ONCE", 0)
     monkeypatch.setattr(regressors, "_ENTRIES_PER_THREAD", 15 * 97)
     monkeypatch.setattr(regressors, "_ENTRIES_PER_PRODUCT", 15 * 20)
     monkeypatch.setattr(regressors, "_MOST_DEVIATIONS", most)
-    blocks = fit_readout(planes, X, y, weight, 3, leave_out=True)
+    blocks = fit_readout(planes, plain_samples(X, y, weight), leave_out=True)
     assert whole.ridge == blocks.ridge
     np.testing.assert_allclose(whole.even, blocks.even, atol=tolerance)
     np.testing.assert_allclose(whole.left_out, blocks.left_out, atol=tolerance)
@@ -102,7 +102,7 @@ def test_the_number_of_threads_changes_no_bit(monkeypatch, n_threads):
     def readout(n):
         pools = [{"user_api": "blas", "num_threads": 9}, {"user_api": "openmp", "num_threads": n}]
         monkeypatch.setattr(threads, "threadpool_info", lambda: pools)
-        return fit_readout(random_planes(12, 3), X, y, np.ones(900), 3, leave_out=True)
+        return fit_readout(random_planes(12, 3), plain_samples(X, y, np.ones(900)), leave_out=True)
 
     one, several = readout(1), readout(n_threads)
     assert one.even.tobytes() == several.even.tobytes()
@@ -112,9 +112,9 @@ def test_the_number_of_threads_changes_no_bit(monkeypatch, n_threads):
 def test_few_samples_left_out_are_enough(monkeypatch):
     X, y = overlapping(1200)
     planes = random_planes(12, 3)
-    all_of_them = fit_readout(planes, X, y, np.ones(1200), 3)
+    all_of_them = fit_readout(planes, plain_samples(X, y, np.ones(1200)))
     monkeypatch.setattr(readout, "MAX_LEFT_OUT", 400)
-    some = fit_readout(planes, X, y, np.ones(1200), 3)
+    some = fit_readout(planes, plain_samples(X, y, np.ones(1200)))
     assert abs(np.log10(all_of_them.ridge / some.ridge)) <= 1
     assert some.temperature == pytest.approx(all_of_them.temperature, rel=0.2)
 
@@ -186,9 +186,9 @@ def test_single_precision_gives_no_weight_to_its_rounding_errors(monkeypatch):
     X = np.column_stack([X, X[:, 0]])  # equal features that cancel
     planes = random_planes(12, 4)
     planes.weights[5], planes.biases[5] = [1000, 0, 0, -1000], 3
-    double = fit_readout(planes, X, y, np.ones(1500), 3)
+    double = fit_readout(planes, plain_samples(X, y, np.ones(1500)))
     monkeypatch.setattr(regressors, "_ENTRIES_AT_ONCE", 0)
-    single = fit_readout(planes, X, y, np.ones(1500), 3)
+    single = fit_readout(planes, plain_samples(X, y, np.ones(1500)))
     assert 0 < np.abs(single.even - double.even).max() < 1e-3
 
 

@@ -43,7 +43,7 @@ def test_compiled_growth_is_that_of_numpy(
     options = {"seed": seed, "random": random, "prior": prior, "fewest": fewest}
     fast = grown(*data, **options)
     ranks = Ranks.of(data[0], data[1])
-    values = np.random.default_rng(seed).normal(size=(len(fast.nodes), n_targets))
+    values = np.random.default_rng(seed).uniform(-0.5, 0.5, (len(fast.nodes), n_targets))
     targets = [integers(data[1], data[2])[0] for _ in range(2)]
     fast.subtract(values, targets[0])
     leaves = fast.leaves(ranks)

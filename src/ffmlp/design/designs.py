@@ -148,5 +148,5 @@ def _warn_of_missing_blobs(blobs: Blobs, samples: Samples, wanted: tuple[int, ..
                 f"Class {name!r} has too few distinct samples for {wanted[label]} Gaussian blobs; it "
                 f"gets {made[label]}.",
                 UserWarning,
-                stacklevel=6,
+                stacklevel=7,
             )

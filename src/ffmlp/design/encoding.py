@@ -4,23 +4,24 @@ A category becomes the shares of the classes among its samples. A share that inc
 tells its class: the more, the rarer the category. So the shares of rare categories are *cross-fitted*:
 samples are dealt into folds, and the share of a training sample's category is that in the other folds.
 Samples that are equal in all columns share a fold, whatever their class. Otherwise the other folds would
-have the other class.
+have the other class. Samples that are held in one place are dealt out in the order of their values, so
+that folds are alike, which matters if there are few. In blocks, the hash of a row tells its fold.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import qr
 
 from ffmlp.arrays import AnyFloats, Flags, Floats, Indices, without_rounding
 from ffmlp.design.gaussianise import quantiles
 from ffmlp.design.imputation import MAX_SAMPLES, fit_imputation
+from ffmlp.design.rows import Hashes, Rows
 from ffmlp.design.subsets import evenly, lexicographic, places
-from ffmlp.model.columns import CategoryColumn, Cells, Columns, NumberColumn
+from ffmlp.model.columns import CategoryColumn, Columns, NumberColumn
 
 N_FOLDS = 5
 # The shares of all samples count as so many samples of each category.
@@ -29,42 +30,161 @@ PRIOR = 10.0
 FREQUENT = 50
 # The shares of a category are those of at most so many classes.
 MAX_SHARES = 10
+# A hash that no row has is not expected.
+_NO_PLACE = np.uint64(2**64 - 1)
 
 
-def encoded(
-    cells: Cells, names: Sequence[str], y: Indices, weight: Floats, labels: NDArray
-) -> tuple[Columns, AnyFloats]:
-    """The columns, and the inputs (n, N) of the training samples.
+@dataclass(frozen=True, eq=False)
+class CategoryCounts:
+    """The samples of each category of a column; those of blocks of rows add up.
 
-    Takes O(n·M·(log n + C)) time with categories or missing numbers, O(n·M) without.
+    ``counts`` (N_FOLDS, K + 2, C) are weights by fold, category and class; missing and unknown are
+    categories. ``places`` (K + 2, N_FOLDS) are the smallest distinct hashes of the rows of a category.
     """
-    fills = [_median(column, weight) for column in cells.values.T]
-    missing = np.isnan(cells.values).any()
-    if all(known is None for known in cells.categories) and not missing:
-        return Columns(tuple(map(NumberColumn, names, fills))), cells.values
-    filled = np.nan_to_num(cells.values, nan=np.inf)
-    order, first = lexicographic(y, *filled.T)
-    # Sorted by class and value, so that folds are alike and the order of the samples does not matter.
-    place = np.empty(len(y), np.intp)
-    place[order] = places(filled[order])
-    parts: list[NumberColumn | CategoryColumn] = []
-    inputs = []
-    for name, fill, column, known in zip(names, fills, cells.values.T, cells.categories, strict=True):
-        if known is None:
-            parts.append(NumberColumn(name, fill))
-            inputs.append(column[:, None])
-        else:
-            part, shares = _category_column(name, column, known, y, weight, len(labels), place)
-            parts.append(part)
-            inputs.append(shares)
-    columns, X = Columns(tuple(parts)), np.hstack(inputs)
-    if np.isnan(X).any():
-        mass = np.add.reduceat(weight[order], first)
+
+    counts: Floats
+    places: Hashes
+
+    @classmethod
+    def of(
+        cls, column: AnyFloats, known: tuple[str, ...], rows: Rows, fold: Indices, n_classes: int
+    ) -> CategoryCounts:
+        """The counts of a column of some rows."""
+        shape, row = (N_FOLDS, len(known) + 2, n_classes), _category_rows(column, known)
+        cell = (fold * shape[1] + row) * n_classes + rows.y
+        counts = np.bincount(cell, rows.weight, int(np.prod(shape))).astype(np.float64).reshape(shape)
+        return cls(counts, _first_places(row, rows.hashes, shape[1]))
+
+    def __add__(self, other: CategoryCounts) -> CategoryCounts:
+        n_rows = len(self.places)
+        hashes = np.hstack([self.places, other.places]).ravel()
+        row = np.repeat(np.arange(n_rows), 2 * N_FOLDS)
+        there = hashes != _NO_PLACE
+        places = _first_places(row[there], hashes[there], n_rows)
+        return CategoryCounts(self.counts + other.counts, places)
+
+
+@dataclass(frozen=True, eq=False)
+class Census:
+    """The counts of each column of categories, None for numbers; those of blocks of rows add up."""
+
+    columns: tuple[CategoryCounts | None, ...]
+
+    @classmethod
+    def of(cls, rows: Rows, fold: Indices, n_classes: int) -> Census:
+        """The census of some rows in these folds."""
+        parts = zip(rows.cells.values.T, rows.cells.categories, strict=True)
+        return cls(
+            tuple(
+                None if known is None else CategoryCounts.of(column, known, rows, fold, n_classes)
+                for column, known in parts
+            )
+        )
+
+    def __add__(self, other: Census) -> Census:
+        pairs = zip(self.columns, other.columns, strict=True)
+        return Census(tuple(a if a is None or b is None else a + b for a, b in pairs))
+
+
+@dataclass(frozen=True, eq=False)
+class Encoding:
+    """The columns of a table, and the inputs of training samples.
+
+    ``shares`` (N_FOLDS + 1, K + 2, S) of a column of categories are those that samples of each fold see,
+    and last those that a network sees; None for a column of numbers.
+    """
+
+    columns: Columns
+    shares: tuple[Floats | None, ...]
+
+    @classmethod
+    def of(cls, census: Census, rows: Rows, fold: Indices, names: Sequence[str]) -> Encoding:
+        """The encoding of categories by the census of all rows, and of numbers by some rows.
+
+        Takes O(n·M·(log n + C)) time with categories or missing numbers, O(n·M) without.
+        """
+        parts: list[NumberColumn | CategoryColumn] = []
+        shares: list[Floats | None] = []
+        cells = rows.cells
+        for name, column, known, found in zip(
+            names, cells.values.T, cells.categories, census.columns, strict=True
+        ):
+            if known is None or found is None:
+                parts.append(NumberColumn(name, _median(column, rows.weight)))
+                shares.append(None)
+            else:
+                part, own = _category_column(name, known, found)
+                parts.append(part)
+                shares.append(own)
+        encoding = cls(Columns(tuple(parts)), tuple(shares))
+        if not np.isnan(cells.values[:, encoding.columns.is_number]).any():
+            return encoding
+        filled = np.nan_to_num(cells.values, nan=np.inf)
+        order, first = lexicographic(rows.y, *filled.T)
+        mass = np.add.reduceat(rows.weight[order], first)
         some = evenly(len(first), MAX_SAMPLES)
-        seen = np.asarray(X[order[first[some]]], np.float64)
-        columns = replace(columns, imputation=fit_imputation(seen, mass[some]))
-        X = columns.completed(X)
-    return columns, X
+        chosen = order[first[some]]
+        seen = np.asarray(encoding._encoded(rows.select(chosen), fold[chosen]), np.float64)
+        columns = replace(encoding.columns, imputation=fit_imputation(seen, mass[some]))
+        return replace(encoding, columns=columns)
+
+    def inputs(self, rows: Rows, fold: Indices) -> AnyFloats:
+        """The inputs (n, N) of training samples in these folds, cross-fitted."""
+        return self.columns.completed(self._encoded(rows, fold))
+
+    def inputs_of_network(self, rows: Rows) -> AnyFloats:
+        """The inputs (n, N) that a network has for the same rows."""
+        return self.columns.completed(self._encoded(rows, np.full(len(rows), N_FOLDS)))
+
+    def _encoded(self, rows: Rows, fold: Indices) -> AnyFloats:
+        """The inputs before missing numbers are replaced."""
+        if self.columns.are_inputs:
+            return rows.cells.values
+        inputs = []
+        for column, known, shares in zip(
+            rows.cells.values.T, rows.cells.categories, self.shares, strict=True
+        ):
+            if known is None or shares is None:
+                inputs.append(column[:, None])
+            else:
+                inputs.append(shares[fold, _category_rows(column, known)])
+        return np.hstack(inputs)
+
+
+def dealt_folds(rows: Rows) -> Indices:
+    """The fold (n,) of each row, if all rows are held: places are dealt by class and value."""
+    if all(known is None for known in rows.cells.categories):
+        return np.zeros(len(rows), np.intp)
+    filled = np.nan_to_num(rows.cells.values, nan=np.inf)
+    order, _ = lexicographic(rows.y, *filled.T)
+    fold = np.empty(len(rows), np.intp)
+    fold[order] = places(filled[order]) % N_FOLDS
+    return fold
+
+
+def hashed_folds(rows: Rows) -> Indices:
+    """The fold (n,) of each row of a block."""
+    if all(known is None for known in rows.cells.categories):
+        return np.zeros(len(rows), np.intp)
+    return (rows.hashes % np.uint64(N_FOLDS)).astype(np.intp)
+
+
+def _category_rows(column: AnyFloats, known: tuple[str, ...]) -> Indices:
+    """The row of the shares of each cell."""
+    return CategoryColumn("", known, (), np.empty((len(known) + 2, 0))).rows(column)
+
+
+def _first_places(row: Indices, hashes: Hashes, n_rows: int) -> Hashes:
+    """The smallest distinct hashes (n_rows, N_FOLDS) of each category."""
+    order = np.lexsort((hashes, row))
+    row, hashes = row[order], hashes[order]
+    new = np.append(True, (row[1:] != row[:-1]) | (hashes[1:] != hashes[:-1]))[: len(row)]
+    row, hashes = row[new], hashes[new]
+    number = np.arange(len(row)) - np.searchsorted(row, row)
+    found = np.full((n_rows, N_FOLDS), _NO_PLACE)
+    first = number < N_FOLDS
+    found[row[first], number[first]] = hashes[first]
+    return found
 
 
 def _median(column: AnyFloats, weight: Floats) -> float:
@@ -83,20 +203,10 @@ def _median(column: AnyFloats, weight: Floats) -> float:
 
 
 def _category_column(
-    name: str,
-    column: Floats,
-    known: tuple[str, ...],
-    y: Indices,
-    weight: Floats,
-    n_classes: int,
-    place: Indices,
+    name: str, known: tuple[str, ...], found: CategoryCounts
 ) -> tuple[CategoryColumn, Floats]:
-    """The column, and its cross-fitted inputs for the training samples."""
-    n_rows, fold = len(known) + 2, place % N_FOLDS
-    row = CategoryColumn(name, known, (), np.empty((n_rows, 0))).rows(column)
-    counts = np.bincount((fold * n_rows + row) * n_classes + y, weight, N_FOLDS * n_rows * n_classes)
-    counts = counts.reshape(N_FOLDS, n_rows, n_classes)
-    total = counts.sum(axis=0)
+    """The column, and the shares (N_FOLDS + 1, K + 2, S) of each fold and of all samples."""
+    total = found.counts.sum(axis=0)
     prior = total.sum(axis=0) / total.sum()
     mass, shares = total.sum(axis=1), _smoothed(total, prior)
     # A category of one sample is as good as unknown: the sample itself was given the shares of all.
@@ -105,25 +215,24 @@ def _category_column(
     classes = _telling_classes(shares, mass)
     names = tuple(category for category, is_kept in zip(known, kept, strict=False) if is_kept)
     part = CategoryColumn(name, names, tuple(classes.tolist()), shares[kept][:, classes])
-    fitted = _smoothed(total[row] - counts[fold, row], prior)
-    own = _tells_nothing(row, place, mass)[row][:, None]
-    return part, np.where(own, shares[row], fitted)[:, classes]
+    fitted = _smoothed(total - found.counts, prior)
+    fitted = np.where(_tells_nothing(found.places, mass)[:, None], shares, fitted)
+    return part, np.concatenate([fitted, shares[None]])[:, :, classes]
 
 
-def _tells_nothing(row: Indices, place: Indices, mass: Floats) -> Flags:
+def _tells_nothing(places: Hashes, mass: Floats) -> Flags:
     """Whether the share of a category tells little of the class of a single sample of it.
 
     Frequent categories need no cross-fitting. In a category of few places, each of several samples, the
     samples of a place cannot be told apart. Left out together, they would leave no share at all.
     """
-    pairs = np.unique(np.column_stack([row, place]), axis=0)
-    n_places = np.bincount(pairs[:, 0], minlength=len(mass))
+    n_places = np.count_nonzero(places != _NO_PLACE, axis=1)
     return (mass >= FREQUENT) | ((n_places < N_FOLDS) & (mass >= N_FOLDS * n_places))
 
 
 def _smoothed(counts: Floats, prior: Floats) -> Floats:
-    """Shares of the classes (K, C), where the shares of all count as `PRIOR` samples."""
-    return (counts + PRIOR * prior) / (counts.sum(axis=1, keepdims=True) + PRIOR)
+    """Shares of the classes (…, C), where the shares of all count as `PRIOR` samples."""
+    return (counts + PRIOR * prior) / (counts.sum(axis=-1, keepdims=True) + PRIOR)
 
 
 def _telling_classes(shares: Floats, mass: Floats) -> Indices:

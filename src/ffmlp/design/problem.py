@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +16,18 @@ from ffmlp.model.columns import Columns
 from ffmlp.model.hyperplanes import Hyperplanes
 from ffmlp.model.stages import Stages
 
+T = TypeVar("T")
+
 # Samples of a class that are kept when samples are thinned.
 _FEWEST_OF_A_CLASS = 100
+
+
+class Population(Protocol):
+    """More samples than are held in one place."""
+
+    def sum(self, statistic: Callable[[Samples], T]) -> T:
+        """The sum of a statistic over blocks of all samples."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,7 +36,7 @@ class Samples:
 
     ``X`` (n, N) are the inputs that the ``columns`` become. ``weight`` (n,) is the frequency of each
     sample, ``class_weight`` (C,) the weight of a sample of each class, and ``members`` (n,) the blob of
-    each sample, if known.
+    each sample, if known. The samples stand for the ``population`` that they are drawn from, if any.
     """
 
     X: AnyFloats
@@ -34,6 +46,11 @@ class Samples:
     class_weight: Floats
     columns: Columns
     members: Indices | None = None
+    population: Population | None = None
+
+    def total(self, statistic: Callable[[Samples], T]) -> T:
+        """The sum of a statistic over all samples: over these, or the population that they stand for."""
+        return statistic(self) if self.population is None else self.population.sum(statistic)
 
     @property
     def importance(self) -> Floats:
@@ -41,9 +58,10 @@ class Samples:
         return self.weight * self.class_weight[self.y]
 
     def select(self, rows: NDArray) -> Samples:
-        """Some of the samples, with the labels of all."""
+        """Some of the samples, with the labels of all. They stand for no others."""
         members = None if self.members is None else self.members[rows]
-        return replace(self, X=self.X[rows], y=self.y[rows], weight=self.weight[rows], members=members)
+        part = replace(self, X=self.X[rows], y=self.y[rows], weight=self.weight[rows], members=members)
+        return replace(part, population=None)
 
     def reweighted(self, weight: Floats) -> Samples:
         """The samples with new weights, except those of weight 0."""
@@ -58,7 +76,8 @@ class Samples:
         order, first = lexicographic(self.y, group, *self.X.T)
         distinct = self.select(order[first])
         weight = np.add.reduceat(self.weight[order], first)
-        return replace(distinct, X=np.ascontiguousarray(distinct.X), weight=weight)
+        X = np.ascontiguousarray(distinct.X)
+        return replace(distinct, X=X, weight=weight, population=self.population)
 
     def thinned(self, at_most: int) -> Samples:
         """About ``at_most`` samples, evenly spaced, with the weight of all, and some of every class."""

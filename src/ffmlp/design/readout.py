@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 
 from ffmlp.arrays import Floats, Indices, without_rounding
+from ffmlp.design.problem import Samples
 from ffmlp.design.regressors import Regressors
 from ffmlp.design.subsets import weighted_subsample
 from ffmlp.model.hyperplanes import Hyperplanes
@@ -48,26 +49,19 @@ class Readout:
     left_out: Floats | None = None  # (n, C) the evidence for each sample, fitted without it
 
 
-def fit_readout(
-    planes: Hyperplanes,
-    X: NDArray,
-    y: Indices,
-    weight: Floats,
-    n_classes: int,
-    *,
-    leave_out: bool = False,
-) -> Readout:
+def fit_readout(planes: Hyperplanes, samples: Samples, *, leave_out: bool = False) -> Readout:
     """Least squares from the l_1 responses to class indicators, with the ridge of least LOO error.
 
     One eigendecomposition serves all ridges: O(n·p² + p³) time for p = L + N regressors. With
     ``leave_out``, the evidence for each sample is also computed without it.
     """
+    X, y, weight, n_classes = samples.X, samples.y, samples.importance, len(samples.labels)
     total = weight.sum()
     shares = np.bincount(y, weight, n_classes) / total
     left_out, mass = weighted_subsample(X, y, weight, MAX_LEFT_OUT)
     # Rotated regressors T have T'WT = diag(eigenvalues): every ridge is a scaling of their weights.
-    regressors = Regressors.of(planes, X, weight, left_out, mass)
-    regressors, eigenvalues, rotation, moments = regressors.principal_axes(y, weight, shares)
+    regressors = Regressors.of(planes, samples, left_out, mass)
+    regressors, eigenvalues, rotation, moments = regressors.principal_axes(samples, shares)
 
     truth, targets = y[left_out], np.eye(n_classes)[y[left_out]]
     rotated = regressors.rows(left_out) @ rotation
@@ -85,7 +79,7 @@ def fit_readout(
     each = None
     if leave_out:
         half = rotation * np.sqrt(shrinkage)
-        each = _left_out_evidence(regressors, half, coefficients, y, weight, shares)
+        each = _left_out_evidence(regressors, half, coefficients, samples, shares)
     coefficients /= regressors.scale[:, None]
 
     odd = np.zeros((len(planes), n_classes))
@@ -102,18 +96,14 @@ def fit_readout(
 
 
 def _left_out_evidence(
-    regressors: Regressors,
-    half: Floats,
-    coefficients: Floats,
-    y: Indices,
-    weight: Floats,
-    shares: Floats,
+    regressors: Regressors, half: Floats, coefficients: Floats, samples: Samples, shares: Floats
 ) -> Floats:
     """The evidence (n, C) for each sample, fitted without it; where leverages are tiny, with it.
 
     ``half @ half.T`` is the inverse of the Gram matrix with the ridge.
     """
-    tiny = len(y) > _SAMPLES_PER_REGRESSOR * len(half)
+    y, weight = samples.y, samples.importance
+    tiny = samples.population is not None or len(y) > _SAMPLES_PER_REGRESSOR * len(half)
     half, coefficients = half.astype(regressors.dtype), coefficients.astype(regressors.dtype)
     evidence = np.empty((len(y), len(shares)))
 

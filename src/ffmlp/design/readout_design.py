@@ -20,15 +20,15 @@ def readout_design(
 ) -> UpperLayers:
     """One l_2 neuron per class: its evidence."""
     n_classes = len(samples.labels)
-    data = samples.X, samples.y, samples.importance, n_classes
     path = None
     if plan.error_threshold is not None:
         with progress.step("boundaries"):
+            data = samples.X, samples.y, samples.importance, n_classes
             path = prune_readout(planes, *data, plan.error_threshold)
             planes = planes.select(path.kept)
             progress.say(f"{len(planes)} hyperplanes left")
     with progress.step("regions"):
-        readout = fit_readout(planes, *data, leave_out=plan.max_regions > 0)
+        readout = fit_readout(planes, samples, leave_out=plan.max_regions > 0)
         progress.say(f"ridge {readout.ridge:.2g}, leave-one-out error {readout.error_rate:.2%}")
     if path is None or not len(path.deleted):
         path = PruningPath(np.zeros(0, np.intp), np.zeros(0), readout.error_rate, np.arange(len(planes)))

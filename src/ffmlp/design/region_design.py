@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 from ffmlp.design.optimal_pruning import prune_optimally
 from ffmlp.design.problem import Plan, Samples, UpperLayers
@@ -32,13 +33,18 @@ def region_design(
     return UpperLayers(planes.select(path.kept), path, stages)
 
 
+def occupied_regions(planes: Hyperplanes, samples: Samples) -> Regions:
+    """The regions between hyperplanes that samples occupy; those of blocks of samples add up."""
+    weight = None if (samples.weight == 1.0).all() else samples.weight
+    codes = sign_codes(planes, samples.X)
+    return tabulate(codes, len(planes), samples.y, len(samples.labels), weight)
+
+
 def pruned(
     samples: Samples, plan: Plan, planes: Hyperplanes, progress: Progress
 ) -> tuple[PruningPath, Regions]:
     """The pruning path by the plan's threshold, and the occupied regions before pruning."""
-    codes = sign_codes(planes, samples.X)
-    weight = None if (samples.weight == 1.0).all() else samples.weight
-    regions = tabulate(codes, len(planes), samples.y, len(samples.labels), weight)
+    regions = samples.total(partial(occupied_regions, planes))
     if (samples.class_weight != 1.0).any():  # sums of weights are exact, those of products are not
         regions = replace(regions, counts=regions.counts * samples.class_weight)
     progress.say(f"{len(planes)} hyperplanes, {len(regions)} occupied regions")

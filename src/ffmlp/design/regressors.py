@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, reduce
+from operator import add
 from typing import TypeVar
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh, qr
 
 from ffmlp.arrays import Floats, Indices, row_blocks
+from ffmlp.design.problem import Samples
 from ffmlp.design.scaling import Scaling
 from ffmlp.design.threads import in_threads
 from ffmlp.model.hyperplanes import NO_BLOB, Hyperplanes
@@ -33,6 +35,17 @@ _SMALLEST_EIGENVALUE = 1e-10
 
 
 @dataclass(frozen=True, eq=False)
+class Products:
+    """Weighted products of the columns of regressors; those of blocks of samples add up."""
+
+    gram: Floats  # (p, p) of the columns with each other
+    moments: Floats  # (p, C) of the columns with class indicators
+
+    def __add__(self, other: Products) -> Products:
+        return Products(self.gram + other.gram, self.moments + other.moments)
+
+
+@dataclass(frozen=True, eq=False)
 class Regressors:
     """The p columns ``([|h|, h[:, linear]] − mean) / scale`` of samples X, computed block by block.
 
@@ -51,27 +64,28 @@ class Regressors:
     whole: Floats | None = None  # all rows, if they fit in memory
 
     @classmethod
-    def of(
-        cls, planes: Hyperplanes, X: NDArray, weight: Floats, some: Indices, mass: Floats
-    ) -> Regressors:
+    def of(cls, planes: Hyperplanes, samples: Samples, some: Indices, mass: Floats) -> Regressors:
         """Columns of mean 0 and variance 1, if they fit in memory; else nearly so.
 
         Many columns are standardised by ``some`` samples that represent all. If single precision has
-        enough digits, it is used.
+        enough digits, it is used, unless products are sums over a population, whose rounding errors
+        depend on its blocks.
         """
+        X, weight = samples.X, samples.importance
         linear = spanning(planes)
         n_columns = len(planes) + len(linear)
         reach = planes.reach(X)
         least = np.maximum(_LEAST_SPREAD, _LEAST_SHARE * np.concatenate([reach, reach[linear]]))
         units = Scaling.of(planes.mapped(X[some]), mass)
         raw = cls(planes, linear, X, units, least, np.zeros(n_columns), np.ones(n_columns))
-        if len(X) < n_columns or len(X) * n_columns <= _ENTRIES_AT_ONCE:
+        held = samples.population is None
+        if held and (len(X) < n_columns or len(X) * n_columns <= _ENTRIES_AT_ONCE):
             whole = raw.rows(slice(None))
             return replace(raw, whole=whole).standardised(*mean_and_spread(whole, weight))
         regressors = raw.standardised(*mean_and_spread(raw.rows(some), mass))
         ends = units.apply(planes.mapped(np.stack([X.min(axis=0), X.max(axis=0)])))
         reach = np.append(np.abs(ends).max(axis=0), 1.0) @ np.abs(regressors.factor)
-        if reach.max() > _MOST_DEVIATIONS:
+        if not held or reach.max() > _MOST_DEVIATIONS:
             return regressors
         least = np.maximum(least, _LEAST_SINGLE_SHARE * reach * regressors.scale)
         return replace(regressors, dtype=np.float32, least=least)
@@ -126,12 +140,15 @@ class Regressors:
         parts = list(row_blocks(len(self.X), n_columns, _ENTRIES_PER_THREAD))
         return in_threads(lambda part: action(blocks(part)), parts)
 
-    def products(self, y: Indices, weight: Floats, n_classes: int) -> tuple[Floats, Floats]:
-        """Weighted products (p, p) of the columns, and (p, C) of the columns and class indicators."""
-        n_columns = len(self.mean)
+    def products(self, samples: Samples) -> Products:
+        """The products of the columns of samples, which may be others than those of the regressors."""
+        if samples.X is not self.X:
+            return replace(self, X=samples.X).products(samples)
+        y, weight = samples.y, samples.importance
+        n_columns, n_classes = len(self.mean), len(samples.labels)
 
-        def summed(blocks: Iterator[tuple[slice, NDArray]]) -> tuple[Floats, Floats]:
-            gram, sums = np.zeros((n_columns, n_columns)), np.zeros((n_columns, n_classes))
+        def summed(blocks: Iterator[tuple[slice, NDArray]]) -> Products:
+            gram, moments = np.zeros((n_columns, n_columns)), np.zeros((n_columns, n_classes))
             products = np.empty((n_columns, n_columns), self.dtype)
             for rows, block in blocks:
                 targets = np.eye(n_classes, dtype=self.dtype)[y[rows]]
@@ -139,18 +156,13 @@ class Regressors:
                     root = np.sqrt(weight[rows, None]).astype(self.dtype)
                     block, targets = block * root, targets * root
                 gram += np.matmul(block.T, block, out=products)
-                sums += block.T @ targets
-            return gram, sums
+                moments += block.T @ targets
+            return Products(gram, moments)
 
-        parts = self.part_by_part(summed)
-        gram, sums = next(parts)
-        for more_gram, more_sums in parts:
-            gram += more_gram
-            sums += more_sums
-        return gram, sums
+        return reduce(add, self.part_by_part(summed))
 
     def principal_axes(
-        self, y: Indices, weight: Floats, shares: Floats
+        self, samples: Samples, shares: Floats
     ) -> tuple[Regressors, Floats, Floats, Floats]:
         """Columns of mean 0 and variance 1, and the principal axes of their weighted Gram matrix.
 
@@ -158,14 +170,16 @@ class Regressors:
         the columns along the eigenvectors with the class indicators minus their ``shares``. With fewer
         samples than columns, the smaller matrix of products of rows gives the same.
         """
-        total, few = weight.sum(), len(self.X) < len(self.mean)
-        regressors = self
+        weight, regressors = samples.importance, self
+        total, few = weight.sum(), samples.population is None and len(self.X) < len(self.mean)
         if few:
             root = np.sqrt(weight)[:, None]
             wide = self.rows(slice(None)) * root
             gram = wide @ wide.T
         else:
-            gram, sums = self.products(y, weight, len(shares))
+            without_samples = self if samples.population is None else replace(self, X=self.X[:0])
+            products = samples.total(without_samples.products)
+            gram, sums = products.gram, products.moments
             mean = sums.sum(axis=1) / total
             gram -= total * np.outer(mean, mean)
             sums -= total * np.outer(mean, shares)
@@ -181,7 +195,7 @@ class Regressors:
             return regressors, values, vectors, vectors.T @ sums
         lengths = np.sqrt(values)
         # The eigenvectors are less precise for small eigenvalues. The moments do not use them.
-        targets = np.eye(len(shares))[y] - shares
+        targets = np.eye(len(shares))[samples.y] - shares
         moments = lengths[:, None] * (vectors.T @ (root * targets))
         return regressors, values, wide.T @ (vectors / lengths), moments
 

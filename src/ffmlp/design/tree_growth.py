@@ -16,6 +16,7 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
 from ffmlp.arrays import Floats, Indices
+from ffmlp.design.rows import mixed
 from ffmlp.design.subsets import evenly
 
 try:
@@ -34,7 +35,6 @@ _WIDTH = 8
 # A gain below this share of what it is a difference of may be rounding error.
 _LEAST_GAIN = 1e-9
 _LARGEST_SUM = 2**31 - 1
-_WORD = 2**64 - 1
 
 _FEATURE, _THRESHOLD, _LEFT, _FIRST, _END = range(5)
 
@@ -210,14 +210,6 @@ class Tree:
         return parents
 
 
-def _mixed(number: int) -> int:
-    """A pseudorandom number of 64 bits (SplitMix64)."""
-    number = (number + 0x9E3779B97F4A7C15) & _WORD
-    number = ((number ^ (number >> 30)) * 0xBF58476D1CE4E5B9) & _WORD
-    number = ((number ^ (number >> 27)) * 0x94D049BB133111EB) & _WORD
-    return number ^ (number >> 31)
-
-
 def _grow(
     table: NDArray[np.int16],
     targets: NDArray[np.int32],
@@ -239,7 +231,7 @@ def _grow(
         seen = rows[nodes[number, _FIRST] : nodes[number, _END]]
         totals[number] = targets[seen].sum(axis=0)
         if len(seen) >= fewest:
-            own = _mixed((seed + number) & _WORD) if is_random else None
+            own = mixed(np.array([seed + number], np.uint64))[0] if is_random else None
             split = _best_split(table[seen, :n_features], targets[seen].astype(np.int64), own, prior)
             if split is not None:
                 gain, feature, threshold = split
@@ -261,13 +253,13 @@ def _grow(
 
 
 def _best_split(
-    ranks: NDArray[np.int16], targets: NDArray[np.int64], own: int | None, prior: float
+    ranks: NDArray[np.int16], targets: NDArray[np.int64], own: np.uint64 | None, prior: float
 ) -> tuple[float, int, int] | None:
     """The gain, feature and threshold of a node's best split; ``own`` is the seed of random ones."""
     n_features = ranks.shape[1]
     if own is not None:
         low, high = ranks.min(axis=0).astype(np.int64), ranks.max(axis=0).astype(np.int64)
-        draws = np.array([_mixed((own + feature) & _WORD) >> 32 for feature in range(n_features)])
+        draws = (mixed(own + np.arange(n_features, dtype=np.uint64)) >> np.uint64(32)).astype(np.int64)
         thresholds = (low + (draws * (high - low) >> 32))[:, None]
         left = ((ranks <= thresholds.T).T @ targets)[:, None]
     else:

@@ -76,11 +76,20 @@ class Regions:
 
     def select(self, kept: Indices) -> Regions:
         """The regions that are left when only the ``kept`` hyperplanes partition the space."""
-        codes = self.codes[:, kept]
-        first, inverse = distinct_codes(pack(codes))
-        counts = np.zeros((len(first), self.counts.shape[1]), self.counts.dtype)
-        np.add.at(counts, inverse, self.counts)
-        return Regions(codes[first], counts)
+        return _merged(self.codes[:, kept], self.counts)
+
+    def __add__(self, other: Regions) -> Regions:
+        """The regions that both occupy together, of the same hyperplanes."""
+        codes = np.concatenate([self.codes, other.codes])
+        return _merged(codes, np.concatenate([self.counts, other.counts]))
+
+
+def _merged(codes: Flags, counts: NDArray) -> Regions:
+    """Regions of equal codes become one."""
+    first, inverse = distinct_codes(pack(codes))
+    total = np.zeros((len(first), counts.shape[1]), counts.dtype)
+    np.add.at(total, inverse, counts)
+    return Regions(codes[first], total)
 
 
 def sign_codes(hyperplanes: Hyperplanes, X: AnyFloats) -> Words:

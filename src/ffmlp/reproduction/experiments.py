@@ -35,7 +35,7 @@ from ffmlp.design.progress import Progress
 from ffmlp.reports.records import claim, read_records, write_records
 from ffmlp.reproduction.paper import Row
 from ffmlp.reproduction.robust_accuracy import RADII, attacked_accuracy, proved_accuracy
-from ffmlp.validation import training_samples
+from ffmlp.validation import training_intake
 
 N_EPOCHS = 50
 FEW_EPOCHS = 15
@@ -203,7 +203,7 @@ def _deviation_runs(
 ) -> Iterator[Run]:
     """What does each deviation from the paper's letter change?"""
     known = parts[0]
-    samples = training_samples(FFMLPClassifier(), known.X, known.y, None, known.blobs)
+    samples = training_intake(FFMLPClassifier(), known.X, known.y, None, known.blobs).samples
     for method, changes in DEVIATIONS.items():
         plan = replace(literal.selection_.plan, **changes)
         network = design_network(samples, plan, check_random_state(seed), Progress()).network

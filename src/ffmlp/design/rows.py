@@ -1,0 +1,196 @@
+"""Rows of a table before they are samples: hashes of rows, and the rows that stand for all.
+
+A design reads all rows through sums only (`Samples.total`). Everything else, such as blobs and trees, is
+made from rows that are held in one place. Up to `MOST_PLACES` distinct rows, these are all rows.
+Of more, they are those of smallest hash. The hash of a row depends on its cells alone, so that neither
+the order of the rows nor their division into blocks matters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from hashlib import blake2b
+from typing import Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ffmlp.arrays import Flags, Floats, Indices
+from ffmlp.design.subsets import lexicographic
+from ffmlp.model.columns import Cells
+
+T = TypeVar("T")
+Hashes = NDArray[np.uint64]
+
+# Places that are held, and those of a class, which may be rare. Rows with equal cells have one place.
+MOST_PLACES, FEWEST_OF_A_CLASS = 1 << 18, 1000
+# The hashes of drawn rows are below a limit, which leaves so many times the places that are held.
+_MARGIN = 1.1
+# Of drawn rows, none stands for more than this share of its class, however often it is repeated.
+_LARGEST_SHARE = 0.01
+# What a missing cell counts as.
+_MISSING = np.uint64(0x7FF8_0000_0000_0001)
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Validated rows of a table: cells (n, M), classes (n,) and weights (n,)."""
+
+    cells: Cells
+    y: Indices
+    weight: Floats
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    @cached_property
+    def hashes(self) -> Hashes:
+        """A pseudorandom number (n,) for each row, the same for equal cells."""
+        return row_hashes(self.cells)
+
+    def select(self, chosen: Indices | Flags) -> Rows:
+        """Some of the rows."""
+        cells = replace(self.cells, values=self.cells.values[chosen])
+        return Rows(cells, self.y[chosen], self.weight[chosen])
+
+
+class Partitions(Protocol):
+    """All rows of a table, in parts that may lie elsewhere."""
+
+    def sum(self, statistic: Callable[[Rows], T]) -> T:
+        """The sum of a statistic over all parts."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class OnePartition:
+    """All rows in one part, in memory."""
+
+    rows: Rows
+
+    def sum(self, statistic: Callable[[Rows], T]) -> T:
+        """The statistic of the rows."""
+        return statistic(self.rows)
+
+
+def mixed(numbers: Hashes) -> Hashes:
+    """Pseudorandom numbers of 64 bits (SplitMix64)."""
+    numbers = numbers + np.uint64(0x9E3779B97F4A7C15)
+    numbers = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    numbers = (numbers ^ (numbers >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return numbers ^ (numbers >> np.uint64(31))
+
+
+def row_hashes(cells: Cells) -> Hashes:
+    """A hash (n,) of the cells of each row. A category counts by its name, not by its number."""
+    found = np.zeros(len(cells.values), np.uint64)
+    for column, known in zip(cells.values.T, cells.categories, strict=True):
+        if known is None:
+            own = (np.asarray(column, np.float64) + 0.0).view(np.uint64)  # + 0.0: -0 is 0
+        else:
+            names = np.array([*map(_name_hash, known), 0], np.uint64)
+            own = names[np.where(np.isnan(column), len(known), column).astype(np.intp)]
+        found = mixed(found ^ mixed(np.where(np.isnan(column), _MISSING, own)))
+    return found
+
+
+def _name_hash(name: str) -> int:
+    return int.from_bytes(blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big")
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """Rows that stand for all, and the weight (C,) of all rows of each class.
+
+    ``complete`` says that no row was left out. Otherwise rows are distinct.
+    """
+
+    rows: Rows
+    mass: Floats
+    complete: bool
+
+    @classmethod
+    def all_of(cls, rows: Rows, n_classes: int) -> Drawn:
+        """All rows."""
+        return cls(rows, np.bincount(rows.y, rows.weight, n_classes).astype(np.float64), complete=True)
+
+    @classmethod
+    def of(cls, rows: Rows, n_classes: int, below: int | None = None) -> Drawn:
+        """The rows of smallest hash. Hashes from ``below`` on are known to be too large."""
+        found = cls.all_of(rows, n_classes)
+        return found if len(rows) <= MOST_PLACES and below is None else found.cut(below)
+
+    def __add__(self, other: Drawn) -> Drawn:
+        parts = self.rows, other.rows
+        values = np.concatenate([part.cells.values for part in parts])
+        y, weight = (np.concatenate([getattr(part, name) for part in parts]) for name in ("y", "weight"))
+        rows = Rows(replace(self.rows.cells, values=values), y, weight)
+        both = Drawn(rows, self.mass + other.mass, self.complete and other.complete)
+        return both if len(rows) <= MOST_PLACES and both.complete else both.cut()
+
+    def cut(self, below: int | None = None) -> Drawn:
+        """Distinct rows at the places of smallest hash, and at those of each class."""
+        rows, hashes = self.rows, self.rows.hashes
+        wanted = hashes <= _smallest(hashes, MOST_PLACES)
+        if below is not None:
+            wanted &= hashes < np.uint64(below)
+        for label in range(len(self.mass)):
+            mine = np.flatnonzero(rows.y == label)
+            wanted[mine] |= hashes[mine] <= _smallest(hashes[mine], FEWEST_OF_A_CLASS)
+        return Drawn(_distinct(rows.select(wanted)), self.mass, self.complete and bool(wanted.all()))
+
+    @property
+    def has_too_few_places(self) -> bool:
+        """Whether rows were left out although more could have been held: many are repeated."""
+        return not self.complete and len(np.unique(self.rows.hashes)) < MOST_PLACES
+
+    @property
+    def representative(self) -> Rows:
+        """The rows, with the weights of all rows."""
+        if self.complete:
+            return self.rows
+        y, weight, n_classes = self.rows.y, self.rows.weight, len(self.mass)
+        weight = np.minimum(weight, _LARGEST_SHARE * np.bincount(y, weight, n_classes)[y])
+        own = np.bincount(y, weight, n_classes)
+        factor = np.divide(self.mass, own, out=np.ones(n_classes), where=own > 0)
+        return replace(self.rows, weight=with_exact_sums(weight * factor[y]))
+
+
+def drawn_below(n_rows: int | None) -> int | None:
+    """What the hashes of drawn rows are below if no row is repeated; None if all rows are drawn."""
+    if n_rows is None or n_rows <= _MARGIN * MOST_PLACES:
+        return None
+    return int(_MARGIN * MOST_PLACES / n_rows * 2**64)
+
+
+def _smallest(hashes: Hashes, n_places: int) -> np.uint64:
+    """The largest of the ``n_places`` smallest distinct hashes; the largest one if there are fewer."""
+    largest = np.uint64(2**64 - 1)
+    if len(hashes) <= n_places:
+        return largest
+    # Repeated hashes may leave too few distinct ones among the smallest.
+    at_once = 2 * n_places
+    while at_once < len(hashes):
+        distinct = np.unique(np.partition(hashes, at_once)[:at_once])
+        if len(distinct) >= n_places:
+            return distinct[n_places - 1]
+        at_once *= 4
+    distinct = np.unique(hashes)
+    return distinct[n_places - 1] if len(distinct) > n_places else largest
+
+
+def _distinct(rows: Rows) -> Rows:
+    """Each distinct row once, with the weight of all equal ones, sorted by hash and class."""
+    # Missing cells are equal, and no cell is infinite.
+    columns = (np.where(np.isnan(column), np.inf, column) for column in rows.cells.values.T)
+    order, first = lexicographic(rows.hashes, rows.y, *columns)
+    weight = np.add.reduceat(rows.weight[order], first)
+    return replace(rows.select(order[first]), weight=weight)
+
+
+def with_exact_sums(weight: Floats) -> Floats:
+    """Weights, rounded to multiples of a 2⁻⁵⁰th of their total: every partial sum is exact."""
+    quantum = np.ldexp(1.0, int(np.frexp(weight.sum())[1]) - 50)
+    return np.round(weight / quantum) * quantum
