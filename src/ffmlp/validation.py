@@ -21,7 +21,8 @@ from ffmlp.design.designs import DESIGNS
 from ffmlp.design.discriminants import DISCRIMINANTS
 from ffmlp.design.intake import Intake, intake
 from ffmlp.design.plans import AUTO
-from ffmlp.design.rows import OnePartition, Rows, with_exact_sums
+from ffmlp.design.rows import OnePartition, Rows
+from ffmlp.design.weights import WeightSums
 from ffmlp.model.columns import Cells, NumberColumn
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from ffmlp.explanations.decisions import DecisionsMixin
 
 # Missing numbers are NaN.
-_NUMBERS: Any = {"dtype": [np.float64, np.float32], "ensure_all_finite": "allow-nan"}
+NUMBERS: Any = {"dtype": [np.float64, np.float32], "ensure_all_finite": "allow-nan"}
 
 
 def check_parameters(classifier: FFMLPClassifier) -> None:
@@ -123,7 +124,8 @@ def training_intake(
     check_classification_targets(targets)
     labels, targets = np.unique(targets, return_inverse=True)
     members = None if blobs is None else checked_blobs(blobs, targets, labels)
-    weight = np.ones(len(targets)) if sample_weight is None else checked_weight(sample_weight, targets)
+    n_samples = len(targets)
+    weight = np.ones(n_samples) if sample_weight is None else checked_weight(sample_weight, n_samples)
     mass = np.bincount(targets, weight, len(labels)).astype(np.float64)
     class_weight = class_weights(classifier.class_weight, labels, mass)
     rows, counted = Rows(cells, targets, weight), weight > 0
@@ -139,18 +141,23 @@ def training_intake(
 def _training_cells(classifier: FFMLPClassifier, X: ArrayLike, y: ArrayLike) -> tuple[Cells, NDArray]:
     """Cells and labels; sets the classifier's feature attributes."""
     columns, categorical = columns_of(X), classifier.categorical_features
-    by_type = categorical is None or (isinstance(categorical, str) and categorical == FROM_DTYPE)
-    if by_type and (columns is None or all(map(is_numeric, columns))):
-        values, labels = validate_data(classifier, X, y, **_NUMBERS)
+    if are_numbers(columns, categorical):
+        values, labels = validate_data(classifier, X, y, **NUMBERS)
         return Cells(values, (None,) * values.shape[1]), labels
     if columns is None:
-        values = validate_data(classifier, X, **_NUMBERS)
+        values = validate_data(classifier, X, **NUMBERS)
         columns = list(values.T)
     else:
         validate_data(classifier, X, skip_check_array=True)
     cells = training_cells(columns, column_names(classifier), categorical)
-    values, labels = check_X_y(cells.values, y, **_NUMBERS)
+    values, labels = check_X_y(cells.values, y, **NUMBERS)
     return replace(cells, values=values), labels
+
+
+def are_numbers(columns: list[Any] | None, categorical: Any) -> bool:
+    """Whether columns, None for those of an array, are numbers by their types and the parameter."""
+    by_type = categorical is None or (isinstance(categorical, str) and categorical == FROM_DTYPE)
+    return by_type and (columns is None or all(map(is_numeric, columns)))
 
 
 def column_names(classifier: FFMLPClassifier) -> list[str]:
@@ -207,38 +214,29 @@ def check_two_classes(labels: NDArray) -> None:
         )
 
 
-def checked_weight(sample_weight: ArrayLike, y: Indices) -> Floats:
-    """Sample weights as non-negative floats, one per sample, whose sums have no rounding error.
+def checked_weight(sample_weight: ArrayLike, n_samples: int) -> Floats:
+    """Sample weights as frequencies, one per sample, whose sums have no rounding error."""
+    weight = checked_frequencies(sample_weight, n_samples)
+    sums = WeightSums.of(weight)
+    sums.check()
+    return sums.scaled(weight)
 
-    Weights are frequencies. Weights with a mean below one cannot be; they are scaled to a mean of one,
-    because blobs would otherwise seem to have too few samples.
 
-    Pruning compares sums of weights. They are rounded to multiples of a 2⁻⁵⁰th of their total, so that
-    every partial sum is exact in any order.
-    """
-    weight = _one_per_sample(sample_weight, y, "sample_weight", np.float64)
+def checked_frequencies(sample_weight: ArrayLike, n_samples: int) -> Floats:
+    """Sample weights as non-negative floats, one per sample, as they are given."""
+    weight = _one_per_sample(sample_weight, n_samples, "sample_weight", np.float64)
     if (weight < 0).any():
         first = int(np.argmax(weight < 0))
         raise ValueError(
             f"Negative values in data passed to `sample_weight`: sample_weight[{first}] is "
             f"{weight[first]}. Weights are frequencies: use 0 to leave out a sample."
         )
-    if not weight.any():
-        raise ValueError("sample_weight is zero for all samples. Give some a positive weight.")
-    with np.errstate(over="ignore"):
-        total = weight.sum()
-    if not np.isfinite(total):
-        raise ValueError("The sum of sample_weight is too large for a float. Scale the weights down.")
-    n_counted = np.count_nonzero(weight)
-    if total < n_counted:
-        weight = weight / weight.max()
-        weight *= n_counted / weight.sum()
-    return with_exact_sums(weight)
+    return weight
 
 
 def checked_blobs(blobs: ArrayLike, y: Indices, labels: NDArray) -> Indices:
     """Blob ids as integers from 0, or a ValueError if the samples of one are of several classes."""
-    members = _one_per_sample(blobs, y, "blobs", None)
+    members = _one_per_sample(blobs, len(y), "blobs", None)
     if members.dtype.kind == "f" and not np.array_equal(members, np.round(members)):
         raise ValueError(
             "blobs must be ids such as ints or strings, got fractions. Pass weights as sample_weight=."
@@ -260,13 +258,13 @@ def checked_blobs(blobs: ArrayLike, y: Indices, labels: NDArray) -> Indices:
     return members
 
 
-def _one_per_sample(values: ArrayLike, y: Indices, name: str, dtype: Any) -> NDArray:
+def _one_per_sample(values: ArrayLike, n_samples: int, name: str, dtype: Any) -> NDArray:
     array = np.asarray(values, dtype)
-    if array.ndim:
+    if array.size:
         array = check_array(array, ensure_2d=False, allow_nd=True, dtype=dtype, input_name=name)
-    if array.shape != y.shape:
+    if array.shape != (n_samples,):
         raise ValueError(
-            f"{name} must have one entry for each of the {len(y)} samples, got shape {array.shape}."
+            f"{name} must have one entry for each of the {n_samples} samples, got shape {array.shape}."
         )
     return array
 
@@ -280,15 +278,15 @@ def checked_cells(classifier: DecisionsMixin, X: ArrayLike) -> AnyFloats:
     check_is_fitted(classifier)
     fitted, columns = classifier.network_.columns, columns_of(X)
     if fitted is None:  # a model of an earlier version
-        return validate_data(classifier, X, reset=False, **_NUMBERS | {"ensure_all_finite": True})
+        return validate_data(classifier, X, reset=False, **NUMBERS | {"ensure_all_finite": True})
     plain = all(isinstance(part, NumberColumn) for part in fitted.parts)
     if plain and (columns is None or all(map(is_numeric, columns))):
-        return validate_data(classifier, X, reset=False, **_NUMBERS)
+        return validate_data(classifier, X, reset=False, **NUMBERS)
     if columns is None:
-        columns = list(validate_data(classifier, X, reset=False, **_NUMBERS).T)
+        columns = list(validate_data(classifier, X, reset=False, **NUMBERS).T)
     else:
         validate_data(classifier, X, reset=False, skip_check_array=True)
-    return check_array(table_cells(columns, fitted), **_NUMBERS)
+    return check_array(table_cells(columns, fitted), **NUMBERS)
 
 
 def checked_samples(classifier: DecisionsMixin, X: ArrayLike) -> AnyFloats:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from ffmlp.arrays import Flags, Floats, Indices
 from ffmlp.design.subsets import lexicographic
+from ffmlp.design.weights import with_exact_sums
 from ffmlp.model.columns import Cells
 
 T = TypeVar("T")
@@ -155,7 +156,8 @@ class Drawn:
         weight = np.minimum(weight, _LARGEST_SHARE * np.bincount(y, weight, n_classes)[y])
         own = np.bincount(y, weight, n_classes)
         factor = np.divide(self.mass, own, out=np.ones(n_classes), where=own > 0)
-        return replace(self.rows, weight=with_exact_sums(weight * factor[y]))
+        weight = with_exact_sums(weight * factor[y], float(self.mass.sum()))
+        return replace(self.rows, weight=weight)
 
 
 def drawn_below(n_rows: int | None) -> int | None:
@@ -188,9 +190,3 @@ def _distinct(rows: Rows) -> Rows:
     order, first = lexicographic(rows.hashes, rows.y, *columns)
     weight = np.add.reduceat(rows.weight[order], first)
     return replace(rows.select(order[first]), weight=weight)
-
-
-def with_exact_sums(weight: Floats) -> Floats:
-    """Weights, rounded to multiples of a 2⁻⁵⁰th of their total: every partial sum is exact."""
-    quantum = np.ldexp(1.0, int(np.frexp(weight.sum())[1]) - 50)
-    return np.round(weight / quantum) * quantum

@@ -1,0 +1,163 @@
+"""Sums over the partitions of a Dask collection.
+
+A task reads one partition and returns a sum. Tasks know nothing of each other: a worker that is lost
+costs the tasks that it had, which run again elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial, reduce
+from operator import add
+from time import perf_counter
+from typing import Any, TypeVar
+from uuid import uuid4
+
+import dask
+from dask.delayed import Delayed, delayed
+from dask.diagnostics import Callback
+from threadpoolctl import threadpool_limits
+
+from ffmlp.dask.blocks import Block
+from ffmlp.design.rows import Rows
+
+T = TypeVar("T")
+
+# Sums that one task adds up.
+_SUMS_AT_ONCE = 8
+_PREFIX = "ffmlp-partition"
+
+
+class PartitionError(ValueError):
+    """A partition that cannot be used; the message begins with its number."""
+
+
+@dataclass
+class Passes:
+    """The passes over all partitions so far; ``on_part`` is told of each partition that is done.
+
+    Its arguments are the number of the pass, of the partitions that are done, and of all partitions.
+    """
+
+    on_part: Callable[[int, int, int], None] | None = None
+    seconds: list[float] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.seconds)
+
+
+@dataclass(frozen=True, eq=False)
+class DaskPartitions:
+    """The partitions of a table, and how each becomes rows."""
+
+    blocks: list[Delayed]
+    rows_of: Callable[[Block], Rows]
+    passes: Passes
+
+    def sum(self, statistic: Callable[[Rows], T]) -> T:
+        """The sum of a statistic over all partitions. Each is computed once."""
+        return block_sum(self.blocks, partial(_of_rows, statistic, self.rows_of), self.passes)
+
+
+def _of_rows(statistic: Callable[[Rows], T], rows_of: Callable[[Block], Rows], block: Block) -> T | None:
+    rows = rows_of(block)
+    return statistic(rows) if len(rows) else None
+
+
+def block_sum(blocks: list[Delayed], statistic: Callable[[Block], T | None], passes: Passes) -> T:
+    """The sum of a statistic over blocks that are not empty, by the scheduler that is active."""
+    start, name = perf_counter(), uuid4().hex
+    shared = delayed(statistic, pure=False, traverse=False)
+    parts = [
+        delayed(_part)(shared, block, number, dask_key_name=f"{_PREFIX}-{number}-{name}")
+        for number, block in enumerate(blocks)
+    ]
+    sums = parts
+    while len(sums) > 1 or sums is parts:
+        groups = [sums[first : first + _SUMS_AT_ONCE] for first in range(0, len(sums), _SUMS_AT_ONCE)]
+        sums = [delayed(_added)(group) for group in groups]
+    try:
+        total = _computed(sums[0], parts, passes)
+    except PartitionError:
+        raise
+    except Exception as error:
+        raise _located(error, blocks) from error
+    if total is None:
+        raise ValueError("X has no rows in any of its partitions, or all have weight 0.")
+    passes.seconds.append(perf_counter() - start)
+    return total
+
+
+def _part(statistic: Callable[[Block], T | None], block: Block, number: int) -> T | None:
+    """The statistic of a block, None if it is empty."""
+    if not len(block.X):
+        return None
+    try:
+        # A task is one thread: others run beside it.
+        with threadpool_limits(1):
+            return statistic(block)
+    except MemoryError:
+        raise
+    except (ValueError, TypeError) as error:
+        raise PartitionError(f"Partition {number} cannot be used: {error}") from error
+
+
+def _added(sums: list[Any]) -> Any:
+    found = [one for one in sums if one is not None]
+    return reduce(add, found) if found else None
+
+
+def _computed(total: Delayed, parts: list[Delayed], passes: Passes) -> Any:
+    """The total, by the active scheduler; progress is reported if it is wanted."""
+    on_part, number, n_parts = passes.on_part, len(passes) + 1, len(parts)
+    if on_part is None:
+        return total.compute()
+    done = 0
+
+    def count(*_: Any) -> None:
+        nonlocal done
+        done += 1
+        on_part(number, done, n_parts)
+
+    client = _client()
+    if client is None:
+        keys = {part.key for part in parts}
+        with Callback(posttask=lambda key, *_: count() if key in keys else None):
+            return total.compute()
+    from distributed import as_completed
+
+    result, *futures = client.compute([total, *parts])
+    for future in as_completed(futures):
+        future.release()  # what is added up need not be held
+        count()
+    return result.result()
+
+
+def _client() -> Any:
+    """The active client of a cluster, if there is one."""
+    scheduler = dask.base.get_scheduler()
+    return getattr(scheduler, "__self__", None)
+
+
+def _located(error: Exception, blocks: list[Delayed]) -> Exception:
+    """What failed, with the partition that it failed in."""
+    if type(error).__name__ == "KilledWorker":
+        return RuntimeError(
+            f"Workers were lost several times at task {getattr(error, 'task', '?')}. If they ran out of "
+            "memory, use smaller partitions, or workers with more memory."
+        )
+    # A failing task does not say which partition it belongs to: read them one by one.
+    for number, block in enumerate(blocks):
+        try:
+            delayed(_n_rows)(block).compute()
+        except Exception as own:
+            return PartitionError(
+                f"Partition {number} cannot be read: {type(own).__name__}: {own}. Repair it, or leave "
+                "it out."
+            )
+    return error
+
+
+def _n_rows(block: Block) -> int:
+    return len(block.X)

@@ -1,0 +1,139 @@
+"""The first look at all rows: labels, categories and weights. Then blocks become rows of one table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_array
+
+from ffmlp.arrays import Floats
+from ffmlp.dask.blocks import Block
+from ffmlp.data_frames import ColumnKind, column_kinds, columns_of, table_cells, untrained_columns
+from ffmlp.design.rows import Rows
+from ffmlp.design.weights import WeightSums
+from ffmlp.model.columns import Cells
+from ffmlp.validation import NUMBERS, are_numbers, checked_frequencies
+
+# More categories of a column would not fit beside each other.
+MOST_CATEGORIES = 1_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Survey:
+    """What is known of some rows; that of blocks adds up.
+
+    ``mass`` is the weight of each label, before weights are scaled.
+    """
+
+    names: tuple[str, ...]
+    n_rows: int
+    labels: NDArray
+    mass: Floats
+    weights: WeightSums
+    kinds: tuple[ColumnKind, ...]
+
+    @classmethod
+    def of(cls, names: Sequence[str], categorical: Any, block: Block) -> Survey:
+        """The survey of a block."""
+        columns = _columns(block.X, names)
+        kinds: tuple[ColumnKind, ...] = (ColumnKind(False, None),) * len(names)
+        if are_numbers(columns, categorical):
+            _numbers(block.X)
+        else:
+            columns = list(_numbers(block.X).T) if columns is None else columns
+            kinds = column_kinds(columns, names, categorical)
+        labels, number = _distinct_labels(block.y, len(block.X))
+        weight = _weight(block)
+        mass = np.bincount(number, weight, len(labels)).astype(np.float64)
+        return cls(tuple(names), len(block.X), labels, mass, WeightSums.of(weight), kinds)
+
+    def __add__(self, other: Survey) -> Survey:
+        both = np.concatenate([self.labels, other.labels])
+        labels, number = _distinct_labels(both, len(both))
+        mass = np.bincount(number, np.concatenate([self.mass, other.mass]), len(labels))
+        kinds = []
+        for name, one, two in zip(self.names, self.kinds, other.kinds, strict=True):
+            try:
+                kind = one + two
+            except ValueError as error:
+                raise ValueError(
+                    f"Column {name!r} cannot be read: {error} Give it one type in all partitions."
+                ) from None
+            if kind.names is not None and len(kind.names) > MOST_CATEGORIES:
+                raise ValueError(
+                    f"Column {name!r} has more than {MOST_CATEGORIES} categories. Leave it out: such a "
+                    "column is an id."
+                )
+            kinds.append(kind)
+        n_rows, weights = self.n_rows + other.n_rows, self.weights + other.weights
+        return Survey(self.names, n_rows, labels, mass.astype(np.float64), weights, tuple(kinds))
+
+
+@dataclass(frozen=True, eq=False)
+class TableSchema:
+    """How blocks become rows of one table: the categories of columns, labels and weights."""
+
+    names: tuple[str, ...]
+    categories: tuple[tuple[str, ...] | None, ...]
+    labels: NDArray
+    weights: WeightSums
+
+    @classmethod
+    def of(cls, survey: Survey) -> TableSchema:
+        """The schema of all rows."""
+        known = tuple(kind.categories for kind in survey.kinds)
+        return cls(survey.names, known, survey.labels, survey.weights)
+
+    def rows(self, block: Block) -> Rows:
+        """The rows of a block, without those of weight 0."""
+        columns = _columns(block.X, self.names)
+        if all(known is None for known in self.categories) and are_numbers(columns, None):
+            values = _numbers(block.X)
+        else:
+            columns = list(_numbers(block.X).T) if columns is None else columns
+            values = table_cells(columns, untrained_columns(self.names, self.categories))
+        y = np.searchsorted(self.labels, np.asarray(block.y))
+        weight = _weight(block) if block.weight is None else self.weights.scaled(_weight(block))
+        rows = Rows(Cells(values, self.categories), y, weight)
+        return rows if (weight > 0).all() else rows.select(weight > 0)
+
+
+def _columns(X: Any, names: Sequence[str]) -> list[Any] | None:
+    """The columns of a block, None for an array of numbers; they must be those that all blocks have."""
+    found = list(map(str, X.columns)) if hasattr(X, "columns") else [f"x{j}" for j in range(X.shape[1])]
+    if found != list(names):
+        raise ValueError(
+            f"it has the columns {found[:10]}, but X has {list(names)[:10]}. Give all partitions the "
+            "same columns in the same order."
+        )
+    return columns_of(X)
+
+
+def _numbers(X: Any) -> NDArray:
+    return check_array(X, ensure_min_samples=0, **NUMBERS)
+
+
+def _weight(block: Block) -> Floats:
+    n_rows = len(block.X)
+    return np.ones(n_rows) if block.weight is None else checked_frequencies(block.weight, n_rows)
+
+
+def _distinct_labels(y: Any, n_rows: int) -> tuple[NDArray, NDArray]:
+    """The distinct labels, and the number of each sample's label among them."""
+    labels = np.asarray(y)
+    if labels.shape != (n_rows,):
+        raise ValueError(
+            f"y must have one label for each of the {n_rows} rows, got shape {labels.shape}."
+        )
+    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+        raise ValueError("Input y contains NaN or infinity. Leave out rows without a label.")
+    try:
+        return np.unique(labels, return_inverse=True)
+    except TypeError as error:
+        raise ValueError(
+            f"y has labels of several types, or missing ones: {error}. Give all the same type."
+        ) from error
