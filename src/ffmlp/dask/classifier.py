@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from dask.delayed import delayed
+from dask.delayed import Delayed, delayed
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.utils.multiclass import check_classification_targets
@@ -78,14 +78,18 @@ class FFMLPClassifier(local.FFMLPClassifier):
         -------
         self
         """
-        return self._fit(X, y, sample_weight, Passes())
+        parts = blocks(X, y, sample_weight)
+        # Data frames have a sample without rows; of an array, only the number of columns counts.
+        like = X._meta_nonempty if is_frame(X) else np.zeros((1, X.shape[1]))  # noqa: SLF001
+        return self.fit_blocks(parts, like, Passes())
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any, passes: Passes) -> FFMLPClassifier:
+    def fit_blocks(self, parts: list[Delayed], like: Any, passes: Passes) -> FFMLPClassifier:
+        """Design the network from delayed blocks (`ffmlp.dask.blocks.Block`).
+
+        ``like`` has the columns of their samples. Each pass over the blocks is added to ``passes``.
+        """
         with all_or_nothing(self):
             check_parameters(self)
-            parts = blocks(X, y, sample_weight)
-            # Data frames have a sample without rows; of an array, only the number of columns counts.
-            like = X._meta_nonempty if is_frame(X) else np.zeros((1, X.shape[1]))  # noqa: SLF001
             validate_data(self, like, skip_check_array=True)
             names = column_names(self)
             survey = block_sum(parts, partial(Survey.of, names, self.categorical_features), passes)

@@ -67,24 +67,29 @@ def _of_rows(statistic: Callable[[Rows], T], rows_of: Callable[[Block], Rows], b
 
 def block_sum(blocks: list[Delayed], statistic: Callable[[Block], T | None], passes: Passes) -> T:
     """The sum of a statistic over blocks that are not empty, by the scheduler that is active."""
-    start, name = perf_counter(), uuid4().hex
-    shared = delayed(statistic, pure=False, traverse=False)
+    name, shared = uuid4().hex, delayed(statistic, pure=False, traverse=False)
     parts = [
         delayed(_part)(shared, block, number, dask_key_name=f"{_PREFIX}-{number}-{name}")
         for number, block in enumerate(blocks)
     ]
-    sums = parts
-    while len(sums) > 1 or sums is parts:
-        groups = [sums[first : first + _SUMS_AT_ONCE] for first in range(0, len(sums), _SUMS_AT_ONCE)]
-        sums = [delayed(_added)(group) for group in groups]
     try:
-        total = _computed(sums[0], parts, passes)
+        total = summed(parts, passes)
     except PartitionError:
         raise
     except Exception as error:
         raise _located(error, blocks) from error
     if total is None:
         raise ValueError("X has no rows in any of its partitions, or all have weight 0.")
+    return total
+
+
+def summed(parts: list[Delayed], passes: Passes) -> Any:
+    """The sum of all parts, in their order, in one pass; those that are None are left out."""
+    start, sums = perf_counter(), parts
+    while len(sums) > 1 or sums is parts:
+        groups = [sums[first : first + _SUMS_AT_ONCE] for first in range(0, len(sums), _SUMS_AT_ONCE)]
+        sums = [delayed(_added)(group) for group in groups]
+    total = _computed(sums[0], parts, passes)
     passes.seconds.append(perf_counter() - start)
     return total
 

@@ -9,14 +9,14 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 
 from ffmlp.extras import require
-from ffmlp.tables.tables import PARQUET, TEXT_FILES, DataTable, Dialect, file_type
+from ffmlp.tables.tables import PARQUET, TEXT_FILES, DataFile, Dialect, file_type
 
 STANDARD_INPUT = Path("-")
 # The first bytes of files that are not plain text, and how the name of such a file ends.
 _BEGINNINGS = {b"PAR1": PARQUET, b"\x1f\x8b": ".csv.gz", b"BZh": ".csv.bz2", b"\xfd7zXZ": ".csv.xz"}
 
 
-def open_table(path: Path, dialect: Dialect = Dialect()) -> DataTable:  # noqa: B008  (it is frozen)
+def open_table(path: Path, dialect: Dialect = Dialect()) -> DataFile:  # noqa: B008  (it is frozen)
     """Read the header of a data file; a ValueError if that is not possible."""
     require("data files", "pyarrow")
     source = path

@@ -6,16 +6,18 @@ A cell means what it would mean in a CSV file written by pandas, whatever else i
 from __future__ import annotations
 
 import datetime
+import itertools
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow
+from numpy.typing import NDArray
 from pyarrow import parquet, types
 
 from ffmlp.arrays import Floats
@@ -28,15 +30,27 @@ if TYPE_CHECKING:
 # What pandas calls an index without a name: it labels rows and is not data.
 _INDEX_WITHOUT_NAME = re.compile(r"__index_level_\d+__")
 _NUMERIC = (types.is_integer, types.is_floating, types.is_decimal)
+# What columns hold, in words, and the tests of their types; the first that fits counts.
+_WORDS = {
+    "": (types.is_null,),
+    "numbers": _NUMERIC,
+    "booleans": (types.is_boolean,),
+    "dates or times": (types.is_temporal,),
+}
+_BYTES_OF_A_CELL = 8
 
 
 @dataclass(frozen=True)
 class ParquetTable:
-    """A Parquet file; ``path`` is its name in messages."""
+    """A Parquet file; ``path`` is its name in messages.
+
+    ``rows`` are the first row and the end of a section of it.
+    """
 
     path: Path
     source: Path
     dialect: Dialect
+    rows: tuple[int, int] | None = None
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
@@ -65,6 +79,34 @@ class ParquetTable:
         for start, columns in self._batches(n_rows, [*dict.fromkeys((*kinds, *kept))]):
             yield partial(self._block, columns, start, kinds, kept)
 
+    @property
+    def names(self) -> list[str]:
+        """The name of the file."""
+        return [str(self.path)]
+
+    @property
+    def cell_types(self) -> dict[str, str]:
+        """What columns hold; a column of None says nothing."""
+        with self._located(), parquet.ParquetFile(self.source) as file:
+            schema = file.schema_arrow
+        return {name: word for name in self.columns if (word := _word(schema.field(name).type))}
+
+    @property
+    def n_bytes(self) -> int:
+        """The memory that all cells take: 8 bytes each, or the size of the file without compression."""
+        with self._located(), parquet.ParquetFile(self.source) as file:
+            metadata = file.metadata
+        groups = map(metadata.row_group, range(metadata.num_row_groups))
+        n_cells = metadata.num_rows * len(self.columns)
+        return max(_BYTES_OF_A_CELL * n_cells, sum(group.total_byte_size for group in groups))
+
+    def sections(self, n_rows: int) -> Iterator[ParquetTable]:
+        """Tables of at most ``n_rows`` rows: some row groups, or an equal part of a larger one."""
+        with self._located(), parquet.ParquetFile(self.source) as file:
+            cuts = _cuts(_ends(file.metadata).tolist(), n_rows)
+        for rows in itertools.pairwise(cuts):
+            yield replace(self, source=self.source.absolute(), rows=rows)
+
     def place(self, row: int, column: str) -> str:
         """File, row and column of a cell."""
         return f"{self.path}, row {row + 1}, column {self.columns.index(column) + 1} ({column!r})"
@@ -82,10 +124,17 @@ class ParquetTable:
 
     def _batches(self, n_rows: int, names: Sequence[str]) -> Iterator[tuple[int, dict[str, Any]]]:
         """The columns of each block of rows, and the number of rows before it."""
-        start = 0
         with self._located(), parquet.ParquetFile(self.source) as file:
-            for batch in file.iter_batches(n_rows, columns=list(names)):
-                yield start, {name: _plain(batch[name]) for name in names}
+            ends = _ends(file.metadata)
+            first, last = self.rows or (0, file.metadata.num_rows)
+            starts = np.append(0, ends[:-1])
+            groups = np.flatnonzero((starts < last) & (ends > first)).tolist()
+            start = int(starts[groups[0]]) if groups else 0
+            for batch in file.iter_batches(n_rows, row_groups=groups, columns=list(names)):
+                skipped = max(0, first - start)
+                own = batch.slice(skipped, max(0, last - start - skipped))
+                if len(own):
+                    yield start + skipped, {name: _plain(own[name]) for name in names}
                 start += len(batch)
 
     def _block(self, columns: dict[str, Any], start: int, kinds: Kinds, kept: Sequence[str]) -> Block:
@@ -134,6 +183,40 @@ class ParquetTable:
 
     def _texts(self, column: Any) -> Texts:
         return _written(column).trimmed(self.dialect.missing_texts)
+
+
+def _ends(metadata: Any) -> NDArray[np.int64]:
+    """The number of rows up to the end of each row group."""
+    groups = map(metadata.row_group, range(metadata.num_row_groups))
+    return np.cumsum([group.num_rows for group in groups], dtype=np.int64)
+
+
+def _cuts(ends: list[int], n_rows: int) -> list[int]:
+    """Where to cut a file so that no part has more than ``n_rows`` rows, between row groups if possible.
+
+    Examples
+    --------
+    >>> from ffmlp.tables.parquet_tables import _cuts
+    >>> _cuts([4, 8, 12, 32], n_rows=10)
+    [0, 8, 12, 22, 32]
+    """
+    cuts = [0]
+    for first, end in itertools.pairwise([0, *ends]):
+        if end - cuts[-1] <= n_rows:
+            continue
+        if cuts[-1] < first:
+            cuts.append(first)
+        n_parts = -(-(end - first) // n_rows)
+        cuts += [first + number * (end - first) // n_parts for number in range(1, n_parts)]
+    return cuts if cuts[-1:] == ends[-1:] else [*cuts, *ends[-1:]]
+
+
+def _word(arrow_type: Any) -> str:
+    """What a column of this type holds, in words."""
+    if types.is_dictionary(arrow_type):
+        arrow_type = arrow_type.value_type
+    found = (word for word, tests in _WORDS.items() if any(test(arrow_type) for test in tests))
+    return next(found, "texts")
 
 
 def _plain(column: Any) -> Any:

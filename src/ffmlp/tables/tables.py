@@ -141,6 +141,25 @@ class DataTable(Protocol):
         """Where a cell is, for messages; rows count from 0."""
 
 
+class DataFile(DataTable, Protocol):
+    """A data file as it is, which can be cut into sections of rows."""
+
+    @property
+    def names(self) -> list[str]:
+        """The names of all its files."""
+
+    @property
+    def cell_types(self) -> dict[str, str]:
+        """What the cells of columns are, in words, where the file says it."""
+
+    @property
+    def n_bytes(self) -> int:
+        """The memory that all its cells take, approximately."""
+
+    def sections(self, n_rows: int) -> Iterator[DataTable]:
+        """Tables of about ``n_rows`` successive rows each, which can be read wherever the file is."""
+
+
 def opener(path: Path) -> Callable[[Path, str], IO[bytes]]:
     """How to open a file that is compressed as this name says."""
     return COMPRESSIONS.get(path.suffix.lower(), Path.open)

@@ -7,10 +7,11 @@ line and column of the error.
 from __future__ import annotations
 
 import csv
+import io
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,7 +22,7 @@ from ffmlp.arrays import Floats
 from ffmlp.extras import imported
 from ffmlp.tables.blocks import Block, Part, Texts, frames, split, values
 from ffmlp.tables.quotes import opened_in, without_leading_spaces
-from ffmlp.tables.tables import NUMBER, TEXT, Dialect, Kinds, LocatedError, check_names
+from ffmlp.tables.tables import COMPRESSIONS, NUMBER, TEXT, Dialect, Kinds, LocatedError, check_names
 from ffmlp.tables.text_files import blocks_of_rows, opened, opened_text
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ _DELIMITERS = ",;\t|"
 _FIRST_LINES = 20
 # The most that the csv module can be set to; its default refuses cells that Arrow reads.
 _LONGEST_CELL = 2**31 - 1
+# Bytes of text in a byte of a compressed file, and the most that are read in one piece.
+_COMPRESSION, _MOST_BYTES_IN_ONE = 5, 2**30
 # The kind of a column whose cells are copied.
 _KEPT = "kept"
 
@@ -40,7 +43,8 @@ _KEPT = "kept"
 class TextTable:
     """A CSV or TSV file; ``path`` is its name in messages, and its rows begin at byte ``start``.
 
-    All rows may have a trailing delimiter, and so one cell more than there are columns.
+    All rows may have a trailing delimiter, and so one cell more than there are columns. ``section`` are
+    the first byte and the end of some rows of the file.
     """
 
     path: Path
@@ -50,6 +54,7 @@ class TextTable:
     dialect: Dialect
     start: int
     n_cells: int
+    section: tuple[int, int] | None = None
 
     @classmethod
     def of(
@@ -96,6 +101,42 @@ class TextTable:
             for lines in self._row_blocks(n_rows):
                 yield partial(self._block, lines, kinds, kept)
 
+    @property
+    def names(self) -> list[str]:
+        """The name of the file."""
+        return [str(self.path)]
+
+    @property
+    def cell_types(self) -> dict[str, str]:
+        """A text file does not say what its columns hold."""
+        return {}
+
+    @property
+    def n_bytes(self) -> int:
+        """The memory that all cells take: about as much as their text."""
+        size = self.source.stat().st_size
+        return size * _COMPRESSION if self._is_compressed else size
+
+    def sections(self, n_rows: int) -> Iterator[TextTable]:
+        """Tables of about ``n_rows`` rows each. Compressed and transcoded files are not cut."""
+        whole = replace(self, source=self.source.absolute())
+        if self._is_compressed or self.dialect.encoding != "utf-8":
+            if self.n_bytes > _MOST_BYTES_IN_ONE:
+                why = "compressed" if self._is_compressed else f"in {self.dialect.encoding}"
+                raise ValueError(
+                    f"{self.path} is {why}, so that it can only be read in one piece, and takes about "
+                    f"{self.n_bytes / 1e9:.1f} GB of memory. Write it as Parquet or as plain UTF-8."
+                )
+            yield whole
+            return
+        with opened(self.source, self.dialect.encoding, self.path) as file:
+            file.read(self.start)
+            begin = file.tell()
+            for _ in blocks_of_rows(file, n_rows, self.delimiter):
+                end = file.tell()
+                yield replace(whole, section=(begin, end))
+                begin = end
+
     def lines(self) -> Iterator[tuple[int, list[str]]]:
         """The line number and the cells of each row, as written (without Arrow)."""
         n_cells = None
@@ -122,8 +163,17 @@ class TextTable:
 
     def _row_blocks(self, n_rows: int) -> Iterator[bytes]:
         with opened(self.source, self.dialect.encoding, self.path) as file:
-            file.read(self.start)
-            yield from blocks_of_rows(file, n_rows, self.delimiter)
+            if self.section is None:
+                file.read(self.start)
+                yield from blocks_of_rows(file, n_rows, self.delimiter)
+            else:
+                begin, end = self.section
+                file.seek(begin)
+                yield from blocks_of_rows(io.BytesIO(file.read(end - begin)), n_rows, self.delimiter)
+
+    @property
+    def _is_compressed(self) -> bool:
+        return self.source.suffix.lower() in COMPRESSIONS
 
     def _block(self, lines: bytes, kinds: Kinds, kept: Sequence[str]) -> Block:
         numbers, texts = split(kinds)

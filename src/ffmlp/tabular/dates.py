@@ -141,6 +141,17 @@ class DateTally:
                 for seen, part in zip(self.values[order], parts, strict=True):
                     seen.add(part)
 
+    def followed_by(self, later: DateTally, n_rows: int) -> DateTally:
+        """The tally of these cells, which are in ``n_rows`` rows, and of later ones."""
+        if not later.counts:
+            return self
+        firsts = {orders: (n_rows + row, text) for orders, (row, text) in later.firsts.items()}
+        values = {
+            order: [a | b for a, b in zip(own, later.values[order], strict=True)]
+            for order, own in self.values.items()
+        }
+        return DateTally(self.counts + later.counts, firsts | self.firsts, values)
+
     def n_dates(self, order: str) -> int:
         """How many cells are dates in this order."""
         return sum(count for orders, count in self.counts.items() if order in orders)

@@ -90,10 +90,13 @@ class Reliability:
     @classmethod
     def of(cls, truth: NDArray[np.intp], probability: Floats) -> Reliability:
         """With bins of equal width; empty ones are left out."""
-        top, right = probability.max(axis=1), probability.argmax(axis=1) == truth
-        bins = np.minimum((top * _N_BINS).astype(int), _N_BINS - 1)
-        _, which, counts = np.unique(bins, return_inverse=True, return_counts=True)
-        return cls(counts, np.bincount(which, top) / counts, np.bincount(which, right) / counts)
+        return cls.of_sums(reliability_sums(truth, probability))
+
+    @classmethod
+    def of_sums(cls, sums: Floats) -> Reliability:
+        """From the sum of some `reliability_sums`."""
+        counts, top, right = sums[:, sums[0] > 0]
+        return cls(counts.astype(np.intp), top / counts, right / counts)
 
     @classmethod
     def of_json(cls, bins: list[list[float]]) -> Reliability:
@@ -111,10 +114,22 @@ class Reliability:
         return float(np.average(np.abs(self.confidence - self.accuracy), weights=self.counts))
 
 
-def log_loss(truth: NDArray[np.intp], probability: Floats) -> float:
-    """The mean negative logarithm of the probability of the true class, at least 2⁻⁵²."""
+def reliability_sums(truth: NDArray[np.intp], probability: Floats) -> Floats:
+    """Rows, the sum of the probability of the predicted class and right ones (3, bins)."""
+    top, right = probability.max(axis=1), probability.argmax(axis=1) == truth
+    bins = np.minimum((top * _N_BINS).astype(int), _N_BINS - 1)
+    return np.array([np.bincount(bins, one, _N_BINS) for one in (None, top, right)], float)
+
+
+def log_losses(truth: NDArray[np.intp], probability: Floats) -> Floats:
+    """The negative logarithm (n,) of the probability of the true class, at least 2⁻⁵²."""
     own = np.take_along_axis(probability, truth[:, np.newaxis], axis=1)
-    return float(-np.log(np.maximum(own, np.finfo(float).eps)).mean())
+    return -np.log(np.maximum(own[:, 0], np.finfo(float).eps))
+
+
+def log_loss(truth: NDArray[np.intp], probability: Floats) -> float:
+    """The mean of the `log_losses`."""
+    return float(log_losses(truth, probability).mean())
 
 
 def area_under_curve(truth: NDArray[np.intp], probability: Floats) -> float | None:

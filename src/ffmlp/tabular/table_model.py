@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -129,18 +130,25 @@ def labels(cells: pd.Series) -> NDArray:
     """
     texts = cells.to_numpy(dtype=str)
     distinct = np.unique(texts).tolist()
+    return texts.astype(np.int64) if are_integers(distinct, len(texts)) else texts
+
+
+def are_integers(distinct: Sequence[str], n_rows: int) -> bool:
+    """Whether all labels are written as integers, given the distinct ones.
+
+    A ValueError if there is only one class, or if there are too many.
+    """
     if len(distinct) < 2:
         (only,) = distinct
-        raise ValueError(f"at least 2 classes are needed, but all {len(texts)} rows have {only!r}.")
+        raise ValueError(f"at least 2 classes are needed, but all {n_rows} rows have {only!r}.")
     integers, numbers = (list(map(test, distinct)) for test in (_is_integer, Dialect().is_number))
     n_decimals = sum(numbers) - sum(integers)
-    if len(distinct) > len(texts) / 2 or n_decimals > _MAX_DECIMAL_CLASSES:
+    if len(distinct) > n_rows / 2 or n_decimals > _MAX_DECIMAL_CLASSES:
         remedy = "Each class needs several rows."
         if sum(numbers) > len(distinct) / 2:
             remedy = "ffmlp predicts classes, not numbers."
-        number = len(distinct)
-        raise ValueError(f"the target has {number} distinct values in {len(texts)} rows. {remedy}")
-    return texts.astype(np.int64) if all(integers) else texts
+        raise ValueError(f"the target has {len(distinct)} distinct values in {n_rows} rows. {remedy}")
+    return all(integers)
 
 
 def _is_integer(text: str) -> bool:
