@@ -8,7 +8,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from importlib import import_module
 from math import inf
 from pathlib import Path
@@ -51,20 +51,56 @@ class Console:
         if sys.stderr.isatty() and not self.quiet:
             from tqdm import tqdm
 
-            scale = total is None
+            scale = unit == "row"
             with tqdm(total=total, unit=unit, desc=label, unit_scale=scale, leave=False) as bar:
                 yield bar.update
             return
-        done, last = 0, monotonic()
+        done, start = 0, monotonic()
+        last = start
 
         def update(count: int = 1) -> None:
             nonlocal done, last
             done += count
-            if not self.quiet and monotonic() - last > _SECONDS_BETWEEN_LINES:
-                last = monotonic()
-                print(f"{label}: {counted(done, unit)}", file=sys.stderr)
+            now = monotonic()
+            if not self.quiet and now - last > _SECONDS_BETWEEN_LINES:
+                last = now
+                left = "" if total is None else f" of {total}, {_left(now - start, done, total)} left"
+                print(f"{label}: {counted(done, unit)}{left}", file=sys.stderr)
 
         yield update
+
+    @contextmanager
+    def passes(
+        self, label: str, n_rows: int | None, n_passes: int | None = None
+    ) -> Iterator[Callable[[int, int, int], None]]:
+        """A function that is told how far each pass over all rows is, with a bar for each.
+
+        It takes the number of the pass, of the sections that are done, and of all sections.
+        """
+        with ExitStack() as stack:
+            current, before = 0, 0
+            update: Callable[..., object] = int
+
+            def on_section(number: int, done: int, n_sections: int) -> None:
+                nonlocal current, before, update
+                total, unit = (n_sections, "section") if n_rows is None else (n_rows, "row")
+                if number != current:
+                    stack.close()
+                    of_all = "" if n_passes is None else f" of {max(number, n_passes)}"
+                    name = f"{label}, pass {number}{of_all}"
+                    update = stack.enter_context(self.progress(total, unit, name))
+                    current, before = number, 0
+                so_far = total * done // n_sections
+                update(so_far - before)
+                before = so_far
+
+            yield on_section
+
+
+def _left(seconds: float, done: int, total: int) -> str:
+    """The time that is left if the rest takes as long as what is done."""
+    left = round(seconds * (total - done) / max(done, 1))
+    return f"{left // 60} min {left % 60} s" if left >= 60 else f"{left} s"
 
 
 def require_packages(command: str, *packages: str) -> None:
@@ -133,8 +169,12 @@ def add_shared(
     *inputs: str,
     output: tuple[str, str] | None = None,
     quiet: bool = True,
+    several: bool = False,
 ) -> None:
-    """Add the files to read (``MODEL``, and data files), the file to write, and what is printed."""
+    """Add the files to read (``MODEL``, and data files), the file to write, and what is printed.
+
+    ``several`` allows for several files in place of ``DATA``.
+    """
     kinds = {
         "MODEL": "model file, written by ffmlp fit",
         "DATA": "CSV, TSV or Parquet file; - is stdin",
@@ -142,7 +182,11 @@ def add_shared(
         "AFTER": "the same with the later rows",
     }
     for name in inputs:
-        parser.add_argument(name.lower(), type=Path, metavar=name, help=kinds[name])
+        number: dict[str, Any] = {}
+        if several and name == "DATA":
+            kinds[name] += "; also several files, a pattern in quotes, or a folder of Parquet files"
+            number = {"nargs": "+"}
+        parser.add_argument(name.lower(), type=Path, metavar=name, help=kinds[name], **number)
     if output is not None:
         metavar, what = output
         parser.add_argument("-o", "--output", type=Path, required=True, metavar=metavar, help=what)

@@ -6,12 +6,15 @@ import argparse
 import warnings
 from collections import Counter
 from dataclasses import asdict
+from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from ffmlp.cli.console import Console, add_shared, check_numbers, check_output, dialect, require_packages
-from ffmlp.tables.opening import open_table
-from ffmlp.tables.tables import TEXT, DataTable, pandas
+from ffmlp.cli.training import classifier, in_order, left_out, notes_on_data, notes_on_fit, table_model
+from ffmlp.tables.memory import is_large
+from ffmlp.tables.several import open_tables
+from ffmlp.tables.tables import TEXT, DataFile, DataTable, pandas
 from ffmlp.words import counted
 
 if TYPE_CHECKING:
@@ -53,7 +56,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     what = "regions beside a readout, at most; 0 for none (auto)"
     design.add_argument("--max-regions", type=_number, default="auto", metavar="N", help=what)
     design.add_argument("--seed", type=int, default=0, metavar="N", help="random seed (0)")
-    add_shared(parser, "DATA", output=("MODEL", "model file to write"))
+    large = parser.add_argument_group("tables larger than memory (extra dask)")
+    what = "read the rows in sections, again for each pass; the default for large tables"
+    large.add_argument("--larger-than-memory", action="store_true", help=what)
+    what = "the same on the Dask cluster of this scheduler, for example tcp://host:8786"
+    large.add_argument("--scheduler", metavar="ADDRESS", help=what)
+    add_shared(parser, "DATA", output=("MODEL", "model file to write"), several=True)
 
 
 def _number(text: str) -> int | str:
@@ -67,24 +75,36 @@ def run(options: argparse.Namespace) -> None:
     """Evaluate, fit, save and print a summary."""
     _check(options)
     require_packages("fit", "pandas", "tqdm", "skops")
+    console = Console(options)
+    table = open_tables(options.data, dialect(options))
+    check_output(options.output, options.force, *map(Path, table.names))
+    if options.larger_than_memory or options.scheduler is not None or is_large(table):
+        from ffmlp.cli.large_fit import fit_large
+
+        model, notes = fit_large(table, options, console)
+    else:
+        model, notes = _fit_in_memory(table, options, console)
+    model.save(options.output)
+    _print_summary(console, model, notes, options)
+
+
+def _fit_in_memory(
+    table: DataFile, options: argparse.Namespace, console: Console
+) -> tuple[TableModel, list[str]]:
+    """The model of a table, and the notes on it."""
     from threadpoolctl import threadpool_limits
 
-    from ffmlp.classifier import FFMLPClassifier
+    from ffmlp.tabular.columns import infer
     from ffmlp.tabular.dates import with_dates
     from ffmlp.tabular.seen_rows import row_hashes, stored_hashes
-    from ffmlp.tabular.table_model import TableModel
 
-    console = Console(options)
-    table = open_table(options.data, dialect(options))
-    columns = _columns(table, options)
+    columns = infer(table, options.categorical, left_out(table, options))
     X, y, n_dropped = _read(with_dates(table, columns.dates), columns, options.target)
-    notes = _notes_on_data(columns, y, n_dropped, options.target)
+    classes = dict(sorted(Counter(y.tolist()).items()))
+    notes = notes_on_data(columns, list(classes), n_dropped, options.target)
     for note in notes:
         console.note(note)
-    chosen = ("n_components", "design", "max_neurons", "max_regions")
-    parameters: Any = {name: getattr(options, name) for name in chosen}
-    parameters["categorical_features"] = list(columns.categories)
-    model = FFMLPClassifier(**parameters, random_state=options.seed)
+    model = classifier(columns, options)
     n_threads = 1 if X.size < _SMALL else None
     with threadpool_limits(n_threads), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
@@ -92,23 +112,14 @@ def run(options: argparse.Namespace) -> None:
         start = perf_counter()
         model.fit(X, y)
         seconds = perf_counter() - start
-    warned = _notes_on_fit(caught, evaluation, options.target)
+    warned = notes_on_fit(caught, evaluation, options.target)
     for note in warned:
         console.note(note)
-    facts = {
-        "file": table.path.name,
-        "rows": len(y),
-        "classes": {str(label): count for label, count in sorted(Counter(y.tolist()).items())},
-        "order": list(table.columns),
-        "unused": columns.unused,
-        "evaluation": evaluation,
-        "fit_seconds": seconds,
-        "row_hashes": stored_hashes(row_hashes(X[columns.features], y)),
-    }
-    names = columns.numbers, columns.categories, options.target, options.id
-    fitted = TableModel(*names, dialect(options), facts, model, dates=columns.dates)
-    fitted.save(options.output)
-    _print_summary(console, fitted, notes + warned, options)
+    fitted = table_model(
+        table, columns, options, model, classes=classes, evaluation=evaluation, seconds=seconds,
+        row_hashes=stored_hashes(row_hashes(X[columns.features], y)),
+    )  # fmt: skip
+    return fitted, notes + warned
 
 
 def _check(options: argparse.Namespace) -> None:
@@ -126,24 +137,9 @@ def _check(options: argparse.Namespace) -> None:
             f"{options.output} looks like {what}. Choose another name for the model, for example "
             f"-o {options.output.with_suffix('.model')}."
         )
-    check_output(options.output, options.force, options.data)
-
-
-def _columns(table: DataTable, options: argparse.Namespace) -> Columns:
-    from ffmlp.tabular.columns import infer, require_columns
-
-    left_out = [options.target, *options.ignore]
-    require_columns(table, [options.target], "--target")
-    require_columns(table, options.ignore, "--ignore")
-    require_columns(table, options.categorical, "--categorical")
-    if options.id is not None:
-        require_columns(table, [options.id], "--id")
-        left_out.append(options.id)
-    for name in left_out:
-        if left_out.count(name) > 1 or name in options.categorical:
-            roles = "target, id, ignored or categorical"
-            raise ValueError(f"column {name!r} can have only one role: {roles}.")
-    return infer(table, options.categorical, left_out)
+    if options.cv is not None and (options.larger_than_memory or options.scheduler is not None):
+        raise ValueError("--cv needs all rows in memory. Use --test-size instead.")
+    check_output(options.output, options.force)
 
 
 def _read(table: DataTable, columns: Columns, target: str) -> tuple[pd.DataFrame, NDArray, int]:
@@ -161,37 +157,7 @@ def _read(table: DataTable, columns: Columns, target: str) -> tuple[pd.DataFrame
     except ValueError as error:
         number = table.columns.index(target) + 1
         raise ValueError(f"{table.path}, column {number} ({target!r}): {error}") from error
-    return frame[_in_order(table, columns)], y, int((~labelled).sum())
-
-
-def _in_order(table: DataTable, columns: Columns) -> list[str]:
-    """The features in the order of the file, so that the classifier takes its columns as they are."""
-    source = {part: dates.name for dates in columns.dates for part in dates.names}
-    return sorted(columns.features, key=lambda name: table.columns.index(source.get(name, name)))
-
-
-def _notes_on_data(columns: Columns, y: NDArray, n_dropped: int, target: str) -> list[str]:
-    """What a person would look at twice before the model is fitted."""
-    from ffmlp.tabular.oddities import notes_on_labels
-
-    notes = [f"{name} is not used: {reason}." for name, reason in columns.unused.items()]
-    notes += [*columns.notes, *notes_on_labels(target, sorted({*y.tolist()}))]
-    if n_dropped:
-        notes.append(f"left out {counted(n_dropped, 'row')} without {target!r}.")
-    return notes
-
-
-def _notes_on_fit(
-    caught: list[warnings.WarningMessage], evaluation: dict[str, Any] | None, target: str
-) -> list[str]:
-    """What the classifier warns of, each once, and whether it is no better than a constant."""
-    warned = [str(warning.message) for warning in caught if warning.category is UserWarning]
-    if evaluation is not None and evaluation["accuracy"] <= evaluation["majority"]:
-        warned.append(
-            f"the model is no better than the majority class: accuracy {evaluation['accuracy']:.3f}, "
-            f"majority class {evaluation['majority']:.3f}. The columns may say little about {target!r}."
-        )
-    return list(dict.fromkeys(warned))
+    return frame[in_order(table, columns)], y, int((~labelled).sum())
 
 
 def _evaluated(

@@ -13,12 +13,15 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold, train_test_split
 
+from ffmlp.arrays import Floats
 from ffmlp.classifier import FFMLPClassifier
-from ffmlp.tabular.scores import Confusion, Reliability, log_loss
+from ffmlp.tabular.scores import Confusion, Reliability, log_loss, log_losses, reliability_sums
 from ffmlp.words import counted
 
 if TYPE_CHECKING:
     import pandas as pd
+
+HELD_OUT = "held out"
 
 
 @dataclass(frozen=True)
@@ -53,13 +56,7 @@ def evaluate(
     """Hold out a share of the rows, or each of ``n_folds`` folds in turn."""
     start = perf_counter()
     values, counts = np.unique(y, return_counts=True)
-    needed = 2 if n_folds is None else n_folds
-    if counts.min() < needed:
-        rare, n_rows = values.tolist()[counts.argmin()], counts.min()
-        raise ValueError(
-            f"class {rare!r} has {counted(n_rows, 'row')}, but the evaluation needs {needed} per class. "
-            "Remove the class, or skip the evaluation with --test-size 0."
-        )
+    check_rows(values, counts, 2 if n_folds is None else n_folds)
     scores, truths, probabilities = [], [], []
     for training, held in _folds(y, test_size, n_folds, seed):
         with warnings.catch_warnings():
@@ -77,11 +74,21 @@ def evaluate(
     truth, probability = np.concatenate(truths), np.concatenate(probabilities)
     confusion = Confusion.of(truth, probability.argmax(axis=1), len(values))
     deviation = float(np.std(scores, axis=0, ddof=1)[0]) if len(scores) > 1 else 0.0
-    method = "held out" if n_folds is None else f"{n_folds}-fold cross-validation"
+    method = HELD_OUT if n_folds is None else f"{n_folds}-fold cross-validation"
     return Evaluation(
         method, len(truth), accuracy, deviation, balanced, loss, majority, confusion.to_json(),
         Reliability.of(truth, probability).to_json(), perf_counter() - start,
     )  # fmt: skip
+
+
+def check_rows(values: NDArray, counts: NDArray[np.intp], needed: int) -> None:
+    """Refuse classes with fewer rows than an evaluation needs."""
+    if counts.min() < needed:
+        rare, n_rows = values.tolist()[counts.argmin()], counts.min()
+        raise ValueError(
+            f"class {rare!r} has {counted(n_rows, 'row')}, but the evaluation needs {needed} per class. "
+            "Remove the class, or skip the evaluation with --test-size 0."
+        )
 
 
 def _folds(
@@ -98,3 +105,39 @@ def _folds(
         yield train_test_split(rows, test_size=test_size, stratify=y, random_state=seed)
     else:
         yield from StratifiedKFold(n_folds, shuffle=True, random_state=seed).split(rows, y)
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOutSums:
+    """What an evaluation needs of held-out rows; that of blocks of rows adds up.
+
+    ``confusion`` (C, C) counts rows, ``loss`` is the sum of their log-losses, and ``bins`` are their
+    `ffmlp.tabular.scores.reliability_sums`.
+    """
+
+    confusion: NDArray[np.int64]
+    loss: float
+    bins: Floats
+
+    @classmethod
+    def of(cls, truth: NDArray[np.intp], probability: Floats) -> HeldOutSums:
+        """Those of some rows, from the index of their classes."""
+        confusion = Confusion.of(truth, probability.argmax(axis=1), probability.shape[1])
+        loss = float(log_losses(truth, probability).sum())
+        return cls(confusion.counts, loss, reliability_sums(truth, probability))
+
+    def __add__(self, other: HeldOutSums) -> HeldOutSums:
+        return HeldOutSums(
+            self.confusion + other.confusion, self.loss + other.loss, self.bins + other.bins
+        )
+
+    def evaluation(self, n_of_classes: NDArray[np.int64], seconds: float) -> Evaluation:
+        """The scores, given the number of all rows of each class (C,)."""
+        confusion = Confusion(self.confusion)
+        held = confusion.n_rows
+        n_rows = int(held.sum())
+        majority = held[(n_of_classes - held).argmax()] / n_rows
+        return Evaluation(
+            HELD_OUT, n_rows, confusion.accuracy, 0.0, confusion.balanced_accuracy, self.loss / n_rows,
+            float(majority), confusion.to_json(), Reliability.of_sums(self.bins).to_json(), seconds,
+        )  # fmt: skip

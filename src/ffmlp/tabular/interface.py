@@ -13,7 +13,7 @@ from ffmlp.tabular.dates import DateColumn
 _KEYS = {"numbers", "categories", "target", "id", "missing", "decimal"}
 # The facts that ``ffmlp fit`` stores, and their types.
 _FACTS = {
-    "file": str, "rows": int, "classes": dict, "order": list, "unused": dict,
+    "file": str, "files": list, "rows": int, "classes": dict, "order": list, "unused": dict,
     "evaluation": dict | None, "fit_seconds": float, "row_hashes": list,
 }  # fmt: skip
 
