@@ -277,7 +277,7 @@ def test_errors_of_the_system_name_the_file(here, capsys, monkeypatch, error):
         raise error
 
     (here / "t.csv").write_text(TABLE)
-    monkeypatch.setattr("ffmlp.cli.fit.open_table", refused)
+    monkeypatch.setattr("ffmlp.cli.fit.open_tables", refused)
     assert fit("t.csv", "--target", "label", "-o", "t.model") == 2
     shown = "t.csv: Permission denied." if error.filename else "broken"
     assert capsys.readouterr().err == f"ffmlp: {shown}\n"

@@ -16,7 +16,7 @@ from time import monotonic
 from typing import Any
 
 from ffmlp.extras import require
-from ffmlp.tables.tables import Dialect
+from ffmlp.tables.tables import PARQUET, Dialect
 from ffmlp.words import counted
 
 _SECONDS_BETWEEN_LINES = 10.0
@@ -154,14 +154,34 @@ def check_output(path: Path, force: bool, *inputs: Path) -> None:
         raise ValueError(f"{path} is a folder. Give the name of a file.")
     if path.exists() and not path.is_file():  # a device would be replaced by a file
         raise ValueError(f"{path} is not a regular file. Choose another name.")
-    if not path.parent.is_dir():
-        raise ValueError(f"{path}: the folder {path.parent} does not exist.")
-    if not os.access(path.parent, os.W_OK):
-        raise ValueError(f"{path}: the folder {path.parent} is not writable.")
+    _check_parent(path)
     if path.exists() and any(source.exists() and path.samefile(source) for source in inputs):
         raise ValueError(f"{path} is an input of this command. Choose another name for the output.")
     if (path.exists() or path.is_symlink()) and not force:
         raise ValueError(f"{path} already exists. Choose another name, or add --force to overwrite it.")
+
+
+def check_folder(path: Path, force: bool) -> None:
+    """Refuse a folder that exists, that cannot be written, or that has other files than Parquet."""
+    if str(path) == "-" or (path.exists() and not path.is_dir()):
+        raise ValueError(
+            f"{path} is not a folder. Several files are written to a folder: give its name."
+        )
+    if path.is_symlink():
+        raise ValueError(f"{path} is a link. Give the name of a folder.")
+    _check_parent(path)
+    if path.exists() and not force:
+        raise ValueError(f"{path} already exists. Choose another name, or add --force to replace it.")
+    other = next((file for file in path.glob("*") if file.suffix != PARQUET), None)
+    if other is not None:
+        raise ValueError(f"{path} has {other.name}, so it is not replaced. Choose another name.")
+
+
+def _check_parent(path: Path) -> None:
+    if not path.parent.is_dir():
+        raise ValueError(f"{path}: the folder {path.parent} does not exist.")
+    if not os.access(path.parent, os.W_OK):
+        raise ValueError(f"{path}: the folder {path.parent} is not writable.")
 
 
 def add_shared(

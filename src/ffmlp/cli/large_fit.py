@@ -29,7 +29,7 @@ def fit_large(
     table: DataFile, options: argparse.Namespace, console: Console
 ) -> tuple[TableModel, list[str]]:
     """The model of a table, and the notes on it. All rows are read through sums over sections."""
-    require("tables larger than memory", "dask", "distributed", "threadpoolctl")
+    require("tables larger than memory", "dask", "distributed")
     if options.cv is not None:
         raise ValueError(
             f"{table.path} is too large for memory, and --cv needs all rows there. Use --test-size."

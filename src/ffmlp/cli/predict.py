@@ -3,17 +3,30 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from ffmlp.cli.console import Console, add_shared, check_numbers, check_output, dialect, require_packages
+from ffmlp.cli.console import (
+    Console,
+    add_shared,
+    check_folder,
+    check_numbers,
+    check_output,
+    dialect,
+    require_packages,
+)
+from ffmlp.storage.whole_files import whole_folder
 from ffmlp.tables.opening import open_table
-from ffmlp.tables.tables import DataTable, file_type
+from ffmlp.tables.several import JoinedTable, is_one_file, open_tables
+from ffmlp.tables.tables import COMPRESSIONS, PARQUET, DataFile, DataTable, file_type
 from ffmlp.words import counted, listed
 
 if TYPE_CHECKING:
     from ffmlp.tabular.interface import Interface
+    from ffmlp.tabular.predictions import Added, Written
     from ffmlp.tabular.predictor import Predictor
     from ffmlp.tabular.table_model import TableModel
 
@@ -37,22 +50,26 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--flag-unfamiliar", action="store_true", help=what)
     what = "rows per block, approximately (at most 100000)"
     parser.add_argument("--block-rows", type=int, metavar="N", help=what)
-    what = "file to write: .csv, .tsv (also compressed) or .parquet; - is standard output, as CSV"
-    add_shared(parser, "MODEL", "DATA", output=("FILE", what))
+    what = (
+        "file to write: .csv, .tsv (also compressed) or .parquet; - is standard output, as CSV; for "
+        "several files, a folder"
+    )
+    add_shared(parser, "MODEL", "DATA", output=("FILE", what), several=True)
 
 
 def run(options: argparse.Namespace) -> None:
     """Read, predict and write at the same time."""
     require_packages("predict", "pyarrow", "tqdm")
     from ffmlp.tables.writing import STANDARD_OUTPUT
-    from ffmlp.tabular.dates import with_dates
-    from ffmlp.tabular.predictions import Added, output_columns, write_predictions
+    from ffmlp.tabular.predictions import Added, output_columns
 
     to_stdout = options.output == STANDARD_OUTPUT
-    _check(options, to_stdout)
+    to_folder = not is_one_file(options.data)
+    _check(options, to_stdout, to_folder)
     console = Console(options)
     model = read_model(options.model, "predict")
-    table = open_table(options.data, dialect(options, model.dialect))
+    table = open_tables(options.data, dialect(options, model.dialect))
+    outputs = _outputs(table, options) if to_folder else []
     id_column = _id_column(table, model, options.id)
     kept = _kept(table, id_column, options.keep)
     if options.flag_unfamiliar:
@@ -73,31 +90,95 @@ def run(options: argparse.Namespace) -> None:
         console.note(note)
     start = perf_counter()
     with console.progress(None, "row", "predicting") as update:
-        written = write_predictions(
-            model, with_dates(table, model.dates), options.output, kept=kept,
-            added=added, n_rows=options.block_rows, on_block=update,
-        )  # fmt: skip
+        write = partial(_written, model, kept=kept, added=added, options=options, update=update)
+        if isinstance(table, JoinedTable):
+            written = _folder_written(table, options.output, outputs, write)
+        else:
+            written = write(table, options.output)
     seconds = perf_counter() - start
     for unknown in written.unknown:
         notes.append(f"{table.path}, column {unknown}")
         console.note(notes[-1])
+    n_files = f" in {counted(len(outputs), 'file')}" if to_folder else ""
     if not to_stdout:
         flagged = f", {written.n_unfamiliar} unfamiliar" if options.flag_unfamiliar else ""
-        console.say(f"{options.output}: {counted(written.n_rows, 'row')} in {seconds:.2f} s{flagged}")
+        rows = counted(written.n_rows, "row")
+        console.say(f"{options.output}: {rows}{n_files} in {seconds:.2f} s{flagged}")
     unfamiliar = {"unfamiliar": written.n_unfamiliar} if options.flag_unfamiliar else {}
+    files = {"files": outputs} if to_folder else {}
     console.result(
-        {"output": str(options.output), "rows": written.n_rows, **unfamiliar, "columns": names,
-         "notes": notes, "seconds": seconds}
+        {"output": str(options.output), **files, "rows": written.n_rows, **unfamiliar,
+         "columns": names, "notes": notes, "seconds": seconds}
     )  # fmt: skip
 
 
-def _check(options: argparse.Namespace, to_stdout: bool) -> None:
+def _check(options: argparse.Namespace, to_stdout: bool, to_folder: bool) -> None:
     check_numbers(options, 1, "block_rows", bits=31)
     if to_stdout and options.json:
         raise ValueError("--json and -o - both print to standard output. Use one of them.")
-    if not to_stdout:
+    if to_folder:
+        check_folder(options.output, options.force)
+    elif not to_stdout:
         file_type(options.output)  # an unknown one is an error
-        check_output(options.output, options.force, options.model, options.data)
+        check_output(options.output, options.force, options.model, *options.data)
+
+
+def _written(
+    model: Predictor | TableModel,
+    table: DataFile,
+    path: Path,
+    *,
+    kept: list[str],
+    added: Added,
+    options: argparse.Namespace,
+    update: Callable[[int], object],
+    may_be_empty: bool = False,
+) -> Written:
+    """Predict the rows of a file."""
+    from ffmlp.tabular.dates import with_dates
+    from ffmlp.tabular.predictions import write_predictions
+
+    return write_predictions(
+        model, with_dates(table, model.dates), path, kept=kept, added=added,
+        n_rows=options.block_rows, on_block=update, may_be_empty=may_be_empty,
+    )  # fmt: skip
+
+
+def _folder_written(
+    table: JoinedTable, folder: Path, outputs: list[str], write: Callable[..., Written]
+) -> Written:
+    """Predict the rows of each file, and write them to a file of a folder."""
+    from ffmlp.tabular.predictions import Written
+    from ffmlp.tabular.substitutes import merged
+
+    with whole_folder(folder) as new:
+        each = [
+            write(file, new / name, may_be_empty=True)
+            for file, name in zip(table.files, outputs, strict=True)
+        ]
+        n_rows = sum(one.n_rows for one in each)
+        if not n_rows:
+            raise ValueError(f"{table.path} has no rows.")
+    unknown = merged(part for one in each for part in one.unknown)
+    return Written(n_rows, unknown, sum(one.n_unfamiliar for one in each))
+
+
+def _outputs(table: DataFile, options: argparse.Namespace) -> list[str]:
+    """The name of the output of each file: that of the file, as Parquet."""
+    sources, folder = list(map(Path, table.names)), options.output
+    for source in (*sources, options.model):
+        if folder.resolve() in source.resolve().parents:
+            raise ValueError(f"{folder} has {source}, an input of this command. Choose another folder.")
+    owners: dict[str, Path] = {}
+    for source in sources:
+        suffixes = source.suffixes[-2:] if source.suffix.lower() in COMPRESSIONS else [source.suffix]
+        name = source.name.removesuffix("".join(suffixes)) + PARQUET
+        other = owners.setdefault(name, source)
+        if other != source:
+            raise ValueError(
+                f"{other} and {source} would both be written to {folder / name}. Rename one."
+            )
+    return list(owners)
 
 
 def require_familiar_space(model: Predictor | TableModel, path: Path) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ffmlp.cli.console import dialect
+from ffmlp.tables.several import JoinedTable
 from ffmlp.tables.tables import DataFile, DataTable
 from ffmlp.words import counted
 
@@ -94,10 +95,9 @@ def table_model(
     """
     from ffmlp.tabular.table_model import TableModel
 
-    files = table.names
+    one = not isinstance(table, JoinedTable)
     facts = {
-        "file": table.path.name if len(files) == 1 else str(table.path),
-        "files": files,
+        **({"file": table.path.name} if one else {"file": str(table.path), "files": table.names}),
         "rows": sum(classes.values()),
         "classes": {str(label): count for label, count in classes.items()},
         "order": list(table.columns),

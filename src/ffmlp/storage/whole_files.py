@@ -1,8 +1,9 @@
-"""Files that are written atomically."""
+"""Files and folders that are written atomically."""
 
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -30,6 +31,27 @@ def whole_file(path: Path) -> Iterator[Path]:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+@contextmanager
+def whole_folder(path: Path) -> Iterator[Path]:
+    """A temporary folder that replaces ``path`` on success and is removed on failure."""
+    temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}."))
+    old = temporary / "old"  # beside the new one, so that both are moved, not copied
+    new = temporary / "new"
+    try:
+        new.mkdir()
+        yield new
+        if path.exists():
+            path.replace(old)
+        try:
+            new.replace(path)
+        except BaseException:
+            if old.exists():
+                old.replace(path)
+            raise
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def _umask() -> int:

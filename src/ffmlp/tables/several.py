@@ -10,7 +10,6 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ffmlp.arrays import Floats
 from ffmlp.tables.opening import STANDARD_INPUT, open_table
 from ffmlp.tables.tables import PARQUET, TEXT, DataFile, DataTable, Dialect, Kinds, file_type, is_table
 from ffmlp.words import counted, listed
@@ -18,6 +17,7 @@ from ffmlp.words import counted, listed
 if TYPE_CHECKING:
     import pandas as pd
 
+    from ffmlp.arrays import Floats
     from ffmlp.tables.blocks import Part, Texts
 
 _ROWS_AT_ONCE = 100_000

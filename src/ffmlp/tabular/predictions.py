@@ -75,11 +75,13 @@ def write_predictions(
     added: Added,
     n_rows: int | None,
     on_block: Callable[[int], object],
+    may_be_empty: bool = False,
 ) -> Written:
     """Predict the rows of a data file and write them to ``path`` atomically, after the kept columns.
 
     Blocks have about ``n_rows`` rows; None is as many as fit in constant memory, whatever the number of
-    threads and columns. ``on_block`` is called with the number of rows of each block written.
+    threads and columns. ``on_block`` is called with the number of rows of each block written. A file
+    without rows is an error, unless it ``may_be_empty``.
     """
     total, n_unfamiliar, unknown = 0, 0, list[UnknownCategories]()
 
@@ -107,8 +109,10 @@ def write_predictions(
                 n_unfamiliar += block.n_unfamiliar
                 unknown += block.unknown
                 on_block(block.n_rows)
-        if not total:
+        if not total and not may_be_empty:
             raise ValueError(f"{table.path} has a header but no rows.")
+        if not total:
+            writer.write(writer.render(_no_predictions(model, len(kept), added)))
     return Written(total, merged(unknown), n_unfamiliar)
 
 
@@ -117,6 +121,16 @@ def _predicted(model: Predictor | TableModel, block: Block, added: Added) -> Pre
     classes = model.classes(block) if probability is None else probability.argmax(axis=1)
     unfamiliar = None if added.keep is None else ~model.familiarity(block, added.keep).familiar
     return Predictions(block.kept, classes, model.labels, probability, unfamiliar)
+
+
+def _no_predictions(model: Predictor | TableModel, n_kept: int, added: Added) -> Predictions:
+    """A block without rows."""
+    pyarrow = imported("pyarrow", "data files")
+    kept = (pyarrow.nulls(0, pyarrow.string()),) * n_kept
+    flags = None if added.keep is None else np.zeros(0, bool)
+    probability = np.empty((0, len(model.labels))) if added.proba else None
+    found = Predictions(kept, np.zeros(0, np.intp), model.labels, probability, flags)
+    return _numbered(found, 0) if added.row_numbers else found
 
 
 def _numbered(predictions: Predictions, n_before: int) -> Predictions:
