@@ -83,8 +83,9 @@ def open_tables(given: Sequence[Path], dialect: Dialect = Dialect()) -> DataFile
     paths = [path for one in given for path in _expanded(one)]
     if STANDARD_INPUT in paths:
         raise ValueError("standard input (-) must be the only file.")
-    for path, count in Counter(path.resolve() for path in paths).items():
-        if count > 1:
+    counts = Counter(path.resolve() for path in paths)
+    for path in paths:
+        if (count := counts[path.resolve()]) > 1:
             raise ValueError(f"{path} is given {count} times. Give each file once.")
     files = tuple(open_table(path, dialect) for path in paths)
     _require_same_columns(files)
