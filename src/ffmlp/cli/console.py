@@ -106,14 +106,14 @@ def _left(seconds: float, done: int, total: int) -> str:
 def require_packages(command: str, *packages: str) -> None:
     """Raise an error about a missing package before anything is done."""
     require(f"ffmlp {command}", *packages, extra="cli")
-    if "skops" in packages and "torch" not in sys.modules:
+    if "skops" in packages:
         _import_skops()
 
 
 def _import_skops() -> None:
-    """Import skops without PyTorch, whether or not it is installed.
+    """Import skops without PyTorch and Dask, whether or not they are installed.
 
-    skops walks through all of scikit-learn, part of which imports PyTorch: seconds and 200 MB that no
+    skops walks through all of scikit-learn, part of which imports them: seconds and 200 MB that no
     model needs.
     """
     hidden = _Hidden()  # None in sys.modules would not do: SciPy takes it for an imported module
@@ -125,10 +125,11 @@ def _import_skops() -> None:
 
 
 class _Hidden:
-    """An importer that hides PyTorch."""
+    """An importer that hides packages, unless they were imported before."""
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> None:
-        if name == "torch":
+        package = name.partition(".")[0]
+        if package in ("torch", "dask") and package not in sys.modules:
             raise ModuleNotFoundError(name)
 
 
