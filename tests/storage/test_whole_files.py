@@ -2,7 +2,7 @@ import os
 
 import pytest
 
-from ffmlp.storage.whole_files import whole_file, write_whole
+from ffmlp.storage.whole_files import whole_file, whole_folder, write_whole
 
 
 def test_a_file_is_replaced_on_success_and_kept_on_failure(tmp_path):
@@ -30,3 +30,27 @@ def test_a_pipe_is_not_replaced(tmp_path):
     with pytest.raises(ValueError, match="pipe is not a regular file"):
         write_whole(path, b"content")
     assert path.is_fifo()
+
+
+def test_a_folder_appears_as_a_whole_or_not_at_all(tmp_path):
+    path = tmp_path / "folder"
+    with whole_folder(path) as new:
+        (new / "first").write_text("1")
+        assert not path.exists()
+    assert [file.name for file in path.iterdir()] == ["first"]
+    with pytest.raises(KeyboardInterrupt), whole_folder(path) as new:  # noqa: PT012
+        (new / "second").write_text("2")
+        raise KeyboardInterrupt
+    assert [file.name for file in path.iterdir()] == ["first"]
+    with whole_folder(path) as new:
+        (new / "second").write_text("2")
+    assert [file.name for file in path.iterdir()] == ["second"]
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
+def test_a_folder_has_the_usual_permissions(tmp_path):
+    (tmp_path / "usual").mkdir()
+    with whole_folder(tmp_path / "folder"):
+        pass
+    assert (tmp_path / "folder").stat().st_mode == (tmp_path / "usual").stat().st_mode

@@ -64,8 +64,10 @@ class Console:
             now = monotonic()
             if not self.quiet and now - last > _SECONDS_BETWEEN_LINES:
                 last = now
-                left = "" if total is None else f" of {total}, {_left(now - start, done, total)} left"
-                print(f"{label}: {counted(done, unit)}{left}", file=sys.stderr)
+                of_all = "" if total is None else f" of {total}"
+                if total is not None and done < total:
+                    of_all += f", {_left(now - start, done, total)} left"
+                print(f"{label}: {counted(done, unit)}{of_all}", file=sys.stderr)
 
         yield update
 
@@ -165,9 +167,7 @@ def check_output(path: Path, force: bool, *inputs: Path) -> None:
 def check_folder(path: Path, force: bool) -> None:
     """Refuse a folder that exists, that cannot be written, or that has other files than Parquet."""
     if str(path) == "-" or (path.exists() and not path.is_dir()):
-        raise ValueError(
-            f"{path} is not a folder. Several files are written to a folder: give its name."
-        )
+        raise ValueError(f"{path} is not a folder. Predictions of several files need a folder.")
     if path.is_symlink():
         raise ValueError(f"{path} is a link. Give the name of a folder.")
     _check_parent(path)

@@ -175,9 +175,7 @@ def _outputs(table: DataFile, options: argparse.Namespace) -> list[str]:
         name = source.name.removesuffix("".join(suffixes)) + PARQUET
         other = owners.setdefault(name, source)
         if other != source:
-            raise ValueError(
-                f"{other} and {source} would both be written to {folder / name}. Rename one."
-            )
+            raise ValueError(f"{other} and {source} would both become {folder / name}. Rename one.")
     return list(owners)
 
 
