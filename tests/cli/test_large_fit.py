@@ -197,6 +197,19 @@ def test_integer_labels_and_numbers_alone(here, capsys):
     assert ffmlp.load("m.model").predict(pd.DataFrame({"a": [2.0], "b": [0.0]})).tolist() == [10]
 
 
+def test_files_without_labels_or_rows_add_nothing(files, capsys):
+    assert fit("p*.parquet", "--id", "name", *QUICK, "-o", "m.model", LARGE) == 0
+    capsys.readouterr()
+    mixed()[:50].assign(state=None).to_parquet("p4.parquet")
+    mixed()[:0].to_parquet("p5.parquet")
+    assert fit("p*.parquet", "--id", "name", *QUICK, "-o", "more.model", LARGE) == 0
+    assert "note: left out 52 rows without 'state'.\n" in capsys.readouterr().err
+    found, wanted = facts("more.model"), facts("m.model")
+    for both in (found, wanted):
+        del both["fit_seconds"], both["evaluation"]["seconds"], both["files"]
+    assert found == wanted
+
+
 @pytest.mark.parametrize(("limit", "large"), [(10**12, False), (1000, True)])
 def test_large_files_are_fitted_in_sections_without_being_told(files, monkeypatch, limit, large):
     used = []
