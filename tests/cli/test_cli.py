@@ -1,9 +1,11 @@
+import argparse
 import subprocess
 import sys
 
 import pytest
 
 from ffmlp.cli import COMMANDS, main
+from ffmlp.cli.console import Console, _duration
 
 
 def test_help_shows_every_command_with_an_example_and_the_exit_codes(capsys):
@@ -71,3 +73,29 @@ def test_the_commands_are_known_without_importing_numpy():
     program = "import sys, ffmlp.cli; print('numpy' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"
+
+
+def test_progress_has_the_time_left_of_each_pass(capsys, monkeypatch):
+    clock = iter(range(0, 1000, 20))
+    monkeypatch.setattr("ffmlp.cli.console.monotonic", lambda: next(clock))
+    console = Console(argparse.Namespace(json=False, quiet=False))
+    with console.passes("fitting", 800, n_passes=2) as on_section:
+        for number in (1, 2, 3):
+            for done in (1, 3, 4):
+                on_section(number, done, 4)
+    assert capsys.readouterr().err.splitlines() == [
+        line
+        for name in ("1 of 2", "2 of 2", "3 of 3")
+        for line in (
+            f"fitting, pass {name}: 200 rows of 800",  # at the start
+            f"fitting, pass {name}: 600 rows of 800, 20 s left",  # two sections in 40 s
+            f"fitting, pass {name}: 800 rows of 800",
+        )
+    ]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(0.4, "0 s"), (59.4, "59 s"), (59.6, "1 min 0 s"), (185, "3 min 5 s")]
+)
+def test_durations(seconds, text):
+    assert _duration(seconds) == text

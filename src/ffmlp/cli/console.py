@@ -46,16 +46,21 @@ class Console:
             print(json.dumps(values, indent=2, ensure_ascii=False))
 
     @contextmanager
-    def progress(self, total: int | None, unit: str, label: str) -> Iterator[Callable[..., object]]:
-        """A function that counts what is done: with a bar on a terminal, elsewhere a line at times."""
+    def progress(
+        self, total: int | None, unit: str, label: str, before: int = 0
+    ) -> Iterator[Callable[..., object]]:
+        """A function that counts what is done: with a bar on a terminal, elsewhere a line at times.
+
+        What was done ``before`` says nothing about the time that is left.
+        """
         if sys.stderr.isatty() and not self.quiet:
             from tqdm import tqdm
 
-            scale = unit == "row"
-            with tqdm(total=total, unit=unit, desc=label, unit_scale=scale, leave=False) as bar:
+            look: dict[str, Any] = {"unit_scale": unit == "row", "leave": False}
+            with tqdm(total=total, unit=unit, desc=label, initial=before, **look) as bar:
                 yield bar.update
             return
-        done, start = 0, monotonic()
+        done, start = before, monotonic()
         last = start
 
         def update(count: int = 1) -> None:
@@ -65,8 +70,8 @@ class Console:
             if not self.quiet and now - last > _SECONDS_BETWEEN_LINES:
                 last = now
                 of_all = "" if total is None else f" of {total}"
-                if total is not None and done < total:
-                    of_all += f", {_left(now - start, done, total)} left"
+                if total is not None and before < done < total:
+                    of_all += f", {_duration((now - start) * (total - done) / (done - before))} left"
                 print(f"{label}: {counted(done, unit)}{of_all}", file=sys.stderr)
 
         yield update
@@ -86,23 +91,22 @@ class Console:
             def on_section(number: int, done: int, n_sections: int) -> None:
                 nonlocal current, before, update
                 total, unit = (n_sections, "section") if n_rows is None else (n_rows, "row")
-                if number != current:
+                so_far = total * done // n_sections
+                if number != current:  # the first section is done: the clock starts
                     stack.close()
                     of_all = "" if n_passes is None else f" of {max(number, n_passes)}"
                     name = f"{label}, pass {number}{of_all}"
-                    update = stack.enter_context(self.progress(total, unit, name))
-                    current, before = number, 0
-                so_far = total * done // n_sections
+                    update = stack.enter_context(self.progress(total, unit, name, so_far))
+                    current, before = number, so_far
                 update(so_far - before)
                 before = so_far
 
             yield on_section
 
 
-def _left(seconds: float, done: int, total: int) -> str:
-    """The time that is left if the rest takes as long as what is done."""
-    left = round(seconds * (total - done) / max(done, 1))
-    return f"{left // 60} min {left % 60} s" if left >= 60 else f"{left} s"
+def _duration(seconds: float) -> str:
+    whole = round(seconds)
+    return f"{whole // 60} min {whole % 60} s" if whole >= 60 else f"{whole} s"
 
 
 def require_packages(command: str, *packages: str) -> None:
