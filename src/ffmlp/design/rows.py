@@ -1,7 +1,7 @@
 """Rows of a table before they are samples: hashes of rows, and the rows that stand for all.
 
 A design reads all rows through sums only (`Samples.total`). Everything else, such as blobs and trees, is
-made from rows that are held in one place. Up to `MOST_PLACES` distinct rows, these are all rows.
+made from rows that are held in one place. Up to `most_places` distinct rows, these are all rows.
 Of more, they are those of smallest hash. The hash of a row depends on its cells alone, so that neither
 the order of the rows nor their division into blocks matters.
 """
@@ -25,8 +25,9 @@ from ffmlp.model.columns import Cells
 T = TypeVar("T")
 Hashes = NDArray[np.uint64]
 
-# Places that are held, and those of a class, which may be rare. Rows with equal cells have one place.
-MOST_PLACES, FEWEST_OF_A_CLASS = 1 << 18, 1000
+# Places that are held, their cells, and places of a class, which may be rare. Rows with equal cells have
+# one place.
+MOST_PLACES, MOST_CELLS, FEWEST_OF_A_CLASS = 1 << 20, 1 << 25, 1000
 # The hashes of drawn rows are below a limit, which leaves so many times the places that are held.
 _MARGIN = 1.1
 # Of drawn rows, none stands for more than this share of its class, however often it is repeated.
@@ -46,6 +47,11 @@ class Rows:
     def __len__(self) -> int:
         return len(self.y)
 
+    @property
+    def most_places(self) -> int:
+        """The number of places that are held of such rows."""
+        return most_places(self.cells.values.shape[1])
+
     @cached_property
     def hashes(self) -> Hashes:
         """A pseudorandom number (n,) for each row, the same for equal cells."""
@@ -55,6 +61,11 @@ class Rows:
         """Some of the rows."""
         cells = replace(self.cells, values=self.cells.values[chosen])
         return Rows(cells, self.y[chosen], self.weight[chosen])
+
+
+def most_places(n_columns: int) -> int:
+    """The number of places that are held of a table of so many columns."""
+    return max(1, min(MOST_PLACES, MOST_CELLS // max(n_columns, 1)))
 
 
 class Partitions(Protocol):
@@ -121,7 +132,7 @@ class Drawn:
     def of(cls, rows: Rows, n_classes: int, below: int | None = None) -> Drawn:
         """The rows of smallest hash. Hashes from ``below`` on are known to be too large."""
         found = cls.all_of(rows, n_classes)
-        return found if len(rows) <= MOST_PLACES and below is None else found.cut(below)
+        return found if len(rows) <= rows.most_places and below is None else found.cut(below)
 
     def __add__(self, other: Drawn) -> Drawn:
         parts = self.rows, other.rows
@@ -129,12 +140,12 @@ class Drawn:
         y, weight = (np.concatenate([getattr(part, name) for part in parts]) for name in ("y", "weight"))
         rows = Rows(replace(self.rows.cells, values=values), y, weight)
         both = Drawn(rows, self.mass + other.mass, self.complete and other.complete)
-        return both if len(rows) <= MOST_PLACES and both.complete else both.cut()
+        return both if len(rows) <= rows.most_places and both.complete else both.cut()
 
     def cut(self, below: int | None = None) -> Drawn:
         """Distinct rows at the places of smallest hash, and at those of each class."""
         rows, hashes = self.rows, self.rows.hashes
-        wanted = hashes <= _smallest(hashes, MOST_PLACES)
+        wanted = hashes <= _smallest(hashes, rows.most_places)
         if below is not None:
             wanted &= hashes < np.uint64(below)
         for label in range(len(self.mass)):
@@ -142,10 +153,12 @@ class Drawn:
             wanted[mine] |= hashes[mine] <= _smallest(hashes[mine], FEWEST_OF_A_CLASS)
         return Drawn(_distinct(rows.select(wanted)), self.mass, self.complete and bool(wanted.all()))
 
-    @property
-    def has_too_few_places(self) -> bool:
-        """Whether rows were left out although more could have been held: many are repeated."""
-        return not self.complete and len(np.unique(self.rows.hashes)) < MOST_PLACES
+    def has_too_few_places(self, below: int | None) -> bool:
+        """Whether a limit left out rows that could have been held, because many are repeated."""
+        if below is None or self.complete:
+            return False
+        hashes = self.rows.hashes
+        return len(np.unique(hashes[hashes < np.uint64(below)])) < self.rows.most_places
 
     @property
     def representative(self) -> Rows:
@@ -160,11 +173,10 @@ class Drawn:
         return replace(self.rows, weight=weight)
 
 
-def drawn_below(n_rows: int | None) -> int | None:
+def drawn_below(n_rows: int | None, n_columns: int) -> int | None:
     """What the hashes of drawn rows are below if no row is repeated; None if all rows are drawn."""
-    if n_rows is None or n_rows <= _MARGIN * MOST_PLACES:
-        return None
-    return int(_MARGIN * MOST_PLACES / n_rows * 2**64)
+    wanted = _MARGIN * most_places(n_columns)
+    return None if n_rows is None or n_rows <= wanted else int(wanted / n_rows * 2**64)
 
 
 def _smallest(hashes: Hashes, n_places: int) -> np.uint64:
