@@ -58,9 +58,9 @@ def naive_draw(rows, n_classes):
 )
 def test_blocks_draw_what_all_rows_draw(few, seed, n_parts, n_rows):
     rows, rng = some_rows(n_rows + 51, seed), np.random.default_rng(seed)
-    whole = Drawn.of(rows, 3)
+    whole = Drawn.of(rows, 3).settled()
     parts = [Drawn.of(part, 3) for part in in_parts(rows, n_parts, rng)]
-    again = reduce(add, parts)
+    again = reduce(add, parts).settled()
     expected = naive_draw(rows, 3)
     for drawn in (whole, again):
         found = dict.fromkeys(expected, 0.0)
@@ -80,7 +80,7 @@ def test_a_limit_for_the_hashes_draws_the_same(few):
         Cells(np.random.default_rng(0).normal(size=(5000, 2)), (None, None)), rows.y, rows.weight
     )
     below = drawn_below(len(rows), 2)
-    free, limited = Drawn.of(rows, 3), Drawn.of(rows, 3, below)
+    free, limited = Drawn.of(rows, 3), Drawn.of(rows, 3, below).settled()
     np.testing.assert_array_equal(np.sort(free.rows.hashes), np.sort(limited.rows.hashes))
     assert not limited.has_too_few_places(below)
     repeated = rows.select(np.repeat(np.arange(60), 80))

@@ -96,7 +96,8 @@ def intake(
     found = partitions.sum(partial(_Gathered.of, n_classes, below, hold_all))
     if found.drawn.has_too_few_places(below):
         found = partitions.sum(partial(_Gathered.of, n_classes, None, hold_all))
-    drawn, census, rows = found.drawn, found.census, found.drawn.representative
+    drawn, census = found.drawn if hold_all else found.drawn.settled(), found.census
+    rows = drawn.representative
     if drawn.complete:
         fold = dealt_folds(rows)
         census = Census.of(rows, fold, n_classes)
