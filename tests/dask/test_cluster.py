@@ -5,6 +5,7 @@ import random
 import signal
 import threading
 import time
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -27,18 +28,13 @@ N_KILLS = int(os.environ.get("FFMLP_KILLS", "3"))
 N_PARTS, SECONDS = 12, 0.05
 
 
-@pytest.fixture(scope="module")
-def client():
-    quiet = {"distributed.logging.distributed": "critical"}
+@contextmanager
+def running_client():
+    """A client of two workers; none of their messages is printed."""
+    options = {"threads_per_worker": 1, "memory_limit": "600MB", "dashboard_address": None}
     with (
-        dask.config.set(quiet),
-        LocalCluster(
-            n_workers=2,
-            threads_per_worker=1,
-            memory_limit="600MB",
-            dashboard_address=None,
-            silence_logs="CRITICAL",
-        ) as cluster,
+        dask.config.set({"distributed.logging.distributed": "critical"}),
+        LocalCluster(n_workers=2, silence_logs="CRITICAL", **options) as cluster,
         Client(cluster) as client,
     ):
         yield client
@@ -60,11 +56,11 @@ def slow_arrays(X, y):
 def kill_a_worker(client, delay, rng):
     time.sleep(delay)
     processes = [worker.process.pid for worker in client.cluster.workers.values()]
-    os.kill(rng.choice([pid for pid in processes if pid]), signal.SIGKILL)
+    os.kill(rng.choice(processes), signal.SIGKILL)
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no signals")
-def test_a_worker_that_is_killed_changes_nothing(client, monkeypatch):
+def test_a_worker_that_is_killed_changes_nothing(monkeypatch):
     # Few rows are held, so that there is a third pass; workers only return sums.
     monkeypatch.setattr(drawn_rows, "MOST_PLACES", 200)
     X, y = overlapping(600)
@@ -73,29 +69,30 @@ def test_a_worker_that_is_killed_changes_nothing(client, monkeypatch):
     rng = random.Random(0)
     for _ in range(N_KILLS):
         delay = rng.uniform(0.0, 3 * SECONDS * N_PARTS / 2)
-        killer = threading.Thread(target=kill_a_worker, args=(client, delay, rng))
-        killer.start()
-        clf = FFMLPClassifier(**parameters).fit(*slow_arrays(X, y))
-        killer.join()
+        with running_client() as client:
+            killer = threading.Thread(target=kill_a_worker, args=(client, delay, rng))
+            killer.start()
+            clf = FFMLPClassifier(**parameters).fit(*slow_arrays(X, y))
+            killer.join()
+            assert not client.futures  # nothing is left on the cluster
         np.testing.assert_allclose(clf.predict_proba(X), local.predict_proba(X), rtol=0, atol=1e-9)
-        client.wait_for_workers(2, timeout=30)
-    assert not client.futures  # nothing is left on the cluster
 
 
-def test_progress_on_a_cluster(client):
+def test_progress_on_a_cluster():
     seen = []
     passes = Passes(on_part=lambda *numbers: seen.append(numbers))
     X, y = overlapping(200)
-    FFMLPClassifier(design="blob", n_components=1)._fit(*slow_arrays(X, y), None, passes)
+    with running_client() as client:
+        FFMLPClassifier(design="blob", n_components=1)._fit(*slow_arrays(X, y), None, passes)
+        assert not client.futures
     assert seen == [(number, done, N_PARTS) for number in (1, 2) for done in range(1, N_PARTS + 1)]
-    assert not client.futures
 
 
 def greedy_part(rows):
     return np.ones((2 * 10**7, 20))[: len(rows)]  # 3 GB
 
 
-def test_a_worker_without_enough_memory_is_reported(client):
+def test_a_worker_without_enough_memory_is_reported():
     X, y = overlapping(200)
     parts = [
         da.from_delayed(dask.delayed(greedy_part if number == 1 else slow_part)(part), part.shape, float)
@@ -103,5 +100,5 @@ def test_a_worker_without_enough_memory_is_reported(client):
     ]
     labels = da.from_array(y).rechunk((tuple(len(part) for part in np.array_split(X, 3)),))
     message = r"out of memory|Partition 1 cannot be read: MemoryError"
-    with pytest.raises((RuntimeError, ValueError), match=message):
+    with running_client(), pytest.raises((RuntimeError, ValueError), match=message):
         FFMLPClassifier(design="blob").fit(da.concatenate(parts), labels)
