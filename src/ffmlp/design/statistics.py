@@ -28,9 +28,9 @@ from ffmlp.model.stages import require_shapes
 _SHARED = {
     "plan": "plans",
     "labels": "classes",
-    "columns": "columns, or encodings of categories and missing numbers",
-    "blobs": "blobs",
     "hyperplanes": "hyperplanes",
+    "blobs": "blobs",
+    "columns": "columns, or what stands for categories and missing numbers,",
 }
 
 
