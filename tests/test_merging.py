@@ -98,7 +98,7 @@ def test_what_cannot_be_merged_exactly_is_refused():
         ffmlp.merge([])
     with pytest.raises(ValueError, match="like has no statistics_"):
         FFMLPClassifier(2, design="region").fit(X, y, like=plain)
-    with pytest.raises(ValueError, match="y has the class 7, which like does not know"):
+    with pytest.raises(ValueError, match="y has the class 5, which like does not know"):
         FFMLPClassifier(2, design="region").fit(X, y + 5, like=first)
     with pytest.raises(ValueError, match="blobs cannot be given beside like"):
         FFMLPClassifier(2, design="region").fit(X, y, blobs=y, like=first)
