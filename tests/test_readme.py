@@ -14,9 +14,9 @@ ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/explanations.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/explanations.md", "docs/larger_data.md"])
 def test_python_blocks_print_what_the_page_shows(page):
-    for package in ("daqp", "pandas"):
+    for package in ("daqp", "pandas", "distributed"):
         pytest.importorskip(package)
     text, names = (ROOT / page).read_text(encoding="utf-8"), {}
     blocks = re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", text, flags=re.DOTALL)

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from ffmlp.explanations.explanation import Explanation
     from ffmlp.explanations.importance import FeatureImportance, feature_importance
     from ffmlp.export import from_torch
+    from ffmlp.merging import merge
     from ffmlp.model.blobs import Blobs
     from ffmlp.model.hyperplanes import Hyperplanes
     from ffmlp.model.network import Network
@@ -40,6 +41,7 @@ __all__ = [
     "from_torch",
     "hyperplane_meaning",
     "load",
+    "merge",
     "register_skl2onnx_converter",
     "save",
     "two_class_lda",
@@ -64,6 +66,7 @@ _HOMES = {
     "from_torch": "export",
     "hyperplane_meaning": "explanations.describe",
     "load": "storage.persistence",
+    "merge": "merging",
     "register_skl2onnx_converter": "onnx_converter",
     "save": "storage.persistence",
     "two_class_lda": "design.discriminants",

@@ -12,24 +12,31 @@ from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags, check_random_state
-from sklearn.utils.validation import check_is_fitted
 
-from ffmlp import export
 from ffmlp.arrays import Floats
 from ffmlp.design.familiarity import familiar_space
 from ffmlp.design.intake import Intake
 from ffmlp.design.plans import possible_plans, threads_for
 from ffmlp.design.progress import Progress
-from ffmlp.design.selection import selected_design
+from ffmlp.design.selection import Selection, selected_design
+from ffmlp.design.statistics import Statistics
 from ffmlp.explanations.decisions import DecisionsMixin
+from ffmlp.export.exports import ExportsMixin
 from ffmlp.model.hyperplanes import Hyperplanes
 from ffmlp.model.regions import Regions
-from ffmlp.validation import all_or_nothing, check_parameters, checked_cells, training_intake
+from ffmlp.validation import (
+    all_or_nothing,
+    check_parameters,
+    checked_cells,
+    class_weights,
+    statistics_of_samples,
+    training_intake,
+)
 
 _ROWS_WORTH_A_THREAD = 10_000
 
 
-class FFMLPClassifier(DecisionsMixin, ClassifierMixin, BaseEstimator):
+class FFMLPClassifier(DecisionsMixin, ExportsMixin, ClassifierMixin, BaseEstimator):
     """A multilayer perceptron that is designed in one feedforward pass instead of trained.
 
     Each class becomes a mixture of Gaussian blobs. Hyperplanes separate pairs of blobs; each is two
@@ -83,6 +90,9 @@ class FFMLPClassifier(DecisionsMixin, ClassifierMixin, BaseEstimator):
         The weight of a sample of each class; ``"balanced"`` gives all classes the same total weight.
     random_state : int, RandomState instance or None, default=None
         Seeds the mixtures and what is drawn from them. The readout design needs no seed.
+    keep_statistics : bool, default=False
+        Whether ``statistics_`` are kept, from which classifiers of several sites are merged
+        (`ffmlp.merge`). For the region and paper designs only.
     n_jobs : int or None, default=None
         Threads that grow trees of regions and predict; -1 for all cores. Results do not depend on it.
     verbose : int, default=0
@@ -108,6 +118,8 @@ class FFMLPClassifier(DecisionsMixin, ClassifierMixin, BaseEstimator):
         The plans that were compared and the chosen one; prints as a table.
     network_ : Network
         The network: ``layer_sizes``, ``weights``, ``biases``, ``forward``, ``responses``, ``meaning``.
+    statistics_ : Statistics
+        With ``keep_statistics``: what the design reads of its samples.
     timings_ : dict
         Seconds for ``gmm``, ``boundaries``, ``regions``, ``classes`` and, if any, ``selection``.
 
@@ -160,6 +172,7 @@ class FFMLPClassifier(DecisionsMixin, ClassifierMixin, BaseEstimator):
         categorical_features: ArrayLike | str | None = "from_dtype",
         class_weight: Mapping[Any, float] | str | None = None,
         random_state: int | np.random.RandomState | None = None,
+        keep_statistics: bool = False,
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
@@ -177,6 +190,7 @@ class FFMLPClassifier(DecisionsMixin, ClassifierMixin, BaseEstimator):
         self.categorical_features = categorical_features
         self.class_weight = class_weight
         self.random_state = random_state
+        self.keep_statistics = keep_statistics
         self.n_jobs = n_jobs
         self.verbose = verbose
 
@@ -187,6 +201,7 @@ class FFMLPClassifier(DecisionsMixin, ClassifierMixin, BaseEstimator):
         sample_weight: ArrayLike | None = None,
         *,
         blobs: ArrayLike | None = None,
+        like: FFMLPClassifier | None = None,
     ) -> FFMLPClassifier:
         """Design the network.
 
@@ -201,6 +216,9 @@ class FFMLPClassifier(DecisionsMixin, ClassifierMixin, BaseEstimator):
         blobs : array-like of shape (n_samples,), default=None
             The blob of each sample, if known. Then no mixture is fitted and ``n_components`` is ignored.
             Blobs are numbered by class, then by this id.
+        like : FFMLPClassifier, default=None
+            A classifier with ``statistics_``, whose plan, classes, columns, blobs and hyperplanes are
+            used. Statistics of the two can be merged (`ffmlp.merge`).
 
         Returns
         -------
@@ -208,7 +226,10 @@ class FFMLPClassifier(DecisionsMixin, ClassifierMixin, BaseEstimator):
         """
         with all_or_nothing(self):
             check_parameters(self)
-            self._design(training_intake(self, X, y, sample_weight, blobs))
+            if like is None:
+                self._design(training_intake(self, X, y, sample_weight, blobs))
+            else:
+                self._follow(statistics_of_samples(self, like, X, y, sample_weight, blobs))
         return self
 
     def _design(self, found: Intake) -> None:
@@ -221,6 +242,25 @@ class FFMLPClassifier(DecisionsMixin, ClassifierMixin, BaseEstimator):
             self.selection_, design = selected_design(samples, plans, rng, progress)
         familiar = familiar_space(design.blobs, design.network.hyperplanes, found.as_predicted)
         self.classes_, self.network_ = samples.labels, replace(design.network, familiar=familiar)
+        self.blobs_, self.pruning_path_ = design.blobs, design.pruning_path
+        self.timings_ = progress.seconds
+        if self.keep_statistics:
+            self.statistics_ = Statistics.of(design, self.selection_.plan)
+
+    def _follow(self, statistics: Statistics) -> None:
+        """Design the network from statistics, and set the fitted attributes.
+
+        How familiar samples are is not known: quantiles of distances do not add up.
+        """
+        mass = statistics.regions.counts.sum(axis=0, dtype=np.float64)
+        weights = class_weights(self.class_weight, statistics.labels, mass)
+        progress, unknown = Progress(self.verbose), np.full(1, np.nan)
+        design = statistics.design(weights, progress)
+        self.statistics_, self.selection_ = (
+            statistics,
+            Selection((statistics.plan,), unknown, unknown, 0),
+        )
+        self.classes_, self.network_ = statistics.labels, design.network
         self.blobs_, self.pruning_path_ = design.blobs, design.pruning_path
         self.timings_ = progress.seconds
 
@@ -278,108 +318,6 @@ class FFMLPClassifier(DecisionsMixin, ClassifierMixin, BaseEstimator):
         n_parts = min(effective_n_jobs(self.n_jobs), 1 + len(samples) // _ROWS_WORTH_A_THREAD)
         compute, parts = getattr(self.network_, what), np.array_split(samples, n_parts)
         return np.concatenate(Parallel(n_parts, require="sharedmem")(map(delayed(compute), parts)))
-
-    def to_torch(self, dtype: Any = None) -> Any:
-        """The network as a PyTorch module that can be trained (extra ``torch``).
-
-        Parameters
-        ----------
-        dtype : torch.dtype, default=None
-            The type of the weights; PyTorch's default if None. Choose it here: ``module.double()``
-            cannot restore the digits that float32 has lost.
-
-        Returns
-        -------
-        torch.nn.Sequential
-            Layers ``table`` (if there are categories: it takes their numbers in
-            ``network_.columns``), ``imputation`` (of missing numbers), ``gaussianise`` (if features are
-            mapped), ``half_spaces``, ``regions`` (or ``blobs`` or ``evidence``) and ``classes``, the
-            last three with activations. The output is that of ``network_.forward``: no `predict_proba`
-            in the region design. See `ffmlp.from_torch`.
-        """
-        check_is_fitted(self)
-        return export.to_torch(self.network_, dtype)
-
-    def to_onnx(self, input_type: str = "float32") -> Any:
-        """The classifier as an ONNX model (extra ``onnx``).
-
-        Parameters
-        ----------
-        input_type : {"float32", "float64"}, default="float32"
-            The type of numbers and of the output ``probabilities``. The model computes in float64.
-
-        Returns
-        -------
-        onnx.ModelProto
-            Its input is ``X`` (rows, n_features_in_). With categories, each column is an input of its
-            own (rows, 1), by name; categories are strings, empty if missing. Its outputs are those of
-            `predict` and `predict_proba`: ``label`` (rows,), ``probabilities`` (rows, n_classes).
-        """
-        check_is_fitted(self)
-        return export.to_onnx(self.network_, input_type)
-
-    def to_relu_onnx(self, x: ArrayLike | None = None, radius: ArrayLike | None = None) -> Any:
-        """The network as a plain ONNX graph for verifiers (extra ``onnx``).
-
-        It consists of MatMul, Add and Relu in float32. It is available for the readout design without
-        regions (``max_neurons`` or ``max_regions=0``) and for the paper design.
-
-        Parameters
-        ----------
-        x, radius : optional
-            As in `to_vnnlib`. With them, the graph is valid in their box only. It is much smaller if
-            features are gaussianised, because each piece of their maps in the box is two neurons.
-
-        Returns
-        -------
-        onnx.ModelProto
-            Its input ``X`` (rows, inputs) are the network's inputs, ``network_.inputs(cells)``: numbers,
-            and shares of classes in place of categories; nothing is missing. Its output ``Y`` (rows,
-            n_classes) is the evidence of the classes before the softmax. The largest one is that of the
-            predicted class. `to_vnnlib` states how much float32 can change it.
-        """
-        check_is_fitted(self)
-        if x is None and radius is None:
-            return export.to_relu_onnx(self.network_)
-        if x is None or radius is None:
-            raise ValueError("A box needs both x and radius, got one of them.")
-        return export.to_relu_onnx(self.network_, export.Box.around(self.network_, self._row(x), radius))
-
-    def to_vnnlib(self, x: ArrayLike, radius: ArrayLike) -> str:
-        """The claim that a sample keeps its class within a box, for verifiers of neural networks.
-
-        The text is a VNN-LIB property of the graph of `to_relu_onnx`. If a verifier says *unsat*, no
-        input in the box has another class. *sat* comes with such an input, or with a tie.
-
-        Parameters
-        ----------
-        x : array-like or data frame of shape (n_features,) or (1, n_features)
-            One sample. Categories and missing cells are fixed: only numbers change.
-        radius : float or array-like of shape (n_features,)
-            The largest change of each number.
-
-        Returns
-        -------
-        str
-            The bounds of the box are float32 numbers, rounded outwards, so the box holds all inputs
-            within the radius. The property is about the graph as it is, with weights in float32. A
-            comment bounds their effect on the outputs in this box, and states the lead of the class.
-
-        Examples
-        --------
-        >>> from sklearn.datasets import load_iris
-        >>> from ffmlp import FFMLPClassifier
-        >>> X, y = load_iris(return_X_y=True)
-        >>> clf = FFMLPClassifier(design="readout", max_neurons=20, gaussianise=False).fit(X, y)
-        >>> clf.to_vnnlib(X[0], radius=0.25).splitlines()[-3:]
-        ['    (and (>= Y_1 Y_0))', '    (and (>= Y_2 Y_0))', '))']
-        """
-        return export.to_vnnlib(self.network_, self._row(x), radius)
-
-    def _row(self, x: ArrayLike) -> Floats:
-        """The cells (1, M) of one sample, which may be given without a dimension for samples."""
-        X: Any = [x] if np.ndim(x) == 1 else x
-        return np.asarray(checked_cells(self, X), np.float64)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ffmlp.arrays import Floats, Indices
+from ffmlp.arrays import AnyFloats, Floats, Indices
 from ffmlp.model.columns import CategoryColumn, Cells, Columns, NumberColumn, category_name
 
 FROM_DTYPE = "from_dtype"
@@ -86,6 +86,11 @@ class ColumnKind:
     is_categorical: bool
     names: frozenset[str] | None
 
+    @classmethod
+    def of_numbers(cls, values: AnyFloats) -> ColumnKind:
+        """The kind of numbers. If all are missing, nothing contradicts categories in other rows."""
+        return cls(False, frozenset() if np.isnan(values).all() else None)
+
     def __add__(self, other: ColumnKind) -> ColumnKind:
         kinds = self, other
         names = [kind.names for kind in kinds if kind.names is not None]
@@ -109,9 +114,7 @@ def column_kinds(columns: list[Any], names: Sequence[str], categorical: Any) -> 
     for number, (column, name) in enumerate(zip(columns, names, strict=True)):
         is_categorical = _is_categorical(column) if chosen is None else number in chosen
         if not is_categorical and (chosen is not None or _kind(column) not in "OU"):
-            # Numbers by their type. If all are missing, nothing contradicts categories elsewhere.
-            empty = chosen is None and np.isnan(_numbers(column, name)).all()
-            kinds.append(ColumnKind(False, frozenset() if empty else None))
+            kinds.append(ColumnKind.of_numbers(_numbers(column, name)))
             continue
         codes = _checked_codes(column, name) if is_categorical else _codes(column)
         occurring = {codes.distinct[index] for index in np.unique(codes.indices) if index >= 0}

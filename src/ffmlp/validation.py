@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_array, check_X_y
+from sklearn.utils import check_array, check_consistent_length, check_X_y, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -21,13 +21,16 @@ from ffmlp.design.designs import DESIGNS
 from ffmlp.design.discriminants import DISCRIMINANTS
 from ffmlp.design.intake import Intake, intake
 from ffmlp.design.plans import AUTO
+from ffmlp.design.problem import Samples
 from ffmlp.design.rows import OnePartition, Rows
+from ffmlp.design.statistics import Statistics
 from ffmlp.design.weights import WeightSums
 from ffmlp.model.columns import Cells, NumberColumn
 
 if TYPE_CHECKING:
     from ffmlp.classifier import FFMLPClassifier
     from ffmlp.explanations.decisions import DecisionsMixin
+    from ffmlp.export.exports import ExportsMixin
 
 # Missing numbers are NaN.
 NUMBERS: Any = {"dtype": [np.float64, np.float32], "ensure_all_finite": "allow-nan"}
@@ -41,6 +44,7 @@ def check_parameters(classifier: FFMLPClassifier) -> None:
         "discriminant": (AUTO, *DISCRIMINANTS),
         "pruning": ("greedy", "optimal"),
         "all_pairs": (True, False),
+        "keep_statistics": (True, False),
     }
     for name, allowed in choices.items():
         value = getattr(classifier, name)
@@ -61,6 +65,11 @@ def check_parameters(classifier: FFMLPClassifier) -> None:
         raise ValueError(
             f'all_pairs=True needs design="region" or design="paper", got design={classifier.design!r}. '
             "Choose one of them, or all_pairs=False."
+        )
+    if classifier.keep_statistics and classifier.design not in ("paper", "region"):
+        raise ValueError(
+            'keep_statistics=True needs design="region" or design="paper", got design='
+            f"{classifier.design!r}. Other designs depend on samples beyond sums over them."
         )
     if classifier.design == "paper":
         _check_no_extension(classifier)
@@ -136,6 +145,50 @@ def training_intake(
     check_size(classifier.max_neurons, len(labels))
     table = OnePartition(rows)
     return intake(table, column_names(classifier), labels, class_weight, members=members)
+
+
+def statistics_of_samples(
+    classifier: FFMLPClassifier,
+    like: FFMLPClassifier,
+    X: ArrayLike,
+    y: ArrayLike,
+    sample_weight: ArrayLike | None,
+    blobs: ArrayLike | None,
+) -> Statistics:
+    """The statistics of samples for the hyperplanes of another classifier, which has its statistics."""
+    given = checked_statistics(like, "like")
+    if blobs is not None:
+        raise ValueError("blobs cannot be given beside like, which has blobs. Leave out one of them.")
+    cells = checked_cells(like, X)
+    targets = column_or_1d(y)
+    check_consistent_length(cells, targets)
+    unknown = sorted({*targets.tolist()} - {*given.labels.tolist()}, key=str)
+    if unknown:
+        raise ValueError(
+            f"y has the class {unknown[0]!r}, which like does not know. Classes: "
+            f"{given.labels.tolist()[:10]}."
+        )
+    n_samples = len(targets)
+    weight = np.ones(n_samples) if sample_weight is None else checked_weight(sample_weight, n_samples)
+    counted = weight > 0
+    number = np.searchsorted(given.labels, targets[counted])
+    inputs = given.columns.inputs(cells[counted])
+    ones = np.ones(len(given.labels))
+    samples = Samples(inputs, number, weight[counted], given.labels, ones, given.columns)
+    for name in ("n_features_in_", "feature_names_in_"):
+        if hasattr(like, name):
+            setattr(classifier, name, getattr(like, name))
+    return given.of_samples(samples)
+
+
+def checked_statistics(classifier: Any, name: str) -> Statistics:
+    """The statistics of a fitted classifier, or an error."""
+    found = getattr(classifier, "statistics_", None)
+    if not isinstance(found, Statistics):
+        raise ValueError(
+            f"{name} has no statistics_. Fit it with keep_statistics=True, got {classifier!r}."
+        )
+    return found
 
 
 def _training_cells(classifier: FFMLPClassifier, X: ArrayLike, y: ArrayLike) -> tuple[Cells, NDArray]:
@@ -273,7 +326,7 @@ def _is_real(value: object) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool | np.bool_)
 
 
-def checked_cells(classifier: DecisionsMixin, X: ArrayLike) -> AnyFloats:
+def checked_cells(classifier: DecisionsMixin | ExportsMixin, X: ArrayLike) -> AnyFloats:
     """The cells (n, M) of samples for a fitted classifier, or an error."""
     check_is_fitted(classifier)
     fitted, columns = classifier.network_.columns, columns_of(X)

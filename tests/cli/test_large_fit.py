@@ -348,7 +348,7 @@ def test_passes_and_rows_are_reported_at_times(files, many_sections, capsys, mon
     monkeypatch.setattr("ffmlp.cli.console._SECONDS_BETWEEN_LINES", -1.0)
     assert fit("p*.parquet", "--id", "name", *QUICK, "-o", "m.model", LARGE) == 0
     lines = [line for line in capsys.readouterr().err.splitlines() if not line.startswith("note:")]
-    n_passes = ffmlp.load("m.model").n_passes_
+    n_passes = len(ffmlp.load("m.model").pass_seconds_)
     assert lines[0].startswith("reading columns, pass 1: 1 section of ")
     assert any(line.endswith(" s left") for line in lines)
     ends = [line for line in lines if line.endswith("358 rows of 358")]

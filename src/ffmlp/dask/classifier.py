@@ -31,15 +31,15 @@ class FFMLPClassifier(local.FFMLPClassifier):
     """`ffmlp.FFMLPClassifier` for Dask arrays and data frames (extra ``dask``).
 
     Parameters, attributes and errors are those of the local classifier. All rows are read through sums
-    over partitions, by the scheduler or cluster that is active. Up to 2¹⁸ distinct rows, the network is
+    over partitions, by the scheduler or cluster that is active. Up to 2²⁰ distinct rows, the network is
     that of a local fit to all rows, up to rounding. Of more rows, those with the smallest hash stand for
     all where rows must be in one place: for blobs, trees and the choice of a plan. A local fit
     draws the same ones.
 
     Attributes
     ----------
-    n_passes_ : int
-        How often all rows were read.
+    pass_seconds_ : list of float
+        The seconds of each pass over all rows.
 
     See Also
     --------
@@ -78,10 +78,13 @@ class FFMLPClassifier(local.FFMLPClassifier):
         -------
         self
         """
+        return self._fit(X, y, sample_weight, Passes())
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any, passes: Passes) -> FFMLPClassifier:
         parts = blocks(X, y, sample_weight)
         # Data frames have a sample without rows; of an array, only the number of columns counts.
         like = X._meta_nonempty if is_frame(X) else np.zeros((1, X.shape[1]))  # noqa: SLF001
-        return self.fit_blocks(parts, like, Passes())
+        return self.fit_blocks(parts, like, passes)
 
     def fit_blocks(self, parts: list[Delayed], like: Any, passes: Passes) -> FFMLPClassifier:
         """Design the network from delayed blocks (`ffmlp.dask.blocks.Block`).
@@ -102,7 +105,7 @@ class FFMLPClassifier(local.FFMLPClassifier):
             table = DaskPartitions(parts, schema.rows, passes)
             found = intake(table, names, survey.labels, class_weight, n_rows=survey.n_rows)
             self._design(found)
-            self.n_passes_ = len(passes)
+            self.pass_seconds_ = passes.seconds
             if self.verbose:
                 seconds = ", ".join(f"{one:.1f}" for one in passes.seconds)
                 print(

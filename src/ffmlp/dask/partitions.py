@@ -86,10 +86,11 @@ def block_sum(blocks: list[Delayed], statistic: Callable[[Block], T | None], pas
 def summed(parts: list[Delayed], passes: Passes) -> Any:
     """The sum of all parts, in their order, in one pass; those that are None are left out."""
     start, sums = perf_counter(), parts
-    while len(sums) > 1 or sums is parts:
+    while len(sums) > _SUMS_AT_ONCE:
         groups = [sums[first : first + _SUMS_AT_ONCE] for first in range(0, len(sums), _SUMS_AT_ONCE)]
         sums = [delayed(_added)(group) for group in groups]
-    total = _computed(sums[0], parts, passes)
+    # The last ones are added here: rows that are drawn would take too much memory of one worker.
+    total = _added(_computed(sums, parts, passes))
     passes.seconds.append(perf_counter() - start)
     return total
 
@@ -113,11 +114,11 @@ def _added(sums: list[Any]) -> Any:
     return reduce(add, found) if found else None
 
 
-def _computed(total: Delayed, parts: list[Delayed], passes: Passes) -> Any:
-    """The total, by the active scheduler; progress is reported if it is wanted."""
+def _computed(sums: list[Delayed], parts: list[Delayed], passes: Passes) -> list[Any]:
+    """The sums, by the active scheduler; progress is reported if it is wanted."""
     on_part, number, n_parts = passes.on_part, len(passes) + 1, len(parts)
     if on_part is None:
-        return total.compute()
+        return list(dask.compute(*sums))
     done = 0
 
     def count(*_: Any) -> None:
@@ -129,14 +130,14 @@ def _computed(total: Delayed, parts: list[Delayed], passes: Passes) -> Any:
     if client is None:
         keys = {part.key for part in parts}
         with Callback(posttask=lambda key, *_: count() if key in keys else None):
-            return total.compute()
+            return list(dask.compute(*sums))
     from distributed import as_completed
 
-    result, *futures = client.compute([total, *parts])
+    results, futures = client.compute(sums), client.compute(parts)
     for future in as_completed(futures):
         future.release()  # what is added up need not be held
         count()
-    return result.result()
+    return client.gather(results)
 
 
 def _client() -> Any:

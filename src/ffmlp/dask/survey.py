@@ -40,9 +40,8 @@ class Survey:
     def of(cls, names: Sequence[str], categorical: Any, block: Block) -> Survey:
         """The survey of a block."""
         columns = _columns(block.X, names)
-        kinds: tuple[ColumnKind, ...] = (ColumnKind(False, None),) * len(names)
         if are_numbers(columns, categorical):
-            _numbers(block.X)
+            kinds = tuple(map(ColumnKind.of_numbers, _numbers(block.X).T))
         else:
             columns = list(_numbers(block.X).T) if columns is None else columns
             kinds = column_kinds(columns, names, categorical)

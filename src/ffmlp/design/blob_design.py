@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from scipy.special import softmax
@@ -11,7 +12,7 @@ from ffmlp.arrays import Floats, Indices, without_rounding
 from ffmlp.design.problem import Plan, Samples, UpperLayers
 from ffmlp.design.progress import Progress
 from ffmlp.design.readout import best_temperature
-from ffmlp.design.region_design import pruned
+from ffmlp.design.region_design import occupied_regions, pruned
 from ffmlp.design.subsets import weighted_subsample
 from ffmlp.model.activations import softplus
 from ffmlp.model.blob_stages import BlobStages
@@ -31,7 +32,8 @@ def blob_design(
 ) -> UpperLayers:
     """One l_2 neuron per blob that has a hyperplane after pruning."""
     with progress.step("boundaries"):
-        path, _ = pruned(samples, plan, planes, progress)
+        table = samples.total(partial(occupied_regions, planes))
+        path, _ = pruned(table, samples.class_weight, plan, progress)
         planes = planes.select(path.kept)
     with progress.step("regions"):
         left, pairs = np.unique(planes.pairs, return_inverse=True)

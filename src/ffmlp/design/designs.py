@@ -37,6 +37,7 @@ from ffmlp.model.blobs import Blobs
 from ffmlp.model.features import mapped_features
 from ffmlp.model.hyperplanes import Hyperplanes
 from ffmlp.model.network import Network
+from ffmlp.model.regions import Regions
 
 # Many small blobs, and maps and thresholds of features beside them, are made from this many samples.
 MAX_SAMPLES_OF_SMALL_BLOBS = 20_000
@@ -60,11 +61,17 @@ DESIGNS: dict[str, Stages2And3] = {
 
 @dataclass(frozen=True, eq=False)
 class Design:
-    """The result of all stages."""
+    """The result of all stages.
+
+    ``hyperplanes`` are those before pruning, ``table`` the regions between them that samples occupy, for
+    designs that depend on these alone.
+    """
 
     blobs: Blobs
     pruning_path: PruningPath
     network: Network
+    hyperplanes: Hyperplanes
+    table: Regions | None
 
 
 def design_network(
@@ -102,7 +109,8 @@ def design_network(
     names = columns.input_names(labels)
     network = Network(upper.hyperplanes, upper.stages, labels, blobs.classes, names, columns)
     progress.say("network of {} → {} → {} → {} neurons".format(*network.layer_sizes))
-    return Design(scaling.unscaled_blobs(blobs), upper.pruning_path, network)
+    blobs = scaling.unscaled_blobs(blobs)
+    return Design(blobs, upper.pruning_path, network, planes, upper.table)
 
 
 def _blobs(

@@ -92,11 +92,12 @@ def intake(
     number, if known: then each part draws few.
     """
     n_classes = len(labels)
-    hold_all = members is not None
-    found = partitions.sum(partial(_Gathered.of, n_classes, drawn_below(n_rows), hold_all))
-    if found.drawn.has_too_few_places:
+    hold_all, below = members is not None, drawn_below(n_rows, len(names))
+    found = partitions.sum(partial(_Gathered.of, n_classes, below, hold_all))
+    if found.drawn.has_too_few_places(below):
         found = partitions.sum(partial(_Gathered.of, n_classes, None, hold_all))
-    drawn, census, rows = found.drawn, found.census, found.drawn.representative
+    drawn, census = found.drawn if hold_all else found.drawn.settled(), found.census
+    rows = drawn.representative
     if drawn.complete:
         fold = dealt_folds(rows)
         census = Census.of(rows, fold, n_classes)

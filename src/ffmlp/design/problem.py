@@ -14,6 +14,7 @@ from ffmlp.design.pruning import PruningPath
 from ffmlp.design.subsets import lexicographic
 from ffmlp.model.columns import Columns
 from ffmlp.model.hyperplanes import Hyperplanes
+from ffmlp.model.regions import Regions
 from ffmlp.model.stages import Stages
 
 T = TypeVar("T")
@@ -123,10 +124,11 @@ class UpperLayers:
     """The hyperplanes that a design keeps, and the stages above them.
 
     ``left_out`` (n, C) is the evidence of a readout for each sample, fitted without it, if regions are
-    to be grown.
+    to be grown. ``table`` are the regions between all hyperplanes, if the layers depend on them alone.
     """
 
     hyperplanes: Hyperplanes
     pruning_path: PruningPath
     stages: Stages
     left_out: Floats | None = None
+    table: Regions | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
+from ffmlp.arrays import Floats
 from ffmlp.design.optimal_pruning import prune_optimally
 from ffmlp.design.problem import Plan, Samples, UpperLayers
 from ffmlp.design.progress import Progress
@@ -24,13 +25,22 @@ def region_design(
 ) -> UpperLayers:
     """The paper's design: one l_2 neuron per occupied region."""
     with progress.step("boundaries"):
-        path, regions = pruned(samples, plan, planes, progress)
+        table = samples.total(partial(occupied_regions, planes))
+    return region_layers(table, samples.class_weight, plan, planes, progress)
+
+
+def region_layers(
+    table: Regions, class_weight: Floats, plan: Plan, planes: Hyperplanes, progress: Progress
+) -> UpperLayers:
+    """Stages 2 and 3 from the table of all occupied regions, which is all that they read."""
+    with progress.step("boundaries"):
+        path, regions = pruned(table, class_weight, plan, progress)
     with progress.step("regions"):
         regions = regions.select(path.kept)
         progress.say(f"{len(regions)} regions after pruning")
     with progress.step("classes"):
         stages = _STAGES[plan.design](regions, plan.penalty)
-    return UpperLayers(planes.select(path.kept), path, stages)
+    return UpperLayers(planes.select(path.kept), path, stages, table=table)
 
 
 def occupied_regions(planes: Hyperplanes, samples: Samples) -> Regions:
@@ -41,13 +51,13 @@ def occupied_regions(planes: Hyperplanes, samples: Samples) -> Regions:
 
 
 def pruned(
-    samples: Samples, plan: Plan, planes: Hyperplanes, progress: Progress
+    table: Regions, class_weight: Floats, plan: Plan, progress: Progress
 ) -> tuple[PruningPath, Regions]:
-    """The pruning path by the plan's threshold, and the occupied regions before pruning."""
-    regions = samples.total(partial(occupied_regions, planes))
-    if (samples.class_weight != 1.0).any():  # sums of weights are exact, those of products are not
-        regions = replace(regions, counts=regions.counts * samples.class_weight)
-    progress.say(f"{len(planes)} hyperplanes, {len(regions)} occupied regions")
+    """The pruning path by the plan's threshold, and the occupied regions before it, by class weights."""
+    regions = table
+    if (class_weight != 1.0).any():  # sums of weights are exact, those of products are not
+        regions = replace(regions, counts=regions.counts * class_weight)
+    progress.say(f"{regions.codes.shape[1]} hyperplanes, {len(regions)} occupied regions")
     # A threshold of 0 allows no deletion, because no error rate is below it.
     threshold = 0.0 if plan.error_threshold is None else plan.error_threshold
     if plan.pruning == "greedy":

@@ -1,7 +1,7 @@
 """Rows of a table before they are samples: hashes of rows, and the rows that stand for all.
 
 A design reads all rows through sums only (`Samples.total`). Everything else, such as blobs and trees, is
-made from rows that are held in one place. Up to `MOST_PLACES` distinct rows, these are all rows.
+made from rows that are held in one place. Up to `most_places` distinct rows, these are all rows.
 Of more, they are those of smallest hash. The hash of a row depends on its cells alone, so that neither
 the order of the rows nor their division into blocks matters.
 """
@@ -25,10 +25,13 @@ from ffmlp.model.columns import Cells
 T = TypeVar("T")
 Hashes = NDArray[np.uint64]
 
-# Places that are held, and those of a class, which may be rare. Rows with equal cells have one place.
-MOST_PLACES, FEWEST_OF_A_CLASS = 1 << 18, 1000
+# Places that are held, their cells, and places of a class, which may be rare. Rows with equal cells have
+# one place.
+MOST_PLACES, MOST_CELLS, FEWEST_OF_A_CLASS = 1 << 20, 1 << 25, 1000
 # The hashes of drawn rows are below a limit, which leaves so many times the places that are held.
 _MARGIN = 1.1
+# Blocks are added up until there are so many times the rows that are held.
+_MOST_TIMES = 2
 # Of drawn rows, none stands for more than this share of its class, however often it is repeated.
 _LARGEST_SHARE = 0.01
 # What a missing cell counts as.
@@ -46,6 +49,11 @@ class Rows:
     def __len__(self) -> int:
         return len(self.y)
 
+    @property
+    def most_places(self) -> int:
+        """The number of places that are held of such rows."""
+        return most_places(self.cells.values.shape[1])
+
     @cached_property
     def hashes(self) -> Hashes:
         """A pseudorandom number (n,) for each row, the same for equal cells."""
@@ -54,7 +62,24 @@ class Rows:
     def select(self, chosen: Indices | Flags) -> Rows:
         """Some of the rows."""
         cells = replace(self.cells, values=self.cells.values[chosen])
-        return Rows(cells, self.y[chosen], self.weight[chosen])
+        part = Rows(cells, self.y[chosen], self.weight[chosen])
+        if "hashes" in vars(self):  # they take longer to compute than to copy
+            vars(part)["hashes"] = self.hashes[chosen]
+        return part
+
+    def __add__(self, other: Rows) -> Rows:
+        """The rows of both, of the same columns."""
+        cells = np.concatenate([self.cells.values, other.cells.values])
+        y, weight = np.append(self.y, other.y), np.append(self.weight, other.weight)
+        both = Rows(replace(self.cells, values=cells), y, weight)
+        if "hashes" in vars(self) and "hashes" in vars(other):
+            vars(both)["hashes"] = np.append(self.hashes, other.hashes)
+        return both
+
+
+def most_places(n_columns: int) -> int:
+    """The number of places that are held of a table of so many columns."""
+    return max(1, min(MOST_PLACES, MOST_CELLS // max(n_columns, 1)))
 
 
 class Partitions(Protocol):
@@ -103,9 +128,9 @@ def _name_hash(name: str) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Drawn:
-    """Rows that stand for all, and the weight (C,) of all rows of each class.
+    """Rows from which those that stand for all are taken, and the weight (C,) of all rows of each class.
 
-    ``complete`` says that no row was left out. Otherwise rows are distinct.
+    Those of blocks of rows add up. ``complete`` says that no row was left out.
     """
 
     rows: Rows
@@ -115,37 +140,46 @@ class Drawn:
     @classmethod
     def all_of(cls, rows: Rows, n_classes: int) -> Drawn:
         """All rows."""
-        return cls(rows, np.bincount(rows.y, rows.weight, n_classes).astype(np.float64), complete=True)
+        mass = np.bincount(rows.y, rows.weight, n_classes).astype(np.float64)
+        return cls(rows, mass, complete=True)
 
     @classmethod
     def of(cls, rows: Rows, n_classes: int, below: int | None = None) -> Drawn:
         """The rows of smallest hash. Hashes from ``below`` on are known to be too large."""
         found = cls.all_of(rows, n_classes)
-        return found if len(rows) <= MOST_PLACES and below is None else found.cut(below)
+        if below is not None:
+            return found.kept(rows.hashes < np.uint64(below))
+        return found.settled() if len(rows) > rows.most_places else found
 
     def __add__(self, other: Drawn) -> Drawn:
-        parts = self.rows, other.rows
-        values = np.concatenate([part.cells.values for part in parts])
-        y, weight = (np.concatenate([getattr(part, name) for part in parts]) for name in ("y", "weight"))
-        rows = Rows(replace(self.rows.cells, values=values), y, weight)
+        rows = self.rows + other.rows
         both = Drawn(rows, self.mass + other.mass, self.complete and other.complete)
-        return both if len(rows) <= MOST_PLACES and both.complete else both.cut()
+        return both if len(rows) <= _MOST_TIMES * rows.most_places else both.settled()
 
-    def cut(self, below: int | None = None) -> Drawn:
-        """Distinct rows at the places of smallest hash, and at those of each class."""
-        rows, hashes = self.rows, self.rows.hashes
-        wanted = hashes <= _smallest(hashes, MOST_PLACES)
-        if below is not None:
-            wanted &= hashes < np.uint64(below)
+    def settled(self) -> Drawn:
+        """Distinct rows at the places of smallest hash, unless there are few rows in all."""
+        rows = self.rows
+        if self.complete and len(rows) <= rows.most_places:
+            return self
+        kept = self.kept(rows.hashes <= _smallest(rows.hashes, rows.most_places))
+        return replace(kept, rows=_distinct(kept.rows))
+
+    def kept(self, wanted: Flags) -> Drawn:
+        """The wanted rows, and those of smallest hash of each class."""
+        hashes, y = self.rows.hashes, self.rows.y
         for label in range(len(self.mass)):
-            mine = np.flatnonzero(rows.y == label)
+            mine = np.flatnonzero(y == label)
             wanted[mine] |= hashes[mine] <= _smallest(hashes[mine], FEWEST_OF_A_CLASS)
-        return Drawn(_distinct(rows.select(wanted)), self.mass, self.complete and bool(wanted.all()))
+        if wanted.all():
+            return self
+        return Drawn(self.rows.select(wanted), self.mass, complete=False)
 
-    @property
-    def has_too_few_places(self) -> bool:
-        """Whether rows were left out although more could have been held: many are repeated."""
-        return not self.complete and len(np.unique(self.rows.hashes)) < MOST_PLACES
+    def has_too_few_places(self, below: int | None) -> bool:
+        """Whether a limit left out rows that could have been held, because many are repeated."""
+        if below is None or self.complete:
+            return False
+        hashes = self.rows.hashes
+        return len(_ascending(hashes[hashes < np.uint64(below)])) < self.rows.most_places
 
     @property
     def representative(self) -> Rows:
@@ -160,11 +194,10 @@ class Drawn:
         return replace(self.rows, weight=weight)
 
 
-def drawn_below(n_rows: int | None) -> int | None:
+def drawn_below(n_rows: int | None, n_columns: int) -> int | None:
     """What the hashes of drawn rows are below if no row is repeated; None if all rows are drawn."""
-    if n_rows is None or n_rows <= _MARGIN * MOST_PLACES:
-        return None
-    return int(_MARGIN * MOST_PLACES / n_rows * 2**64)
+    wanted = _MARGIN * most_places(n_columns)
+    return None if n_rows is None or n_rows <= wanted else int(wanted / n_rows * 2**64)
 
 
 def _smallest(hashes: Hashes, n_places: int) -> np.uint64:
@@ -175,12 +208,18 @@ def _smallest(hashes: Hashes, n_places: int) -> np.uint64:
     # Repeated hashes may leave too few distinct ones among the smallest.
     at_once = 2 * n_places
     while at_once < len(hashes):
-        distinct = np.unique(np.partition(hashes, at_once)[:at_once])
+        distinct = _ascending(np.partition(hashes, at_once)[:at_once])
         if len(distinct) >= n_places:
             return distinct[n_places - 1]
         at_once *= 4
-    distinct = np.unique(hashes)
+    distinct = _ascending(hashes)
     return distinct[n_places - 1] if len(distinct) > n_places else largest
+
+
+def _ascending(hashes: Hashes) -> Hashes:
+    """The distinct hashes; faster than by a table of them, which NumPy makes."""
+    ascending = np.sort(hashes)
+    return ascending[np.append(True, ascending[1:] != ascending[:-1])[: len(ascending)]]
 
 
 def _distinct(rows: Rows) -> Rows:

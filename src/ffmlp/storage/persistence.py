@@ -23,6 +23,7 @@ from ffmlp.classifier import FFMLPClassifier
 from ffmlp.design.problem import Plan
 from ffmlp.design.pruning import PruningPath
 from ffmlp.design.selection import Selection
+from ffmlp.design.statistics import Statistics
 from ffmlp.extras import imported
 from ffmlp.model.blobs import Blobs
 from ffmlp.model.network import Network
@@ -47,6 +48,7 @@ _PARTS: dict[str, type] = {
     "plan": Plan,
     "pruning-path": PruningPath,
     "selection": Selection,
+    "statistics": Statistics,
     "classifier": FFMLPClassifier,
 }
 # Parameters that are newer than a file have their defaults, but for those that would change its design.
@@ -243,5 +245,8 @@ def _check_whole(clf: FFMLPClassifier, source: Path) -> None:
         check_parameters(clf)
         for name, kind in _FITTED.items():
             check_part(getattr(clf, name), kind, name)
+        if hasattr(clf, "statistics_"):
+            check_part(clf.statistics_, Statistics, "statistics_")
+            clf.statistics_.check()
         check_network(clf.network_, clf.n_features_in_, clf.classes_)
         clf.network_.responses(clf.network_.inputs(np.zeros((1, clf.n_features_in_))))

@@ -1,0 +1,117 @@
+"""Statistics of samples from which a design is made without the samples, and which add up.
+
+The region and paper designs read the samples of given hyperplanes through the table of occupied regions
+only. So tables of the same hyperplanes, made where samples lie, make the network of all samples.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ffmlp.arrays import Floats
+from ffmlp.design.designs import Design
+from ffmlp.design.problem import Plan, Samples
+from ffmlp.design.progress import Progress
+from ffmlp.design.region_design import occupied_regions, region_layers
+from ffmlp.model.blobs import Blobs
+from ffmlp.model.columns import Columns
+from ffmlp.model.hyperplanes import Hyperplanes
+from ffmlp.model.network import Network
+from ffmlp.model.regions import Regions
+from ffmlp.model.stages import require_shapes
+
+# What statistics must have in common to be added up.
+_SHARED = {
+    "plan": "plans",
+    "labels": "classes",
+    "hyperplanes": "hyperplanes",
+    "blobs": "blobs",
+    "columns": "columns, or what stands for categories and missing numbers,",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Statistics:
+    """What a region or paper design reads of its samples; that of other samples can be added.
+
+    Attributes
+    ----------
+    plan : Plan
+        The plan of the design.
+    labels : ndarray of shape (C,)
+        Class labels.
+    columns : Columns
+        The columns, and the inputs that they become.
+    blobs, hyperplanes : Blobs, Hyperplanes
+        Those before pruning.
+    regions : Regions
+        The regions between the hyperplanes that samples occupy, with the weight of each class.
+    """
+
+    plan: Plan
+    labels: NDArray
+    columns: Columns
+    blobs: Blobs
+    hyperplanes: Hyperplanes
+    regions: Regions
+
+    @classmethod
+    def of(cls, design: Design, plan: Plan) -> Statistics:
+        """The statistics of a region or paper design."""
+        assert design.table is not None  # other designs depend on more
+        network = design.network
+        return cls(plan, network.labels, network.table, design.blobs, design.hyperplanes, design.table)
+
+    def of_samples(self, samples: Samples) -> Statistics:
+        """The statistics of other samples, for the same hyperplanes."""
+        return replace(self, regions=occupied_regions(self.hyperplanes, samples))
+
+    def __add__(self, other: Statistics) -> Statistics:
+        for name, what in _SHARED.items():
+            if not _equal(getattr(self, name), getattr(other, name)):
+                raise ValueError(
+                    f"The {what} differ. Only statistics of the same ones add up: fit the others with "
+                    "fit(X, y, like=first)."
+                )
+        return replace(self, regions=self.regions + other.regions)
+
+    def check(self) -> None:
+        """Raise a ValueError if the parts do not fit each other."""
+        codes, counts, n_planes = self.regions.codes, self.regions.counts, len(self.hyperplanes)
+        require_shapes(
+            codes=(codes, (len(codes), n_planes)), counts=(counts, (len(codes), len(self.labels)))
+        )
+        if codes.dtype != np.bool_ or not (np.isfinite(counts).all() and (counts >= 0).all()):
+            raise ValueError("codes must be bits, and counts must be finite and not negative")
+
+    def design(self, class_weight: Floats, progress: Progress) -> Design:
+        """The design of all samples that were added up."""
+        plan, planes = self.plan, self.hyperplanes
+        upper = region_layers(self.regions, class_weight, plan, planes, progress)
+        network = Network(
+            upper.hyperplanes,
+            upper.stages,
+            self.labels,
+            self.blobs.classes,
+            self.columns.input_names(self.labels),
+            self.columns,
+        )
+        return Design(self.blobs, upper.pruning_path, network, planes, self.regions)
+
+
+def _equal(one: Any, two: Any) -> bool:
+    """Whether two parts are equal to the last bit."""
+    if type(one) is not type(two):
+        return False
+    if is_dataclass(one):
+        names = [field.name for field in fields(one)]
+        return all(_equal(getattr(one, name), getattr(two, name)) for name in names)
+    if isinstance(one, np.ndarray):
+        return one.dtype == two.dtype and np.array_equal(one, two)
+    if isinstance(one, tuple):
+        return len(one) == len(two) and all(map(_equal, one, two))
+    return bool(one == two)

@@ -1,0 +1,316 @@
+"""Fits of partitions against the local fit, for every design and any division into partitions."""
+
+import subprocess
+import sys
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from problems import IRIS, overlapping
+
+import ffmlp
+from ffmlp.design import rows as drawn_rows
+
+dask = pytest.importorskip("dask")
+pd = pytest.importorskip("pandas")
+hypothesis = pytest.importorskip("hypothesis")
+import dask.array as da  # noqa: E402
+import dask.dataframe as dd  # noqa: E402
+
+from ffmlp.dask import FFMLPClassifier  # noqa: E402
+
+st = hypothesis.strategies
+
+DESIGNS = {
+    "default": {},
+    "without regions": {"max_regions": 0},
+    "few neurons": {"max_neurons": 30},
+    "pruned readout": {"design": "readout", "error_threshold": 0.3},
+    "region": {"design": "region", "n_components": 2, "error_threshold": 0.3},
+    "blob": {"design": "blob", "n_components": 2},
+    "paper": {"design": "paper", "n_components": 2},
+}
+
+
+@pytest.fixture(params=["all rows held", "few rows held"])
+def held(request, monkeypatch):
+    """All rows in one place, or some that stand for all."""
+    if request.param == "few rows held":
+        monkeypatch.setattr(drawn_rows, "MOST_PLACES", 200)
+        monkeypatch.setattr(drawn_rows, "FEWEST_OF_A_CLASS", 40)
+    return request.param
+
+
+def pieces(n_rows, n_parts, rng):
+    """The sizes of partitions, some of which are empty."""
+    cuts = np.sort(rng.integers(0, n_rows + 1, n_parts - 1))
+    return tuple(np.diff([0, *cuts, n_rows]).tolist())
+
+
+def arrays_of(X, y, sizes, weight=None):
+    parts = [da.from_array(X, chunks=(sizes, X.shape[1])), da.from_array(y, chunks=(sizes,))]
+    return [*parts, da.from_array(weight, chunks=(sizes,))] if weight is not None else parts
+
+
+def frame_problem(n_rows=600, seed=0):
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(
+        {
+            "x": rng.normal(size=n_rows),
+            "town": rng.choice([*"abcdefgh"], n_rows),
+            "open": rng.random(n_rows) < 0.5,
+            "z": rng.integers(0, 5, n_rows).astype(float),
+        }
+    )
+    chance = rng.random(n_rows) < 0.1
+    y = np.where((frame["x"] > 0) ^ frame["town"].isin([*"abc"]) ^ chance, "yes", "no")
+    return frame.mask(rng.random(frame.shape) < 0.05), y
+
+
+def frames_of(frame, y, n_parts, weight=None):
+    table = frame.assign(label=y, weight=1.0 if weight is None else weight)
+    cuts = np.linspace(0, len(table), n_parts + 1).astype(int)
+    parts = [table.iloc[start:end] for start, end in pairwise(cuts)]
+    table = dd.from_map(lambda part: part, parts, meta=table.iloc[:0])
+    return table[list(frame.columns)], table["label"], table["weight"]
+
+
+def assert_same(local, other, X):
+    np.testing.assert_array_equal(local.classes_, other.classes_)
+    np.testing.assert_array_equal(local.predict(X), other.predict(X))
+    np.testing.assert_allclose(other.predict_proba(X), local.predict_proba(X), rtol=0, atol=1e-9)
+    largest = np.abs(local.hyperplanes_.weights).max()
+    close = {"rtol": 0, "atol": 1e-9 * largest}
+    np.testing.assert_allclose(other.hyperplanes_.weights, local.hyperplanes_.weights, **close)
+    assert local.network_.layer_sizes == other.network_.layer_sizes
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+@pytest.mark.parametrize("n_parts", [1, 2, 7, 50])
+def test_partitions_give_the_local_network(held, design, n_parts):
+    X, y = overlapping(900)
+    rng = np.random.default_rng(n_parts)
+    order = rng.permutation(len(X))
+    local = ffmlp.FFMLPClassifier(random_state=0, **DESIGNS[design]).fit(X, y)
+    clf = FFMLPClassifier(random_state=0, **DESIGNS[design])
+    clf.fit(*arrays_of(X[order], y[order], pieces(len(X), n_parts, rng)))
+    assert_same(local, clf, X)
+    # Labels, then rows that are drawn, then sums for what stands above the hyperplanes.
+    needs_sums = held == "few rows held"
+    assert len(clf.pass_seconds_) == 2 + needs_sums
+
+
+@hypothesis.given(
+    st.integers(0, 10**6), st.integers(1, 12), st.integers(2, 4), st.sampled_from([*DESIGNS])
+)
+@hypothesis.settings(
+    deadline=None,
+    max_examples=15,
+    suppress_health_check=[hypothesis.HealthCheck.function_scoped_fixture],
+)
+def test_any_partitions_give_the_local_network(held, seed, n_parts, n_classes, design):
+    rng = np.random.default_rng(seed)
+    X, y = overlapping(int(rng.integers(60, 500)), 3, n_classes, seed)
+    X = X.round(1)  # rows are repeated
+    order = np.argsort(y, kind="stable")  # so that classes are absent from partitions
+    weight = rng.integers(0, 3, len(y)) / 2
+    weight[:n_classes] = 1.0
+    local = ffmlp.FFMLPClassifier(random_state=0, **DESIGNS[design]).fit(X, y, weight)
+    parts = arrays_of(X[order], y[order], pieces(len(X), n_parts, rng), weight[order])
+    assert_same(local, FFMLPClassifier(random_state=0, **DESIGNS[design]).fit(*parts), X)
+
+
+@pytest.mark.parametrize("design", ["default", "region", "blob"])
+@pytest.mark.parametrize("n_parts", [1, 5])
+def test_data_frames_with_categories_missing_cells_and_weights(held, design, n_parts):
+    frame, y = frame_problem()
+    weight = np.random.default_rng(1).integers(0, 3, len(y))
+    local = ffmlp.FFMLPClassifier(random_state=0, **DESIGNS[design]).fit(frame, y, weight)
+    clf = FFMLPClassifier(random_state=0, **DESIGNS[design]).fit(*frames_of(frame, y, n_parts, weight))
+    assert_same(local, clf, frame)
+    assert list(clf.feature_names_in_) == list(frame.columns)
+    names = [part.name for part in clf.network_.columns.parts]
+    assert names == list(frame.columns)
+
+
+def test_each_partition_is_computed_once_in_a_pass():
+    frame, y = frame_problem(200)
+    table, computed = frame.assign(label=y), []
+
+    def part(number):
+        computed.append(number)
+        return table.iloc[50 * number : 50 * number + 50]
+
+    lazy = dd.from_map(part, range(4), meta=table.iloc[:0])
+    with dask.config.set(scheduler="synchronous"):
+        clf = FFMLPClassifier(design="blob", n_components=1).fit(
+            lazy[list(frame.columns)], lazy["label"]
+        )
+    assert sorted(computed) == sorted([*range(4)] * len(clf.pass_seconds_))
+
+
+@pytest.mark.parametrize("scheduler", ["threads", "synchronous", "processes"])
+def test_schedulers(scheduler):
+    X, y = IRIS
+    local = ffmlp.FFMLPClassifier(random_state=0).fit(X, y)
+    with dask.config.set(scheduler=scheduler):
+        clf = FFMLPClassifier(random_state=0).fit(*arrays_of(X, y, (40, 60, 50)))
+    assert_same(local, clf, X)
+
+
+def test_predictions_are_lazy_and_keep_partitions_index_and_meta():
+    frame, y = frame_problem(200)
+    X, labels, _ = frames_of(frame, y, 4)
+    clf = FFMLPClassifier(design="blob", n_components=1).fit(X, labels)
+    local = clf.to_local()
+    predicted, shares = clf.predict(X), clf.predict_proba(X)
+    assert predicted.npartitions == shares.npartitions == 4
+    assert list(shares.columns) == ["no", "yes"]
+    assert predicted.dtype == predicted.compute().dtype
+    np.testing.assert_array_equal(predicted.compute(), local.predict(frame))
+    np.testing.assert_array_equal(shares.compute(), local.predict_proba(frame))
+    np.testing.assert_array_equal(clf.decision_function(X).compute(), local.decision_function(frame))
+    assert (predicted.compute().index == frame.index).all()
+    explained = clf.explain(X)
+    assert explained.npartitions == 4
+    whole = local.explain(frame).to_frame()
+    pd.testing.assert_frame_equal(explained.compute().reset_index(drop=True), whole)
+    assert list(explained.columns) == list(whole.columns)
+
+
+def test_predictions_of_arrays_with_empty_blocks():
+    X, y = IRIS
+    clf = FFMLPClassifier(random_state=0).fit(*arrays_of(X, y, (50, 0, 100)))
+    lazy = da.from_array(X, chunks=((100, 0, 50), 2))
+    local = clf.to_local()
+    for method in ("predict", "predict_proba", "decision_function"):
+        found = getattr(clf, method)(lazy)
+        expected = getattr(local, method)(X)
+        assert isinstance(found, da.Array)
+        assert found.shape == expected.shape
+        assert found.dtype == expected.dtype
+        assert found.chunks[0] == (100, 0, 50)
+        np.testing.assert_array_equal(found.compute(), expected)
+    by_columns = clf.explain(lazy, reference=X[:1]).compute()
+    assert len(by_columns) == 150
+    np.testing.assert_array_equal(
+        clf.predict(X), local.predict(X)
+    )  # data in memory are predicted at once
+
+
+def test_to_local_and_back():
+    X, y = IRIS
+    clf = FFMLPClassifier(design="region", n_components=2, random_state=0).fit(
+        *arrays_of(X, y, (70, 80))
+    )
+    local = clf.to_local()
+    assert type(local) is ffmlp.FFMLPClassifier
+    assert local.get_params() == clf.get_params()
+    again = FFMLPClassifier.from_local(local)
+    np.testing.assert_array_equal(again.predict(da.from_array(X)).compute(), local.predict(X))
+    assert local.explain(X[:1]).leads.shape == (1,)
+
+
+def test_verbose_counts_the_passes(capsys):
+    FFMLPClassifier(design="blob", verbose=1).fit(*arrays_of(*IRIS, (70, 80)))
+    assert "150 rows in 2 partitions, read in 2 passes of " in capsys.readouterr().out
+
+
+def test_dask_is_imported_only_if_asked_for():
+    code = "import sys, ffmlp; ffmlp.FFMLPClassifier; assert 'dask' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+X, Y = IRIS
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            (X, da.from_array(Y)),
+            "X must be a Dask data frame or a Dask array of two dimensions, got num",
+        ),
+        (
+            (da.from_array(X), da.from_array(Y[:100])),
+            "y must have one entry for each of the 150 samples",
+        ),
+        ((da.from_array(X), list(Y)), "y must be a Dask array or series, got builtins.list"),
+        ((da.from_array(X), da.from_array(Y[:, None])), "y must have one dimension, got 2"),
+        ((da.from_array(X), da.from_array(0 * Y)), "at least 2 classes, got only 1"),
+        ((da.from_array(X), da.from_array(Y + 0.5)), "Unknown label type: continuous"),
+        (
+            (da.from_array(X), da.from_array(np.where(Y == 1, np.nan, Y))),
+            "Partition 0 .* y contains NaN",
+        ),
+        (
+            (da.from_array(X * np.inf), da.from_array(Y)),
+            "Partition 0 cannot be used: Input X? ?contains",
+        ),
+        (
+            (da.from_array(X), da.from_array(Y), da.from_array(-1.0 * Y)),
+            "Partition 0 .* Negative values",
+        ),
+        ((da.from_array(X), da.from_array(Y), da.from_array(0.0 * Y)), "sample_weight is zero for all"),
+        ((da.from_array(X)[:0], da.from_array(Y)[:0]), "X has no rows"),
+    ],
+)
+def test_errors(arguments, message):
+    clf = FFMLPClassifier(design="blob")
+    with pytest.raises((ValueError, TypeError), match=message):
+        clf.fit(*arguments)
+    assert not hasattr(clf, "network_")
+    assert not hasattr(clf, "n_features_in_")
+
+
+def parts_of(make, n_parts=3):
+    meta = pd.DataFrame({"x": [0.0], "kind": ["a"], "label": ["no"]}).iloc[:0]
+    table = dd.from_map(make, range(n_parts), meta=meta)
+    return table[["x", "kind"]], table["label"]
+
+
+def good_part(number):
+    rng = np.random.default_rng(number)
+    x = rng.normal(size=40)
+    return pd.DataFrame({"x": x, "kind": rng.choice([*"ab"], 40), "label": np.where(x > 0, "yes", "no")})
+
+
+def unreadable(number):
+    if number == 2:
+        raise OSError("part 2 is damaged")
+    return good_part(number)
+
+
+def numbers_as_text(number):
+    return good_part(number).assign(x="much") if number == 1 else good_part(number)
+
+
+def without_column(number):
+    return good_part(number).rename(columns={"kind": "sort"}) if number == 1 else good_part(number)
+
+
+def infinite(number):
+    return good_part(number).assign(x=np.inf) if number == 1 else good_part(number)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (unreadable, "Partition 2 cannot be read: OSError: part 2 is damaged"),
+        (numbers_as_text, "Column 'x' cannot be read: it holds categories in some places and numbers"),
+        (without_column, "Partition 1 cannot be read: "),
+        (infinite, "Partition 1 cannot be used: "),
+    ],
+)
+def test_the_partition_that_fails_is_named(make, message):
+    with pytest.raises(ValueError, match=message):
+        FFMLPClassifier(design="blob").fit(*parts_of(make))
+
+
+def test_a_column_without_numbers_in_one_partition_is_no_contradiction():
+    def make(number):
+        part = good_part(number)
+        return part.assign(kind=np.nan) if number == 1 else part
+
+    clf = FFMLPClassifier(design="blob", n_components=1).fit(*parts_of(make))
+    assert clf.network_.columns.parts[1].categories == ("a", "b")
