@@ -1,8 +1,4 @@
-"""A fit on a cluster of two workers, from rows that are never in one place.
-
-    pip install '.[dask]'
-    python examples/cluster.py
-"""
+"""A fit on a cluster of two workers, from rows that are never in one place (extra ``dask``)."""
 
 import dask.array as da
 import numpy as np
@@ -25,10 +21,10 @@ def main():
     chunks = ((ROWS_OF_BLOCK,) * N_BLOCKS, (7,))
     table = da.map_blocks(block, chunks=chunks, dtype=float, meta=np.empty((0, 0)))
     X, y = table[:, :-1], table[:, -1].astype(int)
-    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
-        with Client(cluster):
-            clf = FFMLPClassifier(random_state=0).fit(X, y)
-            accuracy = (clf.predict(X) == y).mean().compute()
+    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
+    with LocalCluster(**options) as cluster, Client(cluster):
+        clf = FFMLPClassifier(random_state=0).fit(X, y)
+        accuracy = (clf.predict(X) == y).mean().compute()
     print(f"{len(X)} rows in {N_BLOCKS} partitions, read in {len(clf.pass_seconds_)} passes")
     print(f"{clf.n_regions_} regions, training accuracy {100 * accuracy:.1f} %")
     row = next(iter(clf.to_local().explain(np.array([[0.5, -0.5, 1.0, 0.0, 0.0, 0.0]]))))

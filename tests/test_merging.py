@@ -82,7 +82,7 @@ def test_what_cannot_be_merged_exactly_is_refused():
     apart = FFMLPClassifier(2, design="region", keep_statistics=True, random_state=0).fit(
         X[100:], y[100:]
     )
-    with pytest.raises(ValueError, match=r"The hyperplanes differ\. Only statistics of the same ones add up"):
+    with pytest.raises(ValueError, match=r"The hyperplanes differ\. Only statistics of the same"):
         ffmlp.merge([first, apart])
     pruned = FFMLPClassifier(
         2, design="region", error_threshold=0.4, keep_statistics=True, random_state=0
