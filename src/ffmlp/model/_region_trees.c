@@ -8,6 +8,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -143,19 +144,20 @@ static void record(const Task *task, const Forest *forest, Py_ssize_t tree, cons
     }
 }
 
-/* The class that leads, if the trees from `next` on cannot change that; -1 otherwise. */
+/* The class that leads, if the trees from `next` on cannot change that; -1 otherwise. Loops have no branches. */
 static int32_t decided(const Task *task, Py_ssize_t next, const float *sums)
 {
     const float *least = task->least + next * task->n_classes, *most = task->most + next * task->n_classes;
-    Py_ssize_t leader = 0;
-    for (Py_ssize_t c = 1; c < task->n_classes; c++)
-        if (sums[c] > sums[leader])
-            leader = c;
-    const float enough = sums[leader] + least[leader] - task->margin;
-    int leads = 1;
+    float surest = -INFINITY;
     for (Py_ssize_t c = 0; c < task->n_classes; c++)
-        leads &= c == leader || enough > sums[c] + most[c];
-    return leads ? (int32_t)leader : -1;
+        surest = sums[c] + least[c] > surest ? sums[c] + least[c] : surest;
+    Py_ssize_t n_possible = 0, possible = 0;
+    for (Py_ssize_t c = 0; c < task->n_classes; c++) {
+        const int is_possible = sums[c] + most[c] >= surest - task->margin;
+        n_possible += is_possible;
+        possible += is_possible * c;
+    }
+    return n_possible == 1 ? (int32_t)possible : -1;
 }
 
 /* Write the classes of samples, and keep those that are not decided. */
