@@ -5,7 +5,7 @@
 The columns are 20 numbers; with --mixed an id that is kept, 16 numbers and 3 categories, and NA in 1 %
 of the cells. Each line is a fresh process. "whole" is the time of the command, "work" is the time
 without imports and loading the model. The fastest of several runs counts, because other programs can
-only slow it down.
+only slow it down. The last lines are the times of commands that hardly work: their start.
 """
 
 from __future__ import annotations
@@ -17,11 +17,13 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 from tempfile import TemporaryDirectory
 from time import perf_counter
 
 N_COLUMNS = 20
 N_TRAINED = 5000
+N_STARTS = 20
 READ = """
 import sys, json
 import pandas
@@ -47,6 +49,7 @@ if is_mixed:
     frame["f16"] = [f"row {number}" for number in range(n_rows)]
     frame = frame.rename(columns={"f16": "id"})
 frame.to_csv(f"{folder}/new.csv", index=False, na_rep="NA")
+frame.head(10).to_csv(f"{folder}/ten.csv", index=False, na_rep="NA")
 trained = frame.head(n_trained).assign(label=np.array(["no", "yes", "very"])[y[:n_trained]])
 trained.to_csv(f"{folder}/train.csv", index=False, na_rep="NA")
 """
@@ -129,6 +132,21 @@ def main() -> None:
                 predict = ["predict", path, data, "-o", str(folder / "out.csv"), "--force", "--json"]
                 run = measured([*ffmlp, *predict, *proba], options.repeats)
                 print(line(" ".join([model, *proba]), half_spaces, run, alone), flush=True)
+        # The last model, which is the default unless others are chosen.
+        ten = ["predict", path, str(folder / "ten.csv"), "-o", str(folder / "out.csv"), "--force"]
+        print(f"\n{N_STARTS} commands each:")
+        print(f"- predict of ten rows, {options.models[-1]}: {start_up([*ffmlp, *ten])}")
+        print(f"- --help: {start_up([*ffmlp, '--help'])}")
+
+
+def start_up(arguments: list[str]) -> str:
+    """The times of a short command, in words."""
+    seconds = []
+    for _ in range(N_STARTS):
+        start = perf_counter()
+        subprocess.run([sys.executable, *arguments], check=True, capture_output=True)
+        seconds.append(perf_counter() - start)
+    return f"best {min(seconds):.2f} s, median {median(seconds):.2f} s"
 
 
 def line(name: str, half_spaces: str, run: Run, alone: Run) -> str:
