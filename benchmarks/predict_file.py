@@ -5,7 +5,7 @@
 The columns are 20 numbers; with --mixed an id that is kept, 16 numbers and 3 categories, and NA in 1 %
 of the cells. Each line is a fresh process. "whole" is the time of the command, "work" is the time
 without imports and loading the model. The fastest of several runs counts, because other programs can
-only slow it down.
+only slow it down. The last lines are the times of commands that hardly work: their start.
 """
 
 from __future__ import annotations
@@ -17,11 +17,13 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 from tempfile import TemporaryDirectory
 from time import perf_counter
 
 N_COLUMNS = 20
 N_TRAINED = 5000
+N_STARTS = 20
 READ = """
 import sys, json
 import pandas
@@ -47,9 +49,12 @@ if is_mixed:
     frame["f16"] = [f"row {number}" for number in range(n_rows)]
     frame = frame.rename(columns={"f16": "id"})
 frame.to_csv(f"{folder}/new.csv", index=False, na_rep="NA")
+frame.head(10).to_csv(f"{folder}/ten.csv", index=False, na_rep="NA")
 trained = frame.head(n_trained).assign(label=np.array(["no", "yes", "very"])[y[:n_trained]])
 trained.to_csv(f"{folder}/train.csv", index=False, na_rep="NA")
 """
+FFMLP = ["-m", "ffmlp.cli"]
+ALONE = "pandas.read_csv alone"
 MODELS = {
     "region, 2 blobs": ["--design", "region", "--n-components", "2"],
     "blob, 2 blobs": ["--design", "blob", "--n-components", "2"],
@@ -70,20 +75,28 @@ class Run:
     memory: float
 
 
-def measured(arguments: list[str], repeats: int) -> Run:
-    """The fastest of several runs of a Python command that prints JSON with its seconds."""
-    runs = []
+def in_turn(commands: dict[str, list[str]], repeats: int) -> dict[str, Run]:
+    """The fastest of several runs of each Python command, which prints JSON with its seconds.
+
+    The commands take turns, so that other programs slow all of them down.
+    """
+    runs: dict[str, list[Run]] = {name: [] for name in commands}
     for _ in range(repeats):
-        start = perf_counter()
-        process = subprocess.Popen([sys.executable, *arguments], stdout=subprocess.PIPE)
-        assert process.stdout is not None
-        work = json.loads(process.stdout.read())["seconds"]
-        _, status, usage = os.wait4(process.pid, 0)
-        if status:
-            raise SystemExit(f"{arguments} failed")
-        cpu = usage.ru_utime + usage.ru_stime
-        runs.append(Run(work, perf_counter() - start, cpu, usage.ru_maxrss / 1000))
-    return min(runs, key=lambda run: run.whole)
+        for name, arguments in commands.items():
+            runs[name].append(measured(arguments))
+    return {name: min(some, key=lambda run: run.whole) for name, some in runs.items()}
+
+
+def measured(arguments: list[str]) -> Run:
+    start = perf_counter()
+    process = subprocess.Popen([sys.executable, *arguments], stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    work = json.loads(process.stdout.read())["seconds"]
+    _, status, usage = os.wait4(process.pid, 0)
+    if status:
+        raise SystemExit(f"{arguments} failed")
+    cpu = usage.ru_utime + usage.ru_stime
+    return Run(work, perf_counter() - start, cpu, usage.ru_maxrss / 1000)
 
 
 def main() -> None:
@@ -98,37 +111,47 @@ def main() -> None:
         folder = Path(name)
         sizes = [str(int(size)) for size in (options.rows, N_COLUMNS, N_TRAINED, options.mixed)]
         subprocess.run([sys.executable, "-c", WRITE, name, *sizes], check=True)
-        data = str(folder / "new.csv")
+        data, out = str(folder / "new.csv"), str(folder / "out.csv")
+        commands, half_spaces = {ALONE: ["-c", READ, data]}, {ALONE: ""}
+        for number, model in enumerate(options.models):
+            path = str(folder / f"{number}.model")
+            size = fitted(model, folder / "train.csv", path, options.mixed)
+            for proba in ([], ["--proba"]):
+                own = " ".join([model, *proba])
+                commands[own] = [*FFMLP, "predict", path, data, "-o", out, "--force", "--json", *proba]
+                half_spaces[own] = size
+        runs = in_turn(commands, options.repeats)
         print(f"{options.rows} rows × {N_COLUMNS} columns, {os.cpu_count()} cores\n")
         print("| | half-spaces | whole, s | of pandas | work, s | of pandas | CPU, s | memory, MB |")
         print("|---|---|---|---|---|---|---|---|")
-        alone = measured(["-c", READ, data], options.repeats)
-        print(line("pandas.read_csv alone", "", alone, alone))
-        ffmlp = ["-m", "ffmlp.cli"]
-        for model in options.models:
-            path = str(folder / "model")
-            fit = [
-                "fit",
-                str(folder / "train.csv"),
-                "--target",
-                "label",
-                "-o",
-                path,
-                "--force",
-                "--json",
-                *(["--id", "id"] if options.mixed else []),
-            ]
-            made = subprocess.run(
-                [sys.executable, *ffmlp, *fit, *MODELS[model]],
-                check=True,
-                capture_output=True,
-                text=True,
-            )
-            half_spaces = str(json.loads(made.stdout)["layers"][1])
-            for proba in ([], ["--proba"]):
-                predict = ["predict", path, data, "-o", str(folder / "out.csv"), "--force", "--json"]
-                run = measured([*ffmlp, *predict, *proba], options.repeats)
-                print(line(" ".join([model, *proba]), half_spaces, run, alone), flush=True)
+        for own, run in runs.items():
+            print(line(own, half_spaces[own], run, runs[ALONE]))
+        ten = ["predict", path, str(folder / "ten.csv"), "-o", out, "--force"]
+        print(f"\n{N_STARTS} commands each:")
+        print(f"- predict of ten rows, {options.models[-1]}: {start_up([*FFMLP, *ten])}")
+        print(f"- --help: {start_up([*FFMLP, '--help'])}")
+
+
+def fitted(model: str, trained: Path, path: str, is_mixed: bool) -> str:
+    """Fit a model and save it; returns the number of its half-spaces."""
+    fit = ["fit", str(trained), "--target", "label", "-o", path, "--json", *MODELS[model]]
+    made = subprocess.run(
+        [sys.executable, *FFMLP, *fit, *(["--id", "id"] if is_mixed else [])],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    return str(json.loads(made.stdout)["layers"][1])
+
+
+def start_up(arguments: list[str]) -> str:
+    """The times of a short command, in words."""
+    seconds = []
+    for _ in range(N_STARTS):
+        start = perf_counter()
+        subprocess.run([sys.executable, *arguments], check=True, capture_output=True)
+        seconds.append(perf_counter() - start)
+    return f"best {min(seconds):.2f} s, median {median(seconds):.2f} s"
 
 
 def line(name: str, half_spaces: str, run: Run, alone: Run) -> str:

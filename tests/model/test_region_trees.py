@@ -246,27 +246,31 @@ def test_a_fitted_classifier_has_trees_that_pass_the_check_and_caches_are_not_st
 def test_arrays_of_other_kinds_are_refused():
     trees = random_region_trees(np.random.default_rng(0), 2, 3, [4])
     h = np.zeros((5, len(trees.axes)), np.float32)
-    good = [h, trees.places, trees.n_nodes, trees.values, np.zeros((5, 3))]
+    good = [*trees.forest, h, trees.values, np.zeros((5, 3))]
     found = np.zeros((5, 1), np.int32)
     region_trees.compiled.add_values(*good)
-    region_trees.compiled.regions(*good[:3], found)
+    region_trees.compiled.regions(*good[:4], found)
     for place, bad in [
         *((place, table.astype(">f8")) for place, table in enumerate(good)),
         *((place, table[None]) for place, table in enumerate(good)),
         *((place, table.tolist()) for place, table in enumerate(good)),
-        *((place, np.repeat(table, 2, axis=0)[::2]) for place, table in enumerate(good) if place != 2),
-        (1, trees.places[:, :3].copy()),
-        (4, np.zeros((4, 3))),
-        (4, np.zeros((5, 2))),
+        *((place, np.repeat(table, 2, axis=0)[::2]) for place, table in enumerate(good)),
+        (0, trees.forest[0][:, :1].copy()),
+        (0, trees.forest[0][:-1]),
+        (1, trees.forest[1][:-1]),
+        (2, trees.forest[2][:-1]),
+        (2, trees.forest[2][:0]),
+        (5, np.zeros((4, 3))),
+        (5, np.zeros((5, 2))),
     ]:
         arguments = [*good[:place], bad, *good[place + 1 :]]
         with pytest.raises((TypeError, ValueError, BufferError)):
             region_trees.compiled.add_values(*arguments)
     for bad in (np.zeros((5, 2), np.int32), np.zeros((4, 1), np.int32), np.zeros((5, 1))):
         with pytest.raises((TypeError, ValueError)):
-            region_trees.compiled.regions(*good[:3], bad)
+            region_trees.compiled.regions(*good[:4], bad)
     found.flags.writeable = False
     with pytest.raises((ValueError, BufferError)):
-        region_trees.compiled.regions(*good[:3], found)
+        region_trees.compiled.regions(*good[:4], found)
     with pytest.raises(TypeError):
-        region_trees.compiled.regions(*good[:3])
+        region_trees.compiled.regions(*good[:4])

@@ -11,7 +11,7 @@ from ffmlp.model import single_precision
 from ffmlp.model.hyperplanes import Hyperplanes
 from ffmlp.model.network import Network
 from ffmlp.model.readout_stages import ReadoutStages
-from ffmlp.model.single_precision import FEWEST_ROWS, _classes, _largest_error
+from ffmlp.model.single_precision import FEWEST_ROWS, _classes, largest_error
 
 powers = st.integers(-36, 36)
 ordinary = st.integers(-3, 3)
@@ -39,7 +39,7 @@ def test_the_error_is_no_larger_than_its_bound(seed, n_hyperplanes, n_features, 
     rng = np.random.default_rng(seed)
     network = a_readout(rng, n_hyperplanes, n_features, n_classes, 10.0**scale, tie=1.0)
     X = rng.normal(size=(50, n_features)) * 10.0**size
-    bound = _largest_error(network.stages, network.hyperplanes, X)
+    bound = largest_error(network.stages, network.hyperplanes, X)
     if bound < np.inf:
         difference = network.stages.evidence(
             network.hyperplanes, X, np.float32
@@ -73,7 +73,7 @@ def test_samples_beyond_single_precision(far):
     network = a_readout(rng, 100, 5, 3, tie=1.0)
     X = rng.normal(size=(FEWEST_ROWS, 5))
     X[3] *= far
-    assert _largest_error(network.stages, network.hyperplanes, X) == np.inf
+    assert largest_error(network.stages, network.hyperplanes, X) == np.inf
     assert len(_classes(network.stages, network.hyperplanes, X)[1]) == len(X)
     expected = network.forward(X).argmax(axis=1)
     np.testing.assert_array_equal(network.classes(X), expected)

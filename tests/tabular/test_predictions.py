@@ -39,10 +39,10 @@ def predict(trained, *arguments):
 def test_the_blocks_of_all_threads_have_equally_many_cells(n_processors, n_cells):
     n_threads, n_rows = threads_and_rows(n_processors, n_cells)
     assert 1 <= n_threads <= min(8, n_processors)
-    assert 1 <= n_rows <= 100_000
+    assert 1 <= n_rows <= 40_000
     assert n_threads == 1 or n_rows >= 1500
     assert n_rows == 1 or n_rows * n_cells * n_threads <= 4_500_000
-    assert n_rows == 100_000 or (n_rows + 1) * n_cells * n_threads > 4_500_000
+    assert n_rows == 40_000 or (n_rows + 1) * n_cells * n_threads > 4_500_000
 
 
 def test_predictions_are_those_of_the_model_whatever_the_size_of_blocks(trained, here, capsys):

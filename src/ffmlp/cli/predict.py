@@ -48,7 +48,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "add a column 'unfamiliar': 1 where the row is farther from the training rows than 99 %% of them"
     )
     parser.add_argument("--flag-unfamiliar", action="store_true", help=what)
-    what = "rows per block, approximately (at most 100000)"
+    what = "rows per block, approximately (at most 40000)"
     parser.add_argument("--block-rows", type=int, metavar="N", help=what)
     what = (
         "file to write: .csv, .tsv (also compressed) or .parquet; - is standard output, as CSV; for "

@@ -25,11 +25,11 @@ def region_shapley(
     between the two only, at most R of them; NumPy takes O(n·R·F) time.
     """
     own, other = trees.compared(h), trees.compared(reference)
-    if compiled is None:
+    if compiled is None or trees.forest is None:
         return _by_boxes(trees, own, other, winner, rival)
     found, values = np.zeros(own.shape), np.ascontiguousarray(trees.values)
     first, second = (np.ascontiguousarray(part, np.int32) for part in (winner, rival))
-    compiled.shapley_values(own, other, trees.places, len(trees.roots), values, first, second, found)
+    compiled.shapley_values(*trees.forest, own, other, values, first, second, found)
     return found
 
 

@@ -206,7 +206,7 @@ class Columns:
         if not missing.any():
             return X
         if self.imputation is not None:
-            return self.imputation.filled(np.asarray(X, np.float64)).astype(X.dtype)
+            return self.imputation.filled(np.asarray(X, np.float64)).astype(X.dtype, copy=False)
         return np.where(missing, self.fills.astype(X.dtype), X)
 
     def encoded(self, cells: AnyFloats) -> AnyFloats:

@@ -14,6 +14,7 @@ import numpy as np
 from ffmlp.arrays import AnyFloats, Flags, Floats, Indices, row_blocks
 from ffmlp.model.hyperplanes import Hyperplanes
 from ffmlp.model.readout_stages import ReadoutStages
+from ffmlp.model.region_classes import region_readout_classes
 from ffmlp.model.region_trees import RegionTrees
 from ffmlp.model.stages import OnnxGraph
 from ffmlp.words import counted, itemised
@@ -83,9 +84,19 @@ class RegionReadoutStages(ReadoutStages):
     def _logarithms(self, evidence: Floats) -> Floats:
         return self.power * np.log(np.maximum(evidence, self.floor)) + SLOPE * evidence
 
+    def distinct_lead(self, size: float) -> float:
+        """A lead of evidence up to ``size`` that rounding of the outputs does not lose.
+
+        Confidences ascend with the evidence by at least `SLOPE`. In double precision, they are wrong by
+        a few units in the last place, and the softmax needs as many to keep outputs apart.
+        """
+        logarithm = max(abs(np.log(self.floor)), abs(np.log(max(size, self.floor))))
+        largest = self.power * logarithm + SLOPE * size + 1.0
+        return float(16.0 * np.finfo(np.float64).eps / SLOPE * largest)
+
     def classes(self, planes: Hyperplanes, X: AnyFloats) -> Indices:
-        """The most probable class."""
-        return self.outputs(planes, X).argmax(axis=1)
+        """The most probable class, by part of the work where that is enough to know it."""
+        return region_readout_classes(self, planes, X)
 
     def check(self, planes: Hyperplanes, n_classes: int) -> None:
         """The regions must be trees of these hyperplanes, and the link to probabilities must ascend."""

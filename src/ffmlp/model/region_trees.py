@@ -24,6 +24,8 @@ except ImportError:  # installed without a C compiler
 
 # Entries of the (sample, tree) table that NumPy computes at once: they stay in the cache.
 _ENTRIES_AT_ONCE = 1 << 17
+_MOST_OF_16_BITS = (1 << 16) - 1
+_INT_MIN, _INT_MAX = np.iinfo(np.int32).min, np.iinfo(np.int32).max
 _TYPES = {
     "hyperplanes": np.int32,
     "thresholds": np.float32,
@@ -31,6 +33,29 @@ _TYPES = {
     "roots": np.int32,
     "values": np.float64,
 }
+
+
+@dataclass(frozen=True, eq=False)
+class TreeBounds:
+    """What T trees can add to the sums of C classes, in single precision.
+
+    Attributes
+    ----------
+    order : ndarray of int32, shape (T,)
+        The order in which the trees are read.
+    values : ndarray of float32, shape (R, C)
+        The values of the regions.
+    least, most : ndarray of float32, shape (T + 1, C)
+        Line k bounds what all trees but the first k add to each class.
+    largest : float
+        A bound of the absolute value of all that is added to a class.
+    """
+
+    order: NDArray[np.int32]
+    values: NDArray[np.float32]
+    least: NDArray[np.float32]
+    most: NDArray[np.float32]
+    largest: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,44 +140,104 @@ class RegionTrees:
         """The `evidence` of samples whose responses have been `compared`."""
         require_shapes(compared=(compared, (len(compared), len(self.axes))))
         total = np.zeros((len(compared), self.values.shape[1]))
-        if compiled is None:
+        if compiled is None or self.forest is None:
             for of_tree in self._regions(compared).T:
                 total += self.values[of_tree]
         else:
             values = np.ascontiguousarray(self.values)
-            compiled.add_values(compared, self.places, self.n_nodes, values, total)
+            compiled.add_values(*self.forest, compared, values, total)
         return total
 
     def _regions(self, compared: NDArray[np.float32]) -> NDArray[np.int32]:
-        places, found = self.places, np.empty((len(compared), len(self.roots)), np.int32)
-        if compiled is None:
+        found = np.empty((len(compared), len(self.roots)), np.int32)
+        if compiled is None or self.forest is None:
             for rows in row_blocks(len(compared), len(self.roots), _ENTRIES_AT_ONCE):
-                found[rows] = _regions(compared[rows], places, len(self.roots))
+                found[rows] = self._regions_by_numpy(compared[rows])
         else:
-            compiled.regions(compared, places, self.n_nodes, found)
+            compiled.regions(*self.forest, compared, found)
         return found
 
-    @cached_property
-    def places(self) -> NDArray[np.int32]:
-        """All that a step needs, side by side (M + R, 4): axis, bits of the threshold, next, region.
+    def _regions_by_numpy(self, compared: NDArray[np.float32]) -> NDArray[np.int32]:
+        """The region (n, T) of each sample in each tree."""
+        self._check_structure()  # Otherwise, there may be no end.
+        # One entry for each sample and tree that has not reached its region.
+        node = np.tile(self.roots, len(compared))
+        entry, found = np.arange(len(node)), np.empty(len(node), np.int32)
+        start = np.repeat(np.arange(len(compared)) * compared.shape[1], len(self.roots))
+        axes, children = np.searchsorted(self.axes, self.hyperplanes), self.children.ravel()
+        while len(entry):
+            second = compared.take(start + axes.take(node)) > self.thresholds.take(node)
+            below = children.take(2 * node + second)
+            inner = below >= 0
+            found[entry[~inner]] = -1 - below[~inner]
+            node, entry, start = below[inner], entry[inner], start[inner]
+        return found.reshape(len(compared), len(self.roots))
 
-        The roots have the first places. The children of node m are at places T + 2m and T + 2m + 1, its
-        next. A region is its own next, and no response exceeds its threshold.
+    @cached_property
+    def forest(self) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]] | None:
+        """What compiled code reads: places (P, 2), their regions (P,) and the starts (T + 1,) of trees.
+
+        The places of a tree are its root, an empty place, and the children of its nodes, in pairs. A
+        place is the key of a threshold, an axis and the next pair, the last two in 16 bits each. A
+        region leads to itself by a threshold that no sample exceeds, or every one if it is the second
+        place of a pair. None if there are too many nodes or axes.
         """
         self._check_structure()  # Compiled code relies on it.
-        below = np.concatenate([self.roots, self.children.ravel()])
-        inner, none = np.flatnonzero(below >= 0), np.float32(np.inf).view(np.int32)
-        places = np.column_stack([0 * below, 0 * below + none, np.arange(len(below)), -1 - below])
-        node = below[inner]
-        places[inner, 0] = np.searchsorted(self.axes, self.hyperplanes[node])
-        places[inner, 1] = self.thresholds.view(np.int32)[node]
-        places[inner, 2] = len(self.roots) + 2 * node
-        return places.astype(np.int32)
+        n_nodes = np.diff(self.roots, append=len(self.hyperplanes))
+        if n_nodes.max() >= _MOST_OF_16_BITS or len(self.axes) > _MOST_OF_16_BITS:
+            return None
+        starts = np.append(0, 2 * np.cumsum(n_nodes + 1))
+        root, n_places = np.repeat(self.roots, np.diff(starts)), starts[-1]
+        place = np.arange(n_places) - np.repeat(starts[:-1], np.diff(starts))
+        below = np.insert(self.children, self.roots, 0, axis=0).ravel()
+        below[starts[:-1]], below[starts[:-1] + 1] = self.roots, -1
+        inner, node = below >= 0, np.maximum(below, 0)
+        places = np.empty(n_places, [("threshold", "i4"), ("axis", "u2"), ("next", "u2")])
+        itself = np.where(place % 2, _INT_MIN, _INT_MAX)
+        places["threshold"] = np.where(inner, _keys(self.thresholds)[node], itself)
+        places["axis"] = np.where(inner, np.searchsorted(self.axes, self.hyperplanes)[node], 0)
+        places["next"] = np.where(inner, node - root + 1, place // 2)
+        regions = np.where(inner, -1, -1 - below).astype(np.int32)
+        return places.view(np.int32).reshape(-1, 2), regions, starts.astype(np.int32)
 
     @property
-    def n_nodes(self) -> NDArray[np.int32]:
-        """The number (T,) of nodes of each tree."""
-        return np.diff(self.roots, append=np.int32(len(self.hyperplanes)))
+    def can_decide(self) -> bool:
+        """Whether compiled code can `decide`."""
+        return compiled is not None and self.forest is not None
+
+    def decide(self, compared: NDArray[np.float32], sums: NDArray[np.float32], margin: float) -> Indices:
+        """The class (n,) of the largest of ``sums`` (n, C) with the evidence added; -1 if in doubt.
+
+        A class is decided when it leads by more than the margin, computed in single precision,
+        whatever the trees add that have not been read. The trees that can add most are read first.
+        ``sums`` are changed.
+        """
+        assert compiled is not None
+        assert self.forest is not None
+        require_shapes(compared=(compared, (len(compared), len(self.axes))))
+        classes, bounds = np.empty(len(compared), np.int32), self.bounds
+        # A margin is rounded up.
+        margin = float(np.nextafter(np.float32(margin), np.float32(np.inf)))
+        compiled.decide(
+            *self.forest, compared, bounds.order, bounds.values, bounds.least, bounds.most, margin,
+            sums, classes,
+        )  # fmt: skip
+        return classes.astype(np.intp)
+
+    @cached_property
+    def bounds(self) -> TreeBounds:
+        """What the trees can add, those that can add most first."""
+        regions, starts = self.by_tree
+        least, most = (part.reduceat(self.values[regions], starts) for part in (np.minimum, np.maximum))
+        order = np.argsort(-(most - least).max(axis=1), kind="stable")
+        left = [
+            np.pad(np.cumsum(part[order[::-1]], axis=0)[::-1], ((0, 1), (0, 0)))
+            for part in (least, most)
+        ]
+        with np.errstate(over="ignore"):
+            values, *left = (np.ascontiguousarray(part, np.float32) for part in (self.values, *left))
+            largest = float(np.maximum(-least, most).max(axis=1).sum())
+        return TreeBounds(order.astype(np.int32), values, left[0], left[1], largest)
 
     @cached_property
     def boxes(self) -> tuple[Floats, Floats]:
@@ -230,20 +315,7 @@ class RegionTrees:
         return found
 
 
-def _regions(
-    compared: NDArray[np.float32], places: NDArray[np.int32], n_trees: int
-) -> NDArray[np.int32]:
-    """The region (n, T) of each sample in each tree, by NumPy."""
-    axes, bits, following, region = places.T.copy()
-    thresholds = bits.view(np.float32)
-    # One entry for each sample and tree that has not reached its region.
-    at = np.tile(np.arange(n_trees, dtype=np.int32), len(compared))
-    entry, found = np.arange(len(at)), np.empty(len(at), np.int32)
-    start = np.repeat(np.arange(len(compared)) * compared.shape[1], n_trees)
-    while len(entry):
-        second = compared.take(start + axes.take(at)) > thresholds.take(at)
-        at = following.take(at) + second
-        inner = region.take(at) < 0
-        found[entry[~inner]] = region.take(at[~inner])
-        at, entry, start = at[inner], entry[inner], start[inner]
-    return found.reshape(len(compared), n_trees)
+def _keys(numbers: NDArray[np.float32]) -> NDArray[np.int32]:
+    """Integers in the order of the numbers, as compiled code compares them."""
+    bits = numbers.view(np.int32)
+    return np.where(bits < 0, -(bits & _INT_MAX), bits)

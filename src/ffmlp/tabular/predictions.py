@@ -26,9 +26,10 @@ Result = TypeVar("Result")
 
 _MAX_THREADS = 8
 # Cells in memory, in the blocks of all threads together, and rows of a block. Blocks with few rows cost
-# more to start and to finish than to predict, so fewer threads are used instead.
+# more to start and to finish than to predict, so fewer threads are used instead. After the last large
+# one, threads would wait for each other.
 _CELLS_AT_ONCE = 4_500_000
-_FEWEST_ROWS, _MOST_ROWS = 1500, 100_000
+_FEWEST_ROWS, _MOST_ROWS = 1500, 40_000
 # Memory to keep for the next blocks, and the most that the GNU C library keeps for one of them.
 _BYTES_KEPT, _MOST_BYTES_KEPT = 2**26, 2**25 - 2**16
 
