@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import warnings
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from time import sleep
@@ -229,6 +230,7 @@ def test_a_model_of_complete_numbers_takes_medians(trained, here):
 def test_a_model_that_does_not_impute_says_so(here, capsys):
     clf = ffmlp.load(DATA / "blob-2.model")  # of a version that did not
     clf.feature_names_in_ = np.array(["a", "b", "c", "d"], dtype=object)
+    clf.network_ = replace(clf.network_, feature_names=("a", "b", "c", "d"))
     ffmlp.save(clf, "m.model")
     (here / "new.csv").write_text("a,b,c,d\n1,2,,3\n")
     commands = [

@@ -19,7 +19,7 @@ from ffmlp.storage.model_files import usable
 from ffmlp.storage.persistence import load_with_metadata, save
 from ffmlp.tables.blocks import Block
 from ffmlp.tables.tables import Dialect
-from ffmlp.tabular.interface import Interface, interface_of
+from ffmlp.tabular.interface import Interface, check_columns, interface_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,6 +43,8 @@ class TableModel(Interface):
         saved = load_with_metadata(path)
         with usable(path):
             interface = interface_of(saved.metadata)
+            if interface is not None and not isinstance(saved.estimator, Pipeline):
+                check_columns(interface, saved.estimator.network_)
         if interface is not None:
             return cls(**vars(interface), estimator=saved.estimator)
         names = getattr(saved.estimator, "feature_names_in_", None)
