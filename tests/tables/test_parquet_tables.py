@@ -278,3 +278,35 @@ def test_models_and_predictions_are_those_of_a_csv_file(tmp_path, monkeypatch):
     assert lines[0] == "uid,predicted_y,probability_0,probability_1"
     assert lines[1].startswith(f"{BIG},")
     assert lines[6].startswith(",")
+
+
+def undecodable(cells=(b"a", b"\xff\xfe", b"b")):
+    """A column of strings that are not UTF-8, which Arrow writes as they are."""
+    ends = np.cumsum([0, *map(len, cells)], dtype=np.int32)
+    return pa.StringArray.from_buffers(len(cells), *map(pa.py_buffer, (ends, b"".join(cells))))
+
+
+@pytest.mark.parametrize("kinds", [{"c": "text"}, {"c": "number"}, {"a": "number"}])
+@pytest.mark.parametrize("encoded", [False, True])
+def test_cells_that_are_not_utf_8_are_located(parquet, kinds, encoded):
+    column = undecodable()
+    if encoded:
+        column = pa.DictionaryArray.from_arrays(pa.array([0, 2, 1]), column)
+    path = parquet({"a": [1.0, 2.0, 3.0], "c": column})
+    row, place = 3 if encoded else 2, "column 2 .'c'.: not valid UTF-8, got b'.xff.xfe'"
+    kept = ("c",) if "a" in kinds else ()
+    with pytest.raises(ValueError, match=f"t.parquet, row {row}, {place}"):
+        cells(path, kinds, n_rows=2, kept=kept)
+    with pytest.raises(ValueError, match=f"t.parquet, row {row}, {place}"):
+        list(open_table(path).inferred(2, []))
+
+
+def test_commands_say_which_cell_is_not_utf_8(parquet, tmp_path, capsys):
+    path = parquet({"a": [1.0, 2.0, 3.0], "c": undecodable(), "y": ["p", "q", "p"]})
+    assert main(["fit", str(path), "--target", "y", "-o", str(tmp_path / "m")]) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert "row 2, column 2 ('c'): not valid UTF-8" in error
+    path.write_bytes(path.read_bytes().replace(b"\x01c", b"\x01\xff"))  # the name of the column
+    assert main(["fit", str(path), "--target", "y", "-o", str(tmp_path / "m")]) == 2
+    assert "cannot be read as Parquet" in capsys.readouterr().err
