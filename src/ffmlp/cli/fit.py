@@ -107,7 +107,7 @@ def run(options: argparse.Namespace) -> None:
     }
     names = columns.numbers, columns.categories, options.target, options.id
     fitted = TableModel(*names, dialect(options), facts, model, dates=columns.dates)
-    fitted.save(options.output)
+    fitted.save(options.output, options.force)
     _print_summary(console, fitted, notes + warned, options)
 
 

@@ -35,6 +35,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "add a column 'unfamiliar': 1 where the row is farther from the training rows than 99 %% of them"
     )
     parser.add_argument("--flag-unfamiliar", action="store_true", help=what)
+    what = "put an apostrophe before cells of a text file that a spreadsheet takes for formulas"
+    parser.add_argument("--escape-formulas", action="store_true", help=what)
     what = "rows per block, approximately (at most 100000)"
     parser.add_argument("--block-rows", type=int, metavar="N", help=what)
     what = "file to write: .csv, .tsv (also compressed) or .parquet; - is standard output, as CSV"
@@ -44,7 +46,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Read, predict and write at the same time."""
     require_packages("predict", "pyarrow", "tqdm")
-    from ffmlp.tables.writing import STANDARD_OUTPUT
+    from ffmlp.tables.writing import STANDARD_OUTPUT, Output
     from ffmlp.tabular.dates import with_dates
     from ffmlp.tabular.predictions import Added, output_columns, write_predictions
 
@@ -71,10 +73,11 @@ def run(options: argparse.Namespace) -> None:
         notes.append(f"{table.path} has no column {model.id_column!r}: {what}.")
     for note in notes:
         console.note(note)
+    output = Output(options.output, options.force, options.escape_formulas)
     start = perf_counter()
     with console.progress(None, "row", "predicting") as update:
         written = write_predictions(
-            model, with_dates(table, model.dates), options.output, kept=kept,
+            model, with_dates(table, model.dates), output, kept=kept,
             added=added, n_rows=options.block_rows, on_block=update,
         )  # fmt: skip
     seconds = perf_counter() - start

@@ -55,6 +55,7 @@ def save(
     estimator: FFMLPClassifier | Pipeline,
     path: str | PathLike[str],
     metadata: dict[str, Any] | None = None,
+    replace: bool = True,
 ) -> None:
     """Write a fitted model to a file, atomically (extra ``persistence``).
 
@@ -64,9 +65,11 @@ def save(
         A fitted classifier, or a fitted pipeline that ends with one. The other steps may be
         scikit-learn's imputers, encoders and scalers, column transformers and PCA.
     path : str or path-like
-        The file to write. An existing file is replaced.
+        The file to write.
     metadata : dict, default=None
         Plain JSON values to store with the model.
+    replace : bool, default=True
+        Whether an existing file is replaced. Otherwise, it is an error.
 
     Examples
     --------
@@ -98,7 +101,7 @@ def save(
         payload = root.renamed(lambda kind: tags.get(kind, kind), zipfile.ZIP_STORED)
         written = Node.root(Content(FORMAT_VERSION, payload))
     check_types(written, "The estimator")
-    write_model(target, payload)
+    write_model(target, payload, replace)
 
 
 def load(path: str | PathLike[str]) -> Any:

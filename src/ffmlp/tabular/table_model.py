@@ -58,9 +58,9 @@ class TableModel(Interface):
         categories = tuple(str(name) for name in names if name in texts)
         return cls(numbers, categories, "class", None, Dialect(), facts, saved.estimator)
 
-    def save(self, path: Path) -> None:
-        """Write the model to a file atomically."""
-        save(self.estimator, path, self.to_metadata())
+    def save(self, path: Path, replace: bool = True) -> None:
+        """Write the model atomically; unless ``replace`` is set, an existing file is an error."""
+        save(self.estimator, path, self.to_metadata(), replace)
 
     @property
     def labels(self) -> NDArray:
