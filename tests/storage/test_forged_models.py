@@ -93,6 +93,11 @@ def with_a_longer_array(schema, members):
     members[name] = npy(np.zeros(10**6))[:200]
 
 
+def with_an_array_that_nothing_names(schema, members):
+    """It is not read; the model is as it was."""
+    members["zeros.npy"] = npy(np.zeros(60_000_000))
+
+
 SIZES = [with_zeros, with_spaces, with_one_array_many_times, with_empty_lists, with_a_longer_array]
 
 
@@ -107,8 +112,11 @@ def test_sizes_are_limited_before_anything_is_unpacked(change, tmp_path):
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is counted in another unit")
 def test_forged_sizes_take_little_memory(tmp_path):
     """In a process of their own: the most memory that the readers ever take."""
+    folder, unnamed = tmp_path / "forged", tmp_path / "unnamed.model"
+    folder.mkdir()
     for number, change in enumerate(SIZES):
-        (tmp_path / f"{number}.model").write_bytes(forged(change))
+        (folder / f"{number}.model").write_bytes(forged(change))
+    unnamed.write_bytes(forged(with_an_array_that_nothing_names))
     program = """
 import resource, sys
 from pathlib import Path
@@ -118,6 +126,7 @@ def peak():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
 ffmlp.load(sys.argv[1])
 before = peak()
+ffmlp.load(sys.argv[3])
 for path in sorted(Path(sys.argv[2]).iterdir()):
     for read in (ffmlp.load, read_predictor):
         try:
@@ -127,7 +136,7 @@ for path in sorted(Path(sys.argv[2]).iterdir()):
         raise SystemExit(f"{path} was read")
 print(peak() - before)
 """
-    arguments = [sys.executable, "-c", program, str(DATA / "columns-2.model"), str(tmp_path)]
+    arguments = [sys.executable, "-c", program, str(DATA / "columns-2.model"), str(folder), str(unnamed)]
     done = subprocess.run(arguments, capture_output=True, text=True, check=True)
     assert int(done.stdout) < MOST_MEGABYTES
 

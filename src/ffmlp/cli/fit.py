@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 HELP = "design a network from a table and save it as a model"
 EXAMPLE = "ffmlp fit iris.csv --target species -o iris.model"
 _ROWS_AT_ONCE = 100_000
+# Time and memory of a fit grow with the square of the features.
+_MOST_COLUMNS = 5000
 # Names of other files; a model may have any other name.
 _OTHER_FILES = dict.fromkeys((".csv", ".tsv", ".txt", ".gz", ".bz2", ".xz", ".parquet"), "a data file")
 _OTHER_FILES |= {".html": "a report", ".onnx": "an export", ".pt2": "an export"}
@@ -133,6 +135,13 @@ def _columns(table: DataTable, options: argparse.Namespace) -> Columns:
     from ffmlp.tabular.columns import infer, require_columns
 
     left_out = [options.target, *options.ignore]
+    n_columns = len(table.columns) - len(left_out)
+    if n_columns > _MOST_COLUMNS:
+        raise ValueError(
+            f"{table.path} has {n_columns} columns beside the target, more than {_MOST_COLUMNS}. Time "
+            "and memory grow with the square of their number. Select some, or reduce them, for example "
+            "to principal components."
+        )
     require_columns(table, [options.target], "--target")
     require_columns(table, options.ignore, "--ignore")
     require_columns(table, options.categorical, "--categorical")

@@ -82,12 +82,11 @@ class Archive:
         return np.load(io.BytesIO(self.members.read(name)), allow_pickle=False)
 
 
-def packed(schema: Any, archive: Archive, compression: int) -> bytes:
-    """The arrays of an archive with another schema."""
+def packed(schema: Any, names: list[str], archive: Archive, compression: int) -> bytes:
+    """The arrays of these names with another schema; others may be of any size."""
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w", compression) as members:
-        for name in archive.members.namelist():
-            if name != SCHEMA:
-                members.writestr(name, archive.members.read(name))
+        for name in dict.fromkeys(names):
+            members.writestr(name, archive.members.read(name))
         members.writestr(SCHEMA, json.dumps(schema))
     return content.getvalue()

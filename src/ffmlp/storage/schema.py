@@ -86,7 +86,7 @@ class Node:
         """The root node of a content of limited size, upgraded to the current format."""
         archive = Archive.of(content.payload)
         schema = archive.schema()
-        archive.limit_arrays([node["file"] for node in _schemas(schema) if "file" in node])
+        archive.limit_arrays(_array_names(schema))
         return cls(_upgraded(schema) if content.version == 1 else schema, archive)
 
     @property
@@ -167,7 +167,7 @@ class Node:
         for node in _schemas(self.schema):
             _rename(node, name(kind_of(node)))
             node.pop("__id__", None)  # nodes of the same id would be taken for each other
-        return packed(self.schema, self.archive, compression)
+        return packed(self.schema, _array_names(self.schema), self.archive, compression)
 
 
 def kind_of(schema: dict[str, Any]) -> str:
@@ -192,6 +192,11 @@ def _schemas(schema: Any) -> Iterator[dict[str, Any]]:
             left.extend(part.values())
         elif isinstance(part, list):
             left.extend(part)
+
+
+def _array_names(schema: Any) -> list[str]:
+    """The name of each array, as often as a node has it."""
+    return [node["file"] for node in _schemas(schema) if "file" in node]
 
 
 def sklearn_tag(name: str) -> str:
