@@ -87,6 +87,12 @@ def with_empty_lists(schema, members):
     return json.dumps({**schema, "more": [[] for _ in range(1_500_000)]})
 
 
+def with_many_values(schema, members):
+    """As large a schema as a file of 9 MB may have."""
+    members["noise"] = np.random.default_rng(0).bytes(9_000_000)
+    return json.dumps({**schema, "more": [[] for _ in range(3_000_000)]}, separators=(",", ":"))
+
+
 def with_a_longer_array(schema, members):
     """The header of an array says that it is larger than it is."""
     name = attributes(schema, "hyperplanes")["biases"]["file"]
@@ -98,7 +104,10 @@ def with_an_array_that_nothing_names(schema, members):
     members["zeros.npy"] = npy(np.zeros(60_000_000))
 
 
-SIZES = [with_zeros, with_spaces, with_one_array_many_times, with_empty_lists, with_a_longer_array]
+SIZES = [
+    *(with_zeros, with_spaces, with_one_array_many_times, with_empty_lists),
+    *(with_many_values, with_a_longer_array),
+]
 
 
 @pytest.mark.parametrize("change", SIZES)

@@ -15,9 +15,12 @@ from numpy.typing import NDArray
 
 SCHEMA = "schema.json"
 # How large the schema and all arrays may be: this many bytes, and this many for each byte of the file.
-# A schema that has been parsed takes up to 20 times as much, an array up to 3 times while it is read.
+# An array takes up to 3 times as much while it is read.
 SCHEMA_BYTES, SCHEMA_FACTOR = 5_000_000, 1
 ARRAY_BYTES, ARRAY_FACTOR = 50_000_000, 4
+# A value of a schema takes some 60 bytes once it is parsed, whatever its length in the file. Those of
+# models have 20 bytes on average.
+MOST_VALUES, BYTES_PER_VALUE = 100_000, 8
 _HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 
 
@@ -49,7 +52,14 @@ class Archive:
     def schema(self) -> Any:
         """The schema, unless it is too large."""
         self._limit("schema", [SCHEMA], SCHEMA_BYTES + SCHEMA_FACTOR * self.n_bytes)
-        return json.loads(self.members.read(SCHEMA))
+        text = self.members.read(SCHEMA)
+        n_values, most = (
+            sum(map(text.count, (b"[", b"{", b","))),
+            MOST_VALUES + len(text) // BYTES_PER_VALUE,
+        )
+        if n_values > most:
+            raise ValueError(f"schema of {n_values} values in {len(text)} bytes, at most {most}")
+        return json.loads(text)
 
     def limit_arrays(self, names: list[str]) -> None:
         """Refuse arrays that are too large together, each counted as often as it is named."""
