@@ -127,7 +127,8 @@ def least_violated(h: Floats, regions: Regions) -> Indices:
     nearest hyperplanes are looked up. Rows for which this is not proved to be sufficient use the dense
     search.
     """
-    h = np.clip(np.nan_to_num(h), -LARGEST, LARGEST)
+    if not -LARGEST <= h.min(initial=0.0) <= h.max(initial=0.0) <= LARGEST:
+        h = np.clip(np.nan_to_num(h), -LARGEST, LARGEST)
     if len(regions) <= _REGIONS_SEARCHED_DENSELY or h.shape[1] <= _FLIPPED_HYPERPLANES:
         return _least_violated_of_all(h, regions)
     region = _least_violated_nearby(h, regions.index)
