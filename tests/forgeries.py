@@ -8,8 +8,11 @@ import zipfile
 from types import CodeType
 
 import numpy as np
+import pytest
 
 from ffmlp.storage.model_files import FORMAT_VERSION
+from ffmlp.tabular.predictor import read_predictor
+from ffmlp.tabular.table_model import TableModel
 
 _STRANGE_KINDS = [
     ("os", "system", "FunctionNode"),
@@ -109,6 +112,17 @@ class _Command:
 
 def _run():
     unpickled.append("something")
+
+
+def refusal(path):
+    """The message of both readers of a model file, which must be the same."""
+    messages = []
+    for read in (read_predictor, TableModel.load):
+        with pytest.raises(ValueError) as caught:
+            read(path)
+        messages.append(str(caught.value))
+    assert messages[0] == messages[1]
+    return messages[0]
 
 
 def nodes_of(schema):

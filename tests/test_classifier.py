@@ -359,7 +359,7 @@ X_OK, Y_OK = IRIS
         ({"gaussianise": "yes"}, r"gaussianise must be one of .* got 'yes'"),
         ({"class_weight": "even"}, "class_weight must be 'balanced', a mapping .* got 'even'"),
         ({"class_weight": {0: 1, 7: 1}}, "class_weight names class 7, which is not in y"),
-        ({"class_weight": {0: -1}}, r"class_weight\[0\] must be a positive number, got -1"),
+        ({"class_weight": {0: -1}}, r"class_weight\[0\] must be a number from 1e-06 to 1e\+06, got -1"),
         ({"time_limit": 0}, "time_limit must be a positive number of seconds, got 0"),
         ({"design": "tree"}, r"one of \['auto', 'paper', 'region', 'blob', 'readout'\], got 'tree'"),
         ({"all_pairs": "no"}, r"all_pairs must be one of \[True, False\], got 'no'"),

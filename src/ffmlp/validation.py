@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from ffmlp.explanations.decisions import DecisionsMixin
     from ffmlp.export.exports import ExportsMixin
 
+# Least squares of classes whose weights differ by more than this loses one of them to rounding.
+_LEAST_WEIGHT, _MOST_WEIGHT = 1e-6, 1e6
 # Missing numbers are NaN.
 NUMBERS: Any = {"dtype": [np.float64, np.float32], "ensure_all_finite": "allow-nan"}
 
@@ -237,8 +239,11 @@ def class_weights(
                 f"{labels.tolist()[:10]}."
             )
         for label, value in class_weight.items():
-            if not (_is_real(value) and 0 < value < np.inf):
-                raise ValueError(f"class_weight[{label!r}] must be a positive number, got {value!r}.")
+            if not (_is_real(value) and _LEAST_WEIGHT <= value <= _MOST_WEIGHT):
+                raise ValueError(
+                    f"class_weight[{label!r}] must be a number from {_LEAST_WEIGHT:g} to "
+                    f"{_MOST_WEIGHT:g}, got {value!r}. Only the ratio of the weights matters."
+                )
     elif class_weight is not None:
         raise ValueError(
             "class_weight must be 'balanced', a mapping of class label to weight, or None, got "

@@ -1,4 +1,5 @@
 import argparse
+import json
 import subprocess
 import sys
 
@@ -99,3 +100,36 @@ def test_progress_has_the_time_left_of_each_pass(capsys, monkeypatch):
 )
 def test_durations(seconds, text):
     assert _duration(seconds) == text
+
+
+ATTACK = "\x1b[31m\x1b]0;title\x07\x9b2J\u202e"  # colour, title of the window, cleared screen, direction
+
+
+def test_names_and_labels_do_not_reach_the_terminal_as_commands(tmp_path, monkeypatch, capsys):
+    pytest.importorskip("pandas")
+    pytest.importorskip("skops")
+    monkeypatch.chdir(tmp_path)
+    name = f"t{ATTACK}.csv"
+    rows = [f"{row % 7},{'uv'[row % 2]}{ATTACK},{'pq'[row % 7 > 3]}{ATTACK}\n" for row in range(60)]
+    (tmp_path / name).write_text(f"a{ATTACK},c,y\n" + "".join(rows), encoding="utf-8")
+    commands = [
+        ["fit", name, "--target", "y", "-o", "m.model"],
+        ["inspect", "m.model"],
+        ["inspect", "m.model", "--json"],
+        ["explain", "m.model", name, "--row", "1"],
+        ["explain", "m.model", name, "--row", "1", "--json"],
+        ["evaluate", "m.model", name],
+        ["predict", "m.model", name, "-o", "o.csv"],
+        ["predict", "m.model", name, "-o", "o.csv"],  # which exists
+        ["fit", name, "--target", f"z{ATTACK}", "-o", "n.model"],
+    ]
+    seen = ""
+    for command in commands:
+        main(command)
+        captured = capsys.readouterr()
+        shown = captured.out + captured.err
+        assert shown.replace("\n", "").isprintable(), command
+        if command[0] == "inspect" and "--json" in command:
+            assert json.loads(captured.out)["labels"] == [f"p{ATTACK}", f"q{ATTACK}"]  # as they were
+        seen += shown
+    assert "a\\x1b[31m\\x1b]0;title\\x07\\x9b2J\\u202e" in seen

@@ -360,3 +360,10 @@ def test_a_model_no_better_than_the_majority_class_is_noted(here, capsys):
         "the model is no better than the majority class: accuracy 0.960, majority class 0.960. The "
         "columns may say little about 'label'."
     )
+
+
+def test_more_columns_than_a_fit_can_take_are_refused(here, capsys):
+    names = [f"c{number}" for number in range(5001)]
+    (here / "wide.csv").write_text(",".join([*names, "y"]) + "\n" + ",".join(["1"] * 5002) + "\n")
+    assert fit("wide.csv", "--target", "y", "-o", "w.model") == 2
+    assert "wide.csv has 5001 columns beside the target, more than 5000." in capsys.readouterr().err

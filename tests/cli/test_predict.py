@@ -5,9 +5,9 @@ import signal
 import subprocess
 import sys
 import warnings
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
-from time import sleep
 
 import numpy as np
 import pytest
@@ -179,6 +179,7 @@ def interrupt(*arguments):
     raise KeyboardInterrupt
 
 def patient(*arguments, **options):
+    print("predicting", flush=True)
     came.wait(60)
     return predicted(*arguments, **options)
 
@@ -188,18 +189,26 @@ sys.exit(main(sys.argv[1:]))
 """
 
 
-def test_ctrl_c_from_outside_ends_with_130_and_leaves_no_file(trained, here):
+@pytest.mark.parametrize(
+    ("number", "code", "message"),
+    [
+        (signal.SIGINT, 130, b"ffmlp: interrupted; nothing was written.\n"),
+        pytest.param(
+            signal.SIGKILL, -9, b"", marks=pytest.mark.skipif(sys.platform != "linux", reason="Linux")
+        ),
+    ],
+)
+def test_a_signal_from_outside_leaves_no_file(number, code, message, trained, here):
     trained[1].to_csv("new.csv", index=False)
     arguments = ["predict", str(trained[0]), "new.csv", "-o", "o.csv", "--block-rows", "5"]
     environment = {**os.environ, "PYTHONPATH": str(Path(ffmlp.__file__).parents[1])}
     command = [sys.executable, "-c", UNTIL_THE_SIGNAL, *arguments]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, env=environment) as process:
-        while process.poll() is None and len(list(here.iterdir())) == 1:
-            sleep(0.05)
-        assert process.poll() is None  # it is writing now
-        process.send_signal(signal.SIGINT)
-        assert process.communicate(timeout=60)[1] == b"ffmlp: interrupted; nothing was written.\n"
-    assert process.returncode == 130
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, env=environment, **pipes) as process:
+        assert process.stdout.readline() == b"predicting\n"  # the file is open now
+        process.send_signal(number)
+        assert process.communicate(timeout=60)[1] == message
+    assert process.returncode == code
     assert [path.name for path in here.iterdir()] == ["new.csv"]
 
 
@@ -229,6 +238,7 @@ def test_a_model_of_complete_numbers_takes_medians(trained, here):
 def test_a_model_that_does_not_impute_says_so(here, capsys):
     clf = ffmlp.load(DATA / "blob-2.model")  # of a version that did not
     clf.feature_names_in_ = np.array(["a", "b", "c", "d"], dtype=object)
+    clf.network_ = replace(clf.network_, feature_names=("a", "b", "c", "d"))
     ffmlp.save(clf, "m.model")
     (here / "new.csv").write_text("a,b,c,d\n1,2,,3\n")
     commands = [

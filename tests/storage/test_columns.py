@@ -1,11 +1,12 @@
 """Stored columns of tables: as they were, and what is refused."""
 
+import re
 from copy import copy
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from forgeries import payload_of, with_schema, wrapped
+from forgeries import payload_of, refusal, with_schema, wrapped
 from problems import DESIGNS, designed, mixed_table, unseen_rows
 
 import ffmlp
@@ -114,9 +115,7 @@ def test_forged_columns_are_refused(fitted, name, tmp_path, monkeypatch, capsys)
     clf = copy(fitted)
     clf.network_ = replace(clf.network_, columns=CHANGES[name](fitted))
     table_model(clf).save(tmp_path / "m")
-    with pytest.raises(ValueError, match="m does not hold a usable model"):
-        ffmlp.load("m")
-    assert read_predictor(tmp_path / "m") is None
+    assert "m does not hold a usable model" in refusal(tmp_path / "m")
     unseen_rows().to_csv("new.csv", index=False)
     assert main(["predict", "m", "new.csv", "-o", "o.csv"]) == 2
     captured = capsys.readouterr()
@@ -148,9 +147,7 @@ def test_forged_schemas_are_refused(fitted, old, new, tmp_path):
         return text.replace(old, new)
 
     path.write_bytes(wrapped(with_schema(payload_of(path), change)))
-    assert read_predictor(path) is None
-    with pytest.raises(ValueError, match=r"usable model|not trusted"):
-        ffmlp.load(path)
+    assert re.search("usable model|not trusted", refusal(path))
 
 
 def test_networks_of_earlier_versions_take_no_missing_numbers(tmp_path):

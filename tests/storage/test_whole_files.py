@@ -1,8 +1,21 @@
+import errno
 import os
+import signal
+import subprocess
+import sys
+import threading
 
 import pytest
 
+from ffmlp.storage import whole_files
 from ffmlp.storage.whole_files import whole_file, whole_folder, write_whole
+
+
+@pytest.fixture(params=["without a name", "with a hidden name"], autouse=True)
+def temporary_files(request, monkeypatch):
+    """Both kinds of temporary files: Linux has files without a name."""
+    if request.param == "with a hidden name":
+        monkeypatch.setattr(whole_files, "_NAMELESS", None)
 
 
 def test_a_file_is_replaced_on_success_and_kept_on_failure(tmp_path):
@@ -21,6 +34,16 @@ def test_permissions_are_those_of_other_new_files(tmp_path):
     write_whole(tmp_path / "file", b"")
     (tmp_path / "other").touch()
     assert (tmp_path / "file").stat().st_mode == (tmp_path / "other").stat().st_mode
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o444])
+def test_a_file_that_is_replaced_keeps_its_permissions(mode, tmp_path):
+    path = tmp_path / "file"
+    path.write_bytes(b"old")
+    path.chmod(mode)
+    write_whole(path, b"new")
+    assert path.stat().st_mode & 0o777 == mode
+    assert path.read_bytes() == b"new"
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
@@ -54,3 +77,66 @@ def test_a_folder_has_the_usual_permissions(tmp_path):
     with whole_folder(tmp_path / "folder"):
         pass
     assert (tmp_path / "folder").stat().st_mode == (tmp_path / "usual").stat().st_mode
+
+
+def test_names_may_be_as_long_as_the_file_system_allows(tmp_path):
+    path = tmp_path / ("n" * 255)
+    for content in (b"old", b"new"):
+        write_whole(path, content)
+        assert path.read_bytes() == content
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_of_several_writers_one_succeeds(tmp_path):
+    path, together, outcomes = tmp_path / "file", threading.Barrier(4), []
+
+    def write(content):
+        try:
+            with whole_file(path, replace=False) as temporary:
+                temporary.write_bytes(content)
+                together.wait()
+        except ValueError as error:
+            outcomes.append(str(error))
+        else:
+            outcomes.append(content)
+
+    threads = [threading.Thread(target=write, args=(b"%d" % number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    (written,) = (outcome for outcome in outcomes if isinstance(outcome, bytes))
+    assert path.read_bytes() == written
+    messages = [outcome for outcome in outcomes if outcome != written]
+    assert len(messages) == 3
+    assert all("file was made by another command" in message for message in messages)
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_full_disk_is_reported_with_the_name_of_the_file(tmp_path):
+    full = OSError(errno.ENOSPC, "No space left on device")
+    with pytest.raises(OSError, match="No space") as caught, whole_file(tmp_path / "file"):
+        raise full
+    assert caught.value.filename == str(tmp_path / "file")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere, files have names at once")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_a_killed_process_leaves_no_file(number, tmp_path):
+    program = """
+import sys
+from pathlib import Path
+from ffmlp.storage.whole_files import whole_file
+with whole_file(Path(sys.argv[1])) as temporary:
+    temporary.write_bytes(b"half")
+    print("written", flush=True)
+    sys.stdin.read()
+"""
+    arguments = [sys.executable, "-c", program, str(tmp_path / "file")]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen(arguments, **pipes) as process:
+        assert process.stdout.readline() == b"written\n"
+        process.send_signal(number)
+        process.wait()
+    assert list(tmp_path.iterdir()) == []

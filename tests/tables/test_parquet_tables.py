@@ -157,14 +157,6 @@ def test_numbers_stored_as_text(parquet):
 
 def test_broken_content_is_one_line_with_the_name_of_the_file(tmp_path):
     path = tmp_path / "t.parquet"
-    offsets = np.arange(4, dtype=np.int32)
-    bad = pa.StringArray.from_buffers(3, pa.py_buffer(offsets), pa.py_buffer(b"a\xffb"))
-    pq.write_table(pa.table({"a": bad}), path)
-    for kinds, kept in (({"a": "text"}, ()), ({"a": "number"}, ()), ({}, ("a",))):
-        with pytest.raises(ValueError, match=r"t\.parquet cannot be read as Parquet: .*\Z"):
-            cells(path, kinds, kept=kept)
-    with pytest.raises(ValueError, match=r"t\.parquet cannot be read as Parquet: .*\Z"):
-        list(open_table(path).inferred(10, ()))
     pq.write_table(pa.table({"a": ["x", "y"] * 1000}), path)
     content = bytearray(path.read_bytes())
     content[8:60] = b"\x99" * 52
@@ -278,3 +270,36 @@ def test_models_and_predictions_are_those_of_a_csv_file(tmp_path, monkeypatch):
     assert lines[0] == "uid,predicted_y,probability_0,probability_1"
     assert lines[1].startswith(f"{BIG},")
     assert lines[6].startswith(",")
+
+
+def undecodable(cells=(b"a", b"\xff\xfe", b"b")):
+    """A column of strings that are not UTF-8, which Arrow writes as they are."""
+    ends = np.cumsum([0, *map(len, cells)], dtype=np.int32)
+    return pa.StringArray.from_buffers(len(cells), *map(pa.py_buffer, (ends, b"".join(cells))))
+
+
+@pytest.mark.parametrize("kinds", [{"c": "text"}, {"c": "number"}, {"a": "number"}, {}])
+def test_cells_that_are_not_utf_8_are_located(parquet, kinds):
+    path = parquet({"a": [1.0, 2.0, 3.0], "c": undecodable()})
+    place = r"t\.parquet, row 2, column 2 .'c'.: not valid UTF-8, got b'.xff.xfe'.*\Z"
+    with pytest.raises(ValueError, match=place):
+        cells(path, kinds, n_rows=2, kept=() if "c" in kinds else ("c",))
+    with pytest.raises(ValueError, match=place):
+        list(open_table(path).inferred(2, []))
+
+
+def test_categories_that_are_not_utf_8_are_one_line(parquet):
+    column = pa.DictionaryArray.from_arrays(pa.array([0, 2, 1]), undecodable())
+    with pytest.raises(ValueError, match=r"t\.parquet cannot be read as Parquet: .*\Z"):
+        cells(parquet({"c": column}), {"c": "text"})
+
+
+def test_commands_say_which_cell_is_not_utf_8(parquet, tmp_path, capsys):
+    path = parquet({"a": [1.0, 2.0, 3.0], "c": undecodable(), "y": ["p", "q", "p"]})
+    assert main(["fit", str(path), "--target", "y", "-o", str(tmp_path / "m")]) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert "row 2, column 2 ('c'): not valid UTF-8" in error
+    path.write_bytes(path.read_bytes().replace(b"\x01c", b"\x01\xff"))  # the name of the column
+    assert main(["fit", str(path), "--target", "y", "-o", str(tmp_path / "m")]) == 2
+    assert "cannot be read as Parquet" in capsys.readouterr().err

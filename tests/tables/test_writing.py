@@ -4,7 +4,7 @@ import gzip
 import numpy as np
 import pytest
 
-from ffmlp.tables.writing import Predictions, decimals, prediction_writer
+from ffmlp.tables.writing import Output, Predictions, decimals, prediction_writer
 
 pa = pytest.importorskip("pyarrow")
 NAMES = ["id", "class", "p,0", "p1"]
@@ -14,8 +14,8 @@ BLOCK = Predictions(
 )
 
 
-def write(path, *blocks):
-    with prediction_writer(path, NAMES) as writer:
+def write(path, *blocks, **options):
+    with prediction_writer(Output(path, **options), NAMES) as writer:
         for block in blocks:
             writer.write(writer.render(block))
 
@@ -53,7 +53,7 @@ def test_an_error_leaves_no_file(tmp_path, name):
         writer.write(writer.render(BLOCK))
         raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt), prediction_writer(tmp_path / name, NAMES) as writer:
+    with pytest.raises(KeyboardInterrupt), prediction_writer(Output(tmp_path / name), NAMES) as writer:
         interrupted()
     assert list(tmp_path.iterdir()) == []
 
@@ -62,3 +62,20 @@ def test_other_names_are_refused(tmp_path):
     with pytest.raises(ValueError, match=r"o\.xlsx: unknown file type"):
         write(tmp_path / "o.xlsx", BLOCK)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_formulas_are_escaped_on_demand(tmp_path):
+    cells = ["=HYPERLINK(0)", "+1+1", "@x", "-1.5", "+2e3", "-x", "\tx", "x=1", "", None, "\r=1"]
+    labels = np.array(["=1", "no"])
+    block = Predictions((pa.array(cells),), np.arange(len(cells)) % 2, labels, None)
+    plain, escaped = tmp_path / "plain.csv", tmp_path / "escaped.csv"
+    write(plain, block)
+    write(escaped, block, escape_formulas=True)
+    rows = [list(csv.reader(path.open(newline="")))[1:] for path in (plain, escaped)]
+    texts = [cell or "" for cell in cells]
+    assert rows[0] == [[text, labels[row % 2]] for row, text in enumerate(texts)]
+    formulas = {"=HYPERLINK(0)", "+1+1", "@x", "-x", "\tx", "\r=1"}
+    assert rows[1] == [
+        [f"'{text}" if text in formulas else text, ["'=1", "no"][row % 2]]
+        for row, text in enumerate(texts)
+    ]

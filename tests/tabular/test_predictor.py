@@ -11,6 +11,7 @@ from forgeries import (
     files_with_a_changed_type,
     payload_of,
     recorded_calls,
+    refusal,
     unpickled,
     with_pickled_arrays,
     with_schema,
@@ -145,8 +146,10 @@ def test_changed_type_names_with_a_fitting_checksum_run_nothing(design, tmp_path
     n_refused = 0
     for content in files_with_a_changed_type(payload, 60, ["network_"]):
         path.write_bytes(content)
-        predictor = read_predictor(path)
-        if predictor is None:
+        try:
+            predictor = read_predictor(path)
+        except ValueError:
+            assert refusal(path)
             n_refused += 1
         else:
             block = block_of(features, predictor.kinds)
@@ -155,12 +158,11 @@ def test_changed_type_names_with_a_fitting_checksum_run_nothing(design, tmp_path
     assert n_refused > 20
 
 
-@pytest.mark.parametrize("read", [read_predictor, TableModel.load])
-def test_pickled_arrays_are_not_read(read, tmp_path):
+def test_pickled_arrays_are_not_read(tmp_path):
     path = tmp_path / "m"
     model_of(COLUMNS["numbers"]).save(path)
     path.write_bytes(wrapped(with_pickled_arrays(payload_of(path))))
-    assert_unusable(read, path)
+    assert "m does not hold a usable model" in refusal(path)
     assert not unpickled
 
 
@@ -184,15 +186,7 @@ def test_parts_that_do_not_fit_together_are_not_read(old, new, tmp_path):
         return text.replace(old, new)
 
     path.write_bytes(wrapped(with_schema(payload_of(path), change)))
-    assert read_predictor(path) is None
-
-
-def assert_unusable(read, path):
-    if read is read_predictor:
-        assert read(path) is None
-    else:
-        with pytest.raises(ValueError, match="m does not hold a usable model"):
-            read(path)
+    assert "m does not hold a usable model" in refusal(path)
 
 
 def with_hyperplanes(clf, **changes):
@@ -204,7 +198,6 @@ def with_regions(clf, **changes):
     return {"network_": replace(clf.network_, stages=stages)}
 
 
-@pytest.mark.parametrize("read", [read_predictor, TableModel.load])
 @pytest.mark.parametrize(
     "change",
     [
@@ -219,15 +212,14 @@ def with_regions(clf, **changes):
         lambda clf: with_regions(clf, counts=0 * clf.regions_.counts),
     ],
 )
-def test_a_classifier_whose_parts_do_not_fit_is_not_read(change, read, tmp_path):
+def test_a_classifier_whose_parts_do_not_fit_is_not_read(change, tmp_path):
     model, path = model_of(COLUMNS["numbers"], "region"), tmp_path / "m"
     for name, part in change(model.classifier).items():
         setattr(model.classifier, name, part)
     model.save(path)
-    assert_unusable(read, path)
+    assert "m does not hold a usable model" in refusal(path)
 
 
-@pytest.mark.parametrize("read", [read_predictor, TableModel.load])
 @pytest.mark.parametrize(
     "change",
     [
@@ -239,7 +231,7 @@ def test_a_classifier_whose_parts_do_not_fit_is_not_read(change, read, tmp_path)
     ],
 )
 @pytest.mark.parametrize("is_compiled", [True, False])
-def test_features_without_a_usable_map_are_not_read(change, read, is_compiled, tmp_path, monkeypatch):
+def test_features_without_a_usable_map_are_not_read(change, is_compiled, tmp_path, monkeypatch):
     if not is_compiled:
         monkeypatch.setattr("ffmlp.model.features.compiled", None)
     model, path = model_of(COLUMNS["numbers"]), tmp_path / "m"
@@ -249,7 +241,7 @@ def test_features_without_a_usable_map_are_not_read(change, read, is_compiled, t
     planes = replace(network.hyperplanes, gaussianisation=replace(scores, **changed))
     model.classifier.network_ = replace(network, hyperplanes=planes)
     model.save(path)
-    assert_unusable(read, path)
+    assert "m does not hold a usable model" in refusal(path)
 
 
 @pytest.mark.parametrize(
@@ -270,9 +262,7 @@ def test_changed_metadata_are_told(change, tmp_path):
     metadata = model.to_metadata()
     change(metadata)
     ffmlp.save(model.estimator, path, metadata)
-    assert read_predictor(path) is None
-    with pytest.raises(ValueError, match="m does not hold a usable model"):
-        TableModel.load(path)
+    assert "m does not hold a usable model" in refusal(path)
 
 
 def test_predicting_a_file_imports_neither_scikit_learn_nor_scipy(tmp_path):

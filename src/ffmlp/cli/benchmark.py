@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from ffmlp.cli.console import check_numbers
+from ffmlp.cli.console import check_numbers, one_line, visible
 from ffmlp.extras import require
 from ffmlp.words import counted
 
@@ -83,7 +83,7 @@ def run(options: argparse.Namespace) -> None:
     results = all_results(runs, settings)
     report.write_pages(results, runs, settings, missing, options.out)
     for table in (report.summary(one) for one in results if one.models):
-        print(f"{table.title}\n{report.to_text(table)}\n")
+        print(visible(f"{table.title}\n{report.to_text(table)}\n"))
     for what, reason in missing.items():
-        print(f"{what} not run: {reason}", file=sys.stderr)
+        print(one_line(f"{what} not run: {reason}"), file=sys.stderr)
     print(f"{counted(len(runs), 'run')}: {options.out / 'report.html'}, report.md and runs.csv")

@@ -33,7 +33,7 @@ class Console:
     def say(self, text: str) -> None:
         """Print a part of the result, for people."""
         if not self.as_json and not self.quiet:
-            print(text)
+            print(visible(text))
 
     def note(self, text: str) -> None:
         """Print something that the user should know."""
@@ -43,7 +43,8 @@ class Console:
     def result(self, values: dict[str, Any]) -> None:
         """Print the result, for programs."""
         if self.as_json:
-            print(json.dumps(values, indent=2, ensure_ascii=False))
+            text = json.dumps(values, indent=2, ensure_ascii=False)
+            print(visible(text, _json_escape))
 
     @contextmanager
     def progress(
@@ -264,4 +265,23 @@ def one_line(text: str) -> str:
     """
     if len(text) > _LONGEST_LINE:
         text = f"{text[: _LONGEST_LINE // 2]} … {text[-_LONGEST_LINE // 2 :]}"
-    return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
+    return "".join(letter if letter.isprintable() else _escape(letter) for letter in text)
+
+
+def visible(text: str, escape: Callable[[str], str] | None = None) -> str:
+    """A text of several lines whose other control characters are shown as Python writes them.
+
+    Names and labels come from files: as they are, they could move the cursor of a terminal.
+    """
+    if text.isascii() and text.replace("\n", "").isprintable():
+        return text
+    escape = escape or _escape
+    return "".join(each if each == "\n" or each.isprintable() else escape(each) for each in text)
+
+
+def _escape(letter: str) -> str:
+    return repr(letter)[1:-1]
+
+
+def _json_escape(letter: str) -> str:
+    return json.dumps(letter)[1:-1]

@@ -42,7 +42,7 @@ def run(options: argparse.Namespace) -> None:
     tables = [open_data(options, model, console, path) for path in (options.before, options.after)]
     counts = [_counted(model, table, console) for table in tables]
     drift = Drift.between(model.network, *counts)
-    write_whole(options.output, _content(drift, options.output))
+    write_whole(options.output, _content(drift, options.output), options.force)
     console.say(f"{options.output}: {drift}")
     before, after = drift.shares.tolist()
     console.result(

@@ -34,7 +34,7 @@ def run(options: argparse.Namespace) -> None:
     console = Console(options)
     model = TableModel.load(options.model)
     content, inputs = convert(model)
-    write_whole(options.output, content)
+    write_whole(options.output, content, options.force)
     console.say(f"{options.output}: {len(content) / 1000:.0f} kB; {inputs}")
     console.result({"output": str(options.output), "bytes": len(content), "inputs": inputs})
 

@@ -84,7 +84,7 @@ def run(options: argparse.Namespace) -> None:
         model, notes = fit_large(table, options, console)
     else:
         model, notes = _fit_in_memory(table, options, console)
-    model.save(options.output)
+    model.save(options.output, options.force)
     _print_summary(console, model, notes, options)
 
 

@@ -48,6 +48,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "add a column 'unfamiliar': 1 where the row is farther from the training rows than 99 %% of them"
     )
     parser.add_argument("--flag-unfamiliar", action="store_true", help=what)
+    what = "put an apostrophe before cells of a text file that a spreadsheet takes for formulas"
+    parser.add_argument("--escape-formulas", action="store_true", help=what)
     what = "rows per block, approximately (at most 40000)"
     parser.add_argument("--block-rows", type=int, metavar="N", help=what)
     what = (
@@ -135,11 +137,13 @@ def _written(
     may_be_empty: bool = False,
 ) -> Written:
     """Predict the rows of a file."""
+    from ffmlp.tables.writing import Output
     from ffmlp.tabular.dates import with_dates
     from ffmlp.tabular.predictions import write_predictions
 
+    output = Output(path, options.force, options.escape_formulas)
     return write_predictions(
-        model, with_dates(table, model.dates), path, kept=kept, added=added,
+        model, with_dates(table, model.dates), output, kept=kept, added=added,
         n_rows=options.block_rows, on_block=update, may_be_empty=may_be_empty,
     )  # fmt: skip
 

@@ -60,7 +60,7 @@ def run(options: argparse.Namespace) -> None:
         pictures = model_figures.draw(model, rows, *assessed, Path(folder))
         title, text = model_report.introduction(model, options.model)
         page = to_html(title, text, tables, pictures)
-    write_whole(options.output, page.encode())
+    write_whole(options.output, page.encode(), options.force)
     console.say(f"{options.output}: {counted(len(rows.X), 'row')}, {len(page) / 1e6:.1f} MB")
     shown = model_report.outcome(model, rows)
     if rows.seen and shown is not None:

@@ -17,12 +17,22 @@ if TYPE_CHECKING:
     from ffmlp.tabular.columns import Columns
     from ffmlp.tabular.table_model import TableModel
 
+# Time and memory of a fit grow with the square of the features.
+_MOST_COLUMNS = 5000
+
 
 def left_out(table: DataTable, options: argparse.Namespace) -> list[str]:
     """The columns that are not features: target, id and ignored ones; an error if a role is wrong."""
     from ffmlp.tabular.columns import require_columns
 
     names = [options.target, *options.ignore]
+    n_columns = len(table.columns) - len(names)
+    if n_columns > _MOST_COLUMNS:
+        raise ValueError(
+            f"{table.path} has {n_columns} columns beside the target, more than {_MOST_COLUMNS}. Time "
+            "and memory grow with the square of their number. Select some, or reduce them, for example "
+            "to principal components."
+        )
     require_columns(table, [options.target], "--target")
     require_columns(table, options.ignore, "--ignore")
     require_columns(table, options.categorical, "--categorical")

@@ -116,9 +116,7 @@ class _Partition:
         a, b = sources[a], self._heads[reached.ravel()[cells]].astype(np.intp)
         found = []
         while True:
-            same = self._words[0][a] ^ self._words[0][b] == self._bits[0][hyperplanes][i]
-            for words, bits in zip(self._words[1:], self._bits[1:], strict=True):
-                same &= words[a] ^ words[b] == bits[hyperplanes][i]
+            same = self._differ_by_one(hyperplanes, i, a, b)
             once = np.flatnonzero(same & ((a < b) | ~chosen[b]))
             found.append((i[once], a[once], b[once]))
             b = self._following[b]
@@ -128,6 +126,22 @@ class _Partition:
             i, a, b = i[more], a[more], b[more]
         i, a, b = (np.concatenate(part) for part in zip(*found, strict=True))
         return i, a, b
+
+    def _differ_by_one(self, hyperplanes: Indices, i: Indices, a: Indices, b: Indices) -> Flags:
+        """Whether the codes of regions a and b (k,) differ in the bit of ``hyperplanes[i]`` alone.
+
+        The word of that bit is compared first: few other regions differ in it alone, so that the time
+        does not grow with the number of words.
+        """
+        if len(self._words) == 1:
+            return self._words[0][a] ^ self._words[0][b] == self._bits[0][hyperplanes][i]
+        word = (hyperplanes // 64)[i]
+        bits = self._bits[hyperplanes // 64, hyperplanes][i]
+        same = self._words[word, a] ^ self._words[word, b] == bits
+        left = np.flatnonzero(same)
+        others = self._words[:, a[left]] ^ self._words[:, b[left]]
+        same[left] = (others == self._bits[:, hyperplanes[i[left]]]).all(axis=0)
+        return same
 
     def added_errors(self, hyperplanes: Indices, chosen: Flags | None = None) -> Floats:
         """The errors that each deletion adds by pairs with a chosen region (default: by all pairs)."""

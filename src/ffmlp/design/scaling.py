@@ -34,8 +34,11 @@ class Scaling:
         deviation *= deviation
         scale = np.sqrt(share @ deviation)
         # The spread of a constant feature may be a rounding error instead of 0.
-        constant = (X.min(axis=0) == X.max(axis=0)) | (scale * size < _SMALLEST_SPREAD)
-        return cls(mean * size, np.where(constant, 1.0, scale * size))
+        one_value = X.min(axis=0) == X.max(axis=0)
+        constant = one_value | (scale * size < _SMALLEST_SPREAD)
+        # The mean of equal values may be rounded, too: of 1e300, by 1e284.
+        mean = np.where(one_value, X[0], mean * size)
+        return cls(mean, np.where(constant, 1.0, scale * size))
 
     def apply(self, X: AnyFloats) -> Floats:
         """The standardised features, in float64."""

@@ -22,7 +22,6 @@ from ffmlp.model.columns import Columns
 from ffmlp.model.hyperplanes import Hyperplanes
 from ffmlp.model.network import Network
 from ffmlp.model.regions import Regions
-from ffmlp.model.stages import require_shapes
 
 # What statistics must have in common to be added up.
 _SHARED = {
@@ -80,13 +79,12 @@ class Statistics:
         return replace(self, regions=self.regions + other.regions)
 
     def check(self) -> None:
-        """Raise a ValueError if the parts do not fit each other."""
-        codes, counts, n_planes = self.regions.codes, self.regions.counts, len(self.hyperplanes)
-        require_shapes(
-            codes=(codes, (len(codes), n_planes)), counts=(counts, (len(codes), len(self.labels)))
-        )
-        if codes.dtype != np.bool_ or not (np.isfinite(counts).all() and (counts >= 0).all()):
-            raise ValueError("codes must be bits, and counts must be finite and not negative")
+        """Raise a ValueError if the statistics cannot be those of samples."""
+        counts, planes = self.regions.counts, self.hyperplanes
+        if not (np.isfinite(planes.weights).all() and np.isfinite(planes.biases).all()):
+            raise ValueError("a hyperplane of the statistics is not made of finite numbers")
+        if not (np.isfinite(counts).all() and (counts >= 0).all()):
+            raise ValueError("counts of the statistics must be finite and not negative")
 
     def design(self, class_weight: Floats, progress: Progress) -> Design:
         """The design of all samples that were added up."""

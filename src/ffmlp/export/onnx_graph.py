@@ -19,6 +19,7 @@ from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, checker, he
 from ffmlp.arrays import Floats, Indices
 from ffmlp.model.features import Gaussianisation
 from ffmlp.model.network import Network
+from ffmlp.model.stages import LARGEST
 
 # Versions that current runtimes load; some refuse the newer defaults of onnx.
 OPSET, ML_OPSET, IR_VERSION = 17, 3, 8
@@ -134,6 +135,8 @@ def add_classifier(
     z = body.cast(body.input, np.float64)
     if planes.gaussianisation is not None:
         z = _gaussianised(body, z, planes.gaussianisation)
+    elif x_kind == TensorProto.DOUBLE:  # larger inputs would overflow
+        z = body.apply("Clip", z, np.array(-LARGEST), np.array(LARGEST))
     h = body.apply("Gemm", z, planes.weights, planes.biases, transB=1)
     chosen, share = network.stages.to_onnx(body, planes, z, h)
     share = body.apply("Cast", share, to=kind)

@@ -196,6 +196,8 @@ class BlobStages:
         require_shapes(neuron_classes=(self.neuron_classes, (len(self.blobs),)))
         require_indices("pairs", self.pairs, len(self.blobs))
         require_indices("neuron_classes", self.neuron_classes, n_classes)
+        if self.n_classes != n_classes or not 0.0 < self.temperature < np.inf:
+            raise ValueError("the temperature must be positive, and the classes those of the network")
 
     def to_onnx(self, graph: OnnxGraph, planes: Hyperplanes, z: str, h: str) -> tuple[str, str]:
         """Add the layers as they are."""

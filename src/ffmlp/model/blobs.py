@@ -65,6 +65,7 @@ def feature_units(blobs: Blobs, planes: Hyperplanes) -> Floats:
     if scores is None:
         return spread
     low, high = scores.values(np.array([blobs.centre - spread, blobs.centre + spread]))
-    whole = np.array([knots[-1] - knots[0] for knots in scores.knots])
+    with np.errstate(over="ignore"):  # from one end of the range of floats to the other
+        whole = np.array([knots[-1] - knots[0] for knots in scores.knots])
     half = 0.5 * np.where(high > low, high - low, whole)
     return np.where(half > 0, half, 1.0)

@@ -75,7 +75,8 @@ class FamiliarSpace:
     def measured(self, planes: Hyperplanes, X: AnyFloats) -> tuple[Indices, Floats]:
         """The nearest blob (n,) of validated inputs (n, N), and the score (n,)."""
         nearest, scores = np.empty(len(X), np.intp), np.empty(len(X))
-        squares = np.sum(self.centres**2, axis=1)
+        with np.errstate(over="ignore"):
+            squares = np.sum(self.centres**2, axis=1)
         for rows in row_blocks(len(X), len(self.centres) + 3 * X.shape[1]):
             with np.errstate(over="ignore", invalid="ignore"):
                 places = self._mapped(planes, np.asarray(X[rows], np.float64)) @ self.axes

@@ -17,7 +17,7 @@ from ffmlp.model.activations import softmax
 from ffmlp.model.hyperplanes import Hyperplanes, in_whole_tiles
 from ffmlp.model.region_trees import RegionTrees  # at run time, for those who check types
 from ffmlp.model.single_precision import readout_classes
-from ffmlp.model.stages import LARGEST, Bends, OnnxGraph, require_shapes
+from ffmlp.model.stages import LARGEST, Bends, OnnxGraph, require_finite, require_shapes
 
 if TYPE_CHECKING:
     from ffmlp.model.network import Network
@@ -219,9 +219,12 @@ class ReadoutStages:
         return Bends(odd - even, float(bias), 2.0 * even)
 
     def check(self, planes: Hyperplanes, n_classes: int) -> None:
-        """There must be a weight for each hyperplane and class."""
+        """There must be a finite weight for each hyperplane and class."""
         shape = len(planes), n_classes
         require_shapes(even=(self.even, shape), odd=(self.odd, shape), bias=(self.bias, (n_classes,)))
+        require_finite(even=self.even, odd=self.odd, bias=self.bias)
+        if not 0.0 < self.temperature < np.inf or self.one_sided != planes.one_sided:
+            raise ValueError("the temperature must be positive, and the sides those of the hyperplanes")
 
     def to_onnx(self, graph: OnnxGraph, planes: Hyperplanes, z: str, h: str) -> tuple[str, str]:
         """Add evidence and softmax."""

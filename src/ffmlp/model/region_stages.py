@@ -22,6 +22,7 @@ from ffmlp.model.stages import (
     Places,
     SafeDistance,
     layered_outputs,
+    require_finite,
     require_shapes,
     votes,
 )
@@ -189,10 +190,15 @@ class RegionStages:
         return
 
     def check(self, planes: Hyperplanes, n_classes: int) -> None:
-        """Codes and counts must be of the same regions."""
+        """Codes and counts must be of the same regions, and each needs samples."""
         codes, counts = self.regions.codes, self.regions.counts
         require_shapes(codes=(codes, (len(counts), len(planes))))
         require_shapes(counts=(counts, (len(codes), n_classes)))
+        require_finite(counts=counts, penalty=self.penalty)
+        if not len(counts) or counts.min() < 0 or not (counts.sum(axis=1) > 0).all():
+            raise ValueError("each region needs samples, and there must be one")
+        if self.penalty < 1:
+            raise ValueError("the penalty must be at least 1")
 
     def to_onnx(self, graph: OnnxGraph, planes: Hyperplanes, z: str, h: str) -> tuple[str, str]:
         """Look up the region of each sample, its class and its class frequencies."""

@@ -7,8 +7,10 @@ the evidence of the classes.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from functools import cached_property
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -26,6 +28,8 @@ except ImportError:  # installed without a C compiler
 _ENTRIES_AT_ONCE = 1 << 17
 _MOST_OF_16_BITS = (1 << 16) - 1
 _INT_MIN, _INT_MAX = np.iinfo(np.int32).min, np.iinfo(np.int32).max
+# Shapley values take a frame of the stack for each node on the way. Trees that are grown have tens.
+_DEEPEST = 5000
 _TYPES = {
     "hyperplanes": np.int32,
     "thresholds": np.float32,
@@ -108,6 +112,8 @@ class RegionTrees:
         )
         require_indices("hyperplanes", self.hyperplanes, n_hyperplanes)
         self._check_structure()
+        if next(islice(self._levels(), _DEEPEST, None), None) is not None:
+            raise ValueError(f"a tree has more than {_DEEPEST} nodes on the way to a region")
 
     def _check_structure(self) -> None:
         """Each tree is a run of nodes, children after their parents, and everything is reached once."""
@@ -263,11 +269,15 @@ class RegionTrees:
     @property
     def depth(self) -> int:
         """The largest number of nodes on the way to a region."""
-        level, deepest = self.roots, 0
+        return sum(1 for _ in self._levels())
+
+    def _levels(self) -> Iterator[NDArray[np.int32]]:
+        """Yield the nodes that are as far from their roots as each other."""
+        level = self.roots
         while len(level):
+            yield level
             below = self.children[level].ravel()
-            level, deepest = below[below >= 0], deepest + 1
-        return deepest
+            level = below[below >= 0]
 
     @cached_property
     def axes(self) -> Indices:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from ffmlp.arrays import AnyFloats, Flags, Floats, Indices, row_blocks
 from ffmlp.model.codes import CodeIndex, Words, distinct_codes, pack, unpack
 from ffmlp.model.hyperplanes import Hyperplanes, in_whole_tiles
+from ffmlp.model.stages import LARGEST
 
 # Rows whose region is looked up at once.
 _ROWS_AT_ONCE = 1 << 16
@@ -131,9 +132,12 @@ def find_regions(hyperplanes: Hyperplanes, regions: Regions, X: AnyFloats) -> In
 def least_violated(h: Floats, regions: Regions) -> Indices:
     """The region that each row of signed responses h (n, L) violates least.
 
-    With many regions, only those across a few of the nearest hyperplanes are looked up. Rows for which
-    this is not proved to be sufficient use the dense search.
+    Responses that overflow count as very large. With many regions, only those across a few of the
+    nearest hyperplanes are looked up. Rows for which this is not proved to be sufficient use the dense
+    search.
     """
+    if not -LARGEST <= h.min(initial=0.0) <= h.max(initial=0.0) <= LARGEST:
+        h = np.clip(np.nan_to_num(h), -LARGEST, LARGEST)
     if len(regions) <= _REGIONS_SEARCHED_DENSELY or h.shape[1] <= _FLIPPED_HYPERPLANES:
         return _least_violated_of_all(h, regions)
     region = _least_violated_nearby(h, regions.index)

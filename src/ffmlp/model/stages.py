@@ -222,6 +222,13 @@ def require_shapes(**shapes: tuple[NDArray, tuple[int, ...]]) -> None:
             raise ValueError(f"{name} must have shape {shape}, got {array.shape}")
 
 
+def require_finite(**parts: float | NDArray) -> None:
+    """Raise a ValueError unless all numbers are finite."""
+    for name, part in parts.items():
+        if not np.isfinite(part).all():
+            raise ValueError(f"{name} must be finite")
+
+
 def require_indices(name: str, indices: NDArray, n_items: int) -> None:
     """Raise a ValueError unless all indices are integers from 0 to ``n_items - 1``."""
     if indices.dtype.kind not in "iu" or not ((indices >= 0) & (indices < n_items)).all():

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from ffmlp.arrays import AnyFloats, Floats, Indices
 from ffmlp.model.hyperplanes import Hyperplanes
-from ffmlp.model.stages import layered_outputs, require_shapes
+from ffmlp.model.stages import layered_outputs, require_finite, require_shapes
 
 if TYPE_CHECKING:
     from ffmlp.model.network import Network
@@ -64,6 +64,9 @@ class TrainedStages:
         (w_2, w_3), (b_2, b_3) = self.weights, self.biases
         require_shapes(w_2=(w_2, (n_neurons, n_inputs)), b_2=(b_2, (n_neurons,)))
         require_shapes(w_3=(w_3, (n_classes, n_neurons)), b_3=(b_3, (n_classes,)))
+        require_finite(w_2=w_2, w_3=w_3, b_2=b_2, b_3=b_3)
+        if self.activations[2] != "softmax":
+            raise ValueError("the outputs are not probabilities")
 
     def _unknown(self, *arguments: Any) -> NoReturn:
         raise TypeError("A trained network has no known decision rule. Explain the designed one.")

@@ -27,11 +27,11 @@ class Content:
     payload: bytes
 
 
-def write_model(path: Path, payload: bytes) -> None:
-    """Write a model file atomically."""
+def write_model(path: Path, payload: bytes, replace: bool = True) -> None:
+    """Write a model file atomically; unless ``replace`` is set, an existing file is an error."""
     checksum = hashlib.sha256(payload).hexdigest()
     header = _MAGIC + f"{FORMAT_VERSION} {checksum} {len(payload)}\n".encode()
-    write_whole(path, header + payload)
+    write_whole(path, header + payload, replace)
 
 
 def read_content(source: Path) -> Content:

@@ -10,13 +10,12 @@ import json
 import zipfile
 from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from sklearn import preprocessing
-from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from ffmlp.classifier import FFMLPClassifier
@@ -26,22 +25,13 @@ from ffmlp.design.selection import Selection
 from ffmlp.design.statistics import Statistics
 from ffmlp.extras import imported
 from ffmlp.model.blobs import Blobs
-from ffmlp.model.network import Network
-from ffmlp.storage.checks import check_network, check_part
-from ffmlp.storage.model_files import FORMAT_VERSION, Content, read_content, usable, write_model
+from ffmlp.storage.archives import TooLargeError
+from ffmlp.storage.checks import check_network
+from ffmlp.storage.contents import SKLEARN_STEPS, check_types, name_of, open_model, trusted_kinds
+from ffmlp.storage.model_files import FORMAT_VERSION, Content, usable, write_model
 from ffmlp.storage.schema import NETWORK_TAGS, Node, sklearn_tag
 from ffmlp.validation import check_parameters
 
-# The attributes of a fitted classifier.
-_FITTED = {
-    "classes_": np.ndarray,
-    "n_features_in_": int,
-    "blobs_": Blobs,
-    "pruning_path_": PruningPath,
-    "selection_": Selection,
-    "network_": Network,
-    "timings_": dict,
-}
 _PARTS: dict[str, type] = {
     **NETWORK_TAGS,
     "blobs": Blobs,
@@ -53,7 +43,6 @@ _PARTS: dict[str, type] = {
 }
 # Parameters that are newer than a file have their defaults, but for those that would change its design.
 _AS_BEFORE: dict[str, Any] = {"max_regions": 0}
-_SCALARS = (np.float64, np.float32, np.int64, np.int32, np.bool_, np.str_)
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +57,7 @@ def save(
     estimator: FFMLPClassifier | Pipeline,
     path: str | PathLike[str],
     metadata: dict[str, Any] | None = None,
+    replace: bool = True,
 ) -> None:
     """Write a fitted model to a file, atomically (extra ``persistence``).
 
@@ -77,9 +67,11 @@ def save(
         A fitted classifier, or a fitted pipeline that ends with one. The other steps may be
         scikit-learn's imputers, encoders and scalers, column transformers and PCA.
     path : str or path-like
-        The file to write. An existing file is replaced.
+        The file to write.
     metadata : dict, default=None
         Plain JSON values to store with the model.
+    replace : bool, default=True
+        Whether an existing file is replaced. Otherwise, it is an error.
 
     Examples
     --------
@@ -102,11 +94,16 @@ def save(
     if target.is_dir():
         raise ValueError(f"{target} is a folder. Name the file to write the model to.")
     whole = {"estimator": estimator, "metadata": _plain_json(metadata)}
-    tags = {_name_of(kind): tag for tag, kind in _tags().items()}
-    dumped = Content(FORMAT_VERSION, skops.dumps(whole, compression=zipfile.ZIP_STORED))
-    payload = Node.root(dumped).renamed(lambda kind: tags.get(kind, kind), zipfile.ZIP_DEFLATED)
-    _check_types(Node.root(Content(FORMAT_VERSION, payload)), "The estimator")
-    write_model(target, payload)
+    tags = {name_of(kind): tag for tag, kind in _tags().items()}
+    root = Node.root(Content(FORMAT_VERSION, skops.dumps(whole, compression=zipfile.ZIP_STORED)))
+    payload = root.renamed(lambda kind: tags.get(kind, kind), zipfile.ZIP_DEFLATED)
+    try:
+        written = Node.root(Content(FORMAT_VERSION, payload))
+    except TooLargeError:  # it is compressed more than a reader accepts
+        payload = root.renamed(lambda kind: tags.get(kind, kind), zipfile.ZIP_STORED)
+        written = Node.root(Content(FORMAT_VERSION, payload))
+    check_types(written, "The estimator")
+    write_model(target, payload, replace)
 
 
 def load(path: str | PathLike[str]) -> Any:
@@ -135,12 +132,9 @@ def load_with_metadata(path: str | PathLike[str]) -> SavedModel:
     """Load a model as `load` does, with its metadata."""
     skops = imported("skops.io", "loading models")
     source = Path(path)
-    content = read_content(source)
-    names = {tag: _name_of(kind) for tag, kind in _tags().items()}
-    trusted = sorted({names.get(kind, kind) for kinds in _trusted().values() for kind in kinds})
-    with usable(source):
-        root = Node.root(content)
-    _check_types(root, str(source))
+    root = open_model(source)
+    names = {tag: name_of(kind) for tag, kind in _tags().items()}
+    trusted = sorted({names.get(kind, kind) for kinds in trusted_kinds().values() for kind in kinds})
     with usable(source):
         payload = root.renamed(lambda kind: names.get(kind, kind), zipfile.ZIP_STORED)
         whole = skops.loads(payload, trusted=trusted)
@@ -150,46 +144,19 @@ def load_with_metadata(path: str | PathLike[str]) -> SavedModel:
     return saved
 
 
-def _name_of(kind: type) -> str:
-    """The name of a type in skops."""
-    return f"{kind.__module__}.{kind.__name__}"
-
-
 @cache
 def _tags() -> dict[str, type]:
     """All types that have a tag."""
     # Imported here because a program that only fits and predicts should not wait for them.
-    from sklearn.compose import ColumnTransformer
-    from sklearn.decomposition import PCA
-    from sklearn.feature_selection import VarianceThreshold
-    from sklearn.impute import MissingIndicator, SimpleImputer
-
-    steps = (
-        *(Pipeline, FeatureUnion, ColumnTransformer, SimpleImputer, MissingIndicator),
-        *(preprocessing.OneHotEncoder, preprocessing.OrdinalEncoder, preprocessing.StandardScaler),
-        *(preprocessing.MinMaxScaler, preprocessing.MaxAbsScaler, preprocessing.RobustScaler),
-        *(preprocessing.PowerTransformer, preprocessing.QuantileTransformer, VarianceThreshold, PCA),
-        preprocessing.FunctionTransformer,  # passes columns through; a function needs a FunctionNode
-    )
-    return _PARTS | {sklearn_tag(kind.__name__): kind for kind in steps}
-
-
-@cache
-def _trusted() -> dict[str, frozenset[str]]:
-    """The kinds that each type of node in a file may have: tags and names of basic types."""
-    basic: dict[str, tuple[type, ...]] = {
-        "NdArrayNode": (np.ndarray, *_SCALARS),
-        "DTypeNode": (np.dtype,),
-        "RandomStateNode": (np.random.RandomState,),
-        "TypeNode": (int, float, str, bool, *_SCALARS),
-        "DictNode": (dict,),
-        "ListNode": (list,),
-        "TupleNode": (tuple,),
-        "SliceNode": (slice,),
-        "JsonNode": (str,),
+    names = ("compose", "decomposition", "feature_selection", "impute", "pipeline", "preprocessing")
+    modules = [import_module(f"sklearn.{name}") for name in names]
+    steps = {
+        sklearn_tag(step): getattr(module, step)
+        for module in modules
+        for step in SKLEARN_STEPS
+        if hasattr(module, step)
     }
-    named = {loader: frozenset(map(_name_of, types)) for loader, types in basic.items()}
-    return named | {"ObjectNode": frozenset(_tags())}
+    return _PARTS | steps
 
 
 def _classifier(estimator: Any, where: str) -> FFMLPClassifier:
@@ -219,34 +186,12 @@ def _plain_json(metadata: dict[str, Any] | None) -> str:
     return text
 
 
-def _check_types(root: Node, where: str) -> None:
-    """Raise a ValueError if the content names a type that is not trusted; no object is created."""
-    with usable(where):
-        nodes = list(root.nodes())
-        types = [(node.loader, node.kind) for node in nodes]
-        arrays = [node for node in nodes if node.loader == "NdArrayNode"]
-        scalars = [(node.kind, node.array()) for node in arrays if node.kind != _name_of(np.ndarray)]
-    for loader, name in types:
-        if name not in _trusted().get(loader, ()):
-            raise ValueError(
-                f"{where} has a part of type {name} ({loader}), which is not trusted. A model file "
-                "may contain an FFMLPClassifier and scikit-learn's common preprocessing. joblib stores "
-                "other estimators, but can run code when it loads them."
-            )
-    for name, value in scalars:  # skops would convert a whole array to the named type
-        if value.shape or name != _name_of(value.dtype.type):
-            raise ValueError(f"{where} declares {value.dtype} of shape {value.shape} as {name}.")
-
-
 def _check_whole(clf: FFMLPClassifier, source: Path) -> None:
     """Raise a ValueError unless a loaded classifier is complete and its parts are consistent."""
     with usable(source):
         clf.__dict__.update(FFMLPClassifier(**_AS_BEFORE).get_params() | clf.__dict__)
         check_parameters(clf)
-        for name, kind in _FITTED.items():
-            check_part(getattr(clf, name), kind, name)
+        names = getattr(clf, "feature_names_in_", None)
+        check_network(clf.network_, clf.n_features_in_, clf.classes_, names)
         if hasattr(clf, "statistics_"):
-            check_part(clf.statistics_, Statistics, "statistics_")
             clf.statistics_.check()
-        check_network(clf.network_, clf.n_features_in_, clf.classes_)
-        clf.network_.responses(clf.network_.inputs(np.zeros((1, clf.n_features_in_))))

@@ -7,9 +7,7 @@ Nothing that a file names is imported.
 
 from __future__ import annotations
 
-import io
 import json
-import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -31,6 +29,7 @@ from ffmlp.model.region_stages import RegionStages
 from ffmlp.model.region_trees import RegionTrees
 from ffmlp.model.regions import Regions
 from ffmlp.model.trained_stages import TrainedStages
+from ffmlp.storage.archives import Archive, Outline, packed
 from ffmlp.storage.model_files import Content
 
 # The version of skops's schema that `Node` reads.
@@ -80,13 +79,14 @@ class Node:
     """A node of a schema. Its object is created by `value` only."""
 
     schema: dict[str, Any]
-    archive: zipfile.ZipFile
+    archive: Archive
 
     @classmethod
     def root(cls, content: Content) -> Node:
-        """The root node of a content, upgraded to the current format."""
-        archive = zipfile.ZipFile(io.BytesIO(content.payload))
-        schema = json.loads(archive.read("schema.json"))
+        """The root node of a content of limited size, upgraded to the current format."""
+        archive = Archive.of(content.payload)
+        schema = archive.schema()
+        archive.limit_arrays(_array_names(schema))
         return cls(_upgraded(schema) if content.version == 1 else schema, archive)
 
     @property
@@ -111,14 +111,37 @@ class Node:
             return Node(content, self.archive)[key]
         return Node(content[key], self.archive)
 
+    @property
+    def entries(self) -> dict[str, Node]:
+        """The items of a dict."""
+        return {key: Node(schema, self.archive) for key, schema in self.schema["content"].items()}
+
+    @property
+    def items(self) -> list[Node]:
+        """The items of a sequence."""
+        return [Node(schema, self.archive) for schema in self.schema["content"]]
+
+    @property
+    def attributes(self) -> dict[str, Node]:
+        """The attributes of an object."""
+        return Node(self.schema["content"], self.archive).entries
+
     def nodes(self) -> Iterator[Node]:
         """Yield the node and all nodes within it."""
         for schema in _schemas(self.schema):
             yield Node(schema, self.archive)
 
     def array(self) -> NDArray:
-        """The array that a node describes."""
-        return np.load(io.BytesIO(self.archive.read(self.schema["file"])), allow_pickle=False)
+        """The array that a node describes; an array of objects is a list in the schema."""
+        if "file" in self.schema:
+            return self.archive.array(self.schema["file"])
+        return np.array([node.value() for node in self.items], object)
+
+    def outline(self) -> Outline:
+        """Type and shape of this array."""
+        if "file" in self.schema:
+            return self.archive.outline(self.schema["file"])
+        return Outline(np.dtype(object), (len(self.items),))
 
     def value(self) -> Any:
         """The object that the node describes: a plain value, an array or a part of a network."""
@@ -127,11 +150,11 @@ class Node:
             case "JsonNode":
                 return json.loads(content)
             case "DictNode":
-                return {key: self[key].value() for key in content}
+                return {key: node.value() for key, node in self.entries.items()}
             case "ListNode":
-                return [self[place].value() for place in range(len(content))]
+                return [node.value() for node in self.items]
             case "TupleNode":
-                return tuple(self[place].value() for place in range(len(content)))
+                return tuple(node.value() for node in self.items)
             case "NdArrayNode":
                 return self.array()
             case "ObjectNode":
@@ -140,17 +163,11 @@ class Node:
                 raise ValueError(f"{loader} is not part of a network")
 
     def renamed(self, name: Callable[[str], str], compression: int) -> bytes:
-        """The content with every kind renamed, to ``module.class`` or to a tag."""
-        schema = json.loads(json.dumps(self.schema))
-        for node in _schemas(schema):
+        """The content with every kind renamed, to ``module.class`` or to a tag, in the node too."""
+        for node in _schemas(self.schema):
             _rename(node, name(kind_of(node)))
-        content = io.BytesIO()
-        with zipfile.ZipFile(content, "w", compression) as archive:
-            for part in self.archive.namelist():
-                if part != "schema.json":
-                    archive.writestr(part, self.archive.read(part))
-            archive.writestr("schema.json", json.dumps(schema))
-        return content.getvalue()
+            node.pop("__id__", None)  # nodes of the same id would be taken for each other
+        return packed(self.schema, _array_names(self.schema), self.archive, compression)
 
 
 def kind_of(schema: dict[str, Any]) -> str:
@@ -166,14 +183,20 @@ def _rename(schema: dict[str, Any], kind: str) -> None:
 
 def _schemas(schema: Any) -> Iterator[dict[str, Any]]:
     """The dicts of a schema that name a loader."""
-    if isinstance(schema, dict):
-        if "__loader__" in schema:
-            yield schema
-        for value in schema.values():
-            yield from _schemas(value)
-    elif isinstance(schema, list):
-        for value in schema:
-            yield from _schemas(value)
+    left = [schema]
+    while left:
+        part = left.pop()
+        if isinstance(part, dict):
+            if "__loader__" in part:
+                yield part
+            left.extend(part.values())
+        elif isinstance(part, list):
+            left.extend(part)
+
+
+def _array_names(schema: Any) -> list[str]:
+    """The name of each array, as often as a node has it."""
+    return [node["file"] for node in _schemas(schema) if "file" in node]
 
 
 def sklearn_tag(name: str) -> str:

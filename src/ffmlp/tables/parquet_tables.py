@@ -63,12 +63,12 @@ class ParquetTable:
 
     def inferred(self, n_rows: int, texts: Sequence[str]) -> Iterator[dict[str, Floats | Texts]]:
         """The columns of blocks: numbers unless some cells are not, or texts."""
-        for _, columns in self._batches(n_rows, self.columns):
-            with self._located():
-                yield {
-                    name: self._texts(column) if name in texts else self._inferred(column)
-                    for name, column in columns.items()
-                }
+        for start, columns in self._batches(n_rows, self.columns):
+            found = {}
+            for name, column in columns.items():
+                with self._located(), self._decoded(name, column, start):
+                    found[name] = self._texts(column) if name in texts else self._inferred(column)
+            yield found
 
     def blocks(self, n_rows: int, kinds: Kinds) -> Iterator[pd.DataFrame]:
         """Blocks of rows with the columns of the given kinds: floats, or text with NaN for missing."""
@@ -122,6 +122,19 @@ class ParquetTable:
             what = str(error).partition("\n")[0]
             raise LocatedError(f"{self.path} cannot be read as Parquet: {what}") from error
 
+    @contextmanager
+    def _decoded(self, name: str, column: Any, start: int) -> Iterator[None]:
+        """Report the first cell of a column that is not text, if there is one."""
+        try:
+            yield
+        except ValueError:
+            if types.is_string(column.type):
+                for row, cell in enumerate(column.cast(pyarrow.binary()).to_pylist(), start=start):
+                    if cell is not None and not _is_text(cell):
+                        problem = f"not valid UTF-8, got {cell!r}. Write the column as text in UTF-8."
+                        raise LocatedError(f"{self.place(row, name)}: {problem}") from None
+            raise
+
     def _batches(self, n_rows: int, names: Sequence[str]) -> Iterator[tuple[int, dict[str, Any]]]:
         """The columns of each block of rows, and the number of rows before it."""
         with self._located(), parquet.ParquetFile(self.source) as file:
@@ -142,9 +155,16 @@ class ParquetTable:
         with self._located():
             cells = np.empty((len(numbers), len(next(iter(columns.values())))))
             for own, name in zip(cells, numbers, strict=True):
-                own[:] = self._finite(name, columns[name], start)
-            found = tuple(self._texts(columns[name]) for name in texts)
-            return Block(cells.T, found, tuple(_strings(columns[name]) for name in kept))
+                with self._decoded(name, columns[name], start):
+                    own[:] = self._finite(name, columns[name], start)
+            found, copied = [], []
+            for name in texts:
+                with self._decoded(name, columns[name], start):
+                    found.append(self._texts(columns[name]))
+            for name in kept:
+                with self._decoded(name, columns[name], start):
+                    copied.append(_strings(columns[name]))
+            return Block(cells.T, tuple(found), tuple(copied))
 
     def _finite(self, name: str, column: Any, start: int) -> Floats:
         """The numbers of a column, or an error with the first cell that is not a finite number."""
@@ -217,6 +237,14 @@ def _word(arrow_type: Any) -> str:
         arrow_type = arrow_type.value_type
     found = (word for word, tests in _WORDS.items() if any(test(arrow_type) for test in tests))
     return next(found, "texts")
+
+
+def _is_text(cell: bytes) -> bool:
+    try:
+        cell.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _plain(column: Any) -> Any:

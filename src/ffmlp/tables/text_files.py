@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import io
+import itertools
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +17,8 @@ from ffmlp.tables.tables import COMPRESSIONS, LocatedError, opener
 # Bytes of the largest block.
 _MOST_BYTES = 64 * 2**20
 _CHARACTERS_AT_ONCE = 2**18
+# A row that is longer, in bytes or characters, is none: a file without line breaks, or an open quote.
+LONGEST_ROW = 2**24
 
 
 @contextmanager
@@ -41,41 +44,63 @@ def opened(source: Path, encoding: str, name: Path) -> Iterator[IO[bytes]]:
 
 
 @contextmanager
-def opened_text(source: Path, encoding: str, name: Path) -> Iterator[io.TextIOWrapper]:
-    """The same as text, with its line endings as they are."""
+def opened_text(source: Path, encoding: str, name: Path) -> Iterator[Iterator[str]]:
+    """The lines of the same as text, with their endings as they are."""
     with opened(source, encoding, name) as file:
         text = io.TextIOWrapper(file, "utf-8", newline="")
-        yield text
+        yield _lines(text, name)
+
+
+def _lines(text: io.TextIOWrapper, name: Path) -> Iterator[str]:
+    for number in itertools.count(1):
+        line = text.readline(LONGEST_ROW + 1)
+        if len(line) > LONGEST_ROW:
+            raise LocatedError(
+                f"{name}, line {number}: longer than {LONGEST_ROW} characters. A table has one line for "
+                "each row."
+            )
+        if not line:
+            return
+        yield line
 
 
 def blocks_of_rows(file: IO[bytes], n_rows: int, delimiter: str) -> Iterator[bytes]:
     """Blocks of about ``n_rows`` rows: as many bytes as if all lines were like the first.
 
-    Each ends with a newline. A ValueError if quotes are unbalanced.
+    Each ends with a newline. A ValueError if quotes are unbalanced, or a row is too long.
     """
     first = b"\n"
     while first and not first.strip():
-        first = file.readline()
+        first = _line(file)
     n_bytes = min(n_rows * len(first), _MOST_BYTES)
     while first:
         lines = [first, file.read(max(0, n_bytes - len(first)))]
         if not (lines[1] or first).endswith(b"\n"):
-            lines.append(file.readline())
+            lines.append(_line(file))
         block = _ended(b"".join(lines))
         if is_open_after(block, delimiter):
             block += _rest_of_row(file, delimiter)
         yield block
-        first = file.readline()
+        first = _line(file)
 
 
 def _rest_of_row(file: IO[bytes], delimiter: str) -> bytes:
     """The lines up to the one that closes a quote."""
-    lines: list[bytes] = []
-    while not lines or is_open_after(lines[-1], delimiter, is_open=True):
-        lines.append(file.readline())
-        if not lines[-1]:
+    rest, is_open = bytearray(), True
+    while is_open:
+        line = _line(file)
+        rest += line
+        if not line or len(rest) > LONGEST_ROW:
             raise ValueError("a quote is never closed.")
-    return _ended(b"".join(lines))
+        is_open = is_open_after(line, delimiter, is_open=True)
+    return _ended(bytes(rest))
+
+
+def _line(file: IO[bytes]) -> bytes:
+    line = file.readline(LONGEST_ROW + 1)
+    if len(line) > LONGEST_ROW:
+        raise ValueError(f"a line is longer than {LONGEST_ROW} bytes.")
+    return line
 
 
 def _ended(lines: bytes) -> bytes:

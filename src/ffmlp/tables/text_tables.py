@@ -23,14 +23,14 @@ from ffmlp.extras import imported
 from ffmlp.tables.blocks import Block, Part, Texts, frames, split, values
 from ffmlp.tables.quotes import opened_in, without_leading_spaces
 from ffmlp.tables.tables import COMPRESSIONS, NUMBER, TEXT, Dialect, Kinds, LocatedError, check_names
-from ffmlp.tables.text_files import blocks_of_rows, opened, opened_text
+from ffmlp.tables.text_files import LONGEST_ROW, blocks_of_rows, opened, opened_text
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _DELIMITERS = ",;\t|"
 # The lines that a delimiter must split into equally many cells.
-_FIRST_LINES = 20
+_FIRST_LINES, _FIRST_CHARACTERS = 20, 2**20
 # The most that the csv module can be set to; its default refuses cells that Arrow reads.
 _LONGEST_CELL = 2**31 - 1
 # Bytes of text in a byte of a compressed file, and the most that are read in one piece.
@@ -63,7 +63,7 @@ class TextTable:
         """Read the header; a delimiter of None is detected from it and the first rows."""
         source = source or path
         with opened_text(source, dialect.encoding, path) as text:
-            first = list(itertools.islice(filter(str.strip, text), _FIRST_LINES))
+            first = _first_lines(text)
             if not first:
                 raise ValueError(f"{path} is empty.")
             if "\0" in first[0]:
@@ -71,10 +71,10 @@ class TextTable:
             if delimiter is None:
                 delimiter = _delimiter(path, first, dialect)
         with opened_text(source, dialect.encoding, path) as text:
-            lines: list[str] = []
-            records = _records(path, _remembered(text, lines), delimiter)
+            taken = [0]
+            records = _records(path, _measured(text, taken), delimiter)
             _, header = next(records)
-            start = len("".join(lines).encode())
+            start = taken[0]
             _, row = next(records, (0, []))
         names = tuple(name.strip() for name in header)
         check_names(path, names, "line 1: ")
@@ -319,10 +319,21 @@ def _splits_alike(path: Path, lines: Sequence[str], delimiter: str) -> bool:
     return len(header) > 1 and lengths <= {len(header)}
 
 
-def _remembered(lines: Iterable[str], seen: list[str]) -> Iterator[str]:
-    """The same lines; those that were taken are appended to ``seen``."""
+def _first_lines(text: Iterable[str]) -> list[str]:
+    """The first lines that are not blank, unless they are long; always the very first one."""
+    found, n_characters = list[str](), 0
+    for line in itertools.islice(filter(str.strip, text), _FIRST_LINES):
+        n_characters += len(line)
+        if found and n_characters > _FIRST_CHARACTERS:
+            break
+        found.append(line)
+    return found
+
+
+def _measured(lines: Iterable[str], n_bytes: list[int]) -> Iterator[str]:
+    """The same lines; ``n_bytes`` is increased by those of each that is taken."""
     for line in lines:
-        seen.append(line)
+        n_bytes[0] += len(line.encode())
         yield line
 
 
@@ -333,7 +344,7 @@ def _records(path: Path, lines: Iterable[str], delimiter: str) -> Iterator[tuple
 
     def checked() -> Iterator[str]:
         nonlocal start
-        since = None  # the line of a quote that is still open
+        since, n_open = None, 0  # the line of a quote that is still open, and the characters in it
         for number, line in enumerate(lines, start=1):
             if since is None:
                 if not line.strip(" \t\r\n") and delimiter not in line:
@@ -344,6 +355,10 @@ def _records(path: Path, lines: Iterable[str], delimiter: str) -> Iterator[tuple
                     since = opened_in(line, delimiter, number, since)
                 except ValueError as error:
                     raise LocatedError(f"{path}, {error}") from None
+            n_open = 0 if since is None else n_open + len(line)
+            if n_open > LONGEST_ROW:
+                problem = f"a quote is opened but not closed within {LONGEST_ROW} characters."
+                raise LocatedError(f"{path}, line {since}: {problem}")
             yield line
         if since is not None:
             raise LocatedError(f"{path}, line {since}: a quote is opened but never closed.")

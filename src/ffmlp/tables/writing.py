@@ -16,10 +16,12 @@ from numpy.typing import NDArray
 from ffmlp.arrays import Flags, Floats
 from ffmlp.extras import imported
 from ffmlp.storage.whole_files import whole_file
-from ffmlp.tables.tables import PARQUET, TEXT_FILES, file_type, opener
+from ffmlp.tables.tables import PARQUET, TEXT_FILES, Dialect, file_type, opener
 
 # The name that stands for it; what is written there is a CSV file.
 STANDARD_OUTPUT = Path("-")
+# How a cell begins that a spreadsheet takes for a formula.
+_FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n")
 # Of probabilities in text files.
 _DECIMALS = 6
 
@@ -36,6 +38,23 @@ class Predictions:
 
 
 @dataclass(frozen=True)
+class Output:
+    """The file to write, whether it may replace another, and whether text files escape formulas.
+
+    Spreadsheets take a cell for a formula if it begins with one of a few characters.
+    """
+
+    path: Path
+    replace: bool = True
+    escape_formulas: bool = False
+
+    @property
+    def escaped(self) -> Callable[[str], str]:
+        """What becomes of the text of a cell."""
+        return _without_formula if self.escape_formulas else str
+
+
+@dataclass(frozen=True)
 class Writer:
     """How to render a block, in any thread, and how to write what was rendered, in order."""
 
@@ -44,31 +63,34 @@ class Writer:
 
 
 @contextmanager
-def prediction_writer(path: Path, names: list[str]) -> Iterator[Writer]:
+def prediction_writer(output: Output, names: list[str]) -> Iterator[Writer]:
     """Write predictions with these column names to a file whose name says its type."""
+    path, escaped = output.path, output.escaped
     if path == STANDARD_OUTPUT:
-        yield from _text_writer(sys.stdout.buffer, ",", names)
+        yield from _text_writer(sys.stdout.buffer, ",", names, escaped)
         return
     kind = file_type(path)
-    with whole_file(path) as temporary:
+    with whole_file(path, output.replace) as temporary:
         if kind == PARQUET:
             yield from _parquet_writer(temporary, names)
         else:
             delimiter = TEXT_FILES[kind] or ","
             with opener(path)(temporary, "wb") as file:
-                yield from _text_writer(file, delimiter, names)
+                yield from _text_writer(file, delimiter, names, escaped)
 
 
-def _text_writer(file: IO[bytes], delimiter: str, names: list[str]) -> Iterator[Writer]:
-    file.write((delimiter.join(quoted(name, delimiter) for name in names) + "\n").encode())
-    yield Writer(partial(_lines, delimiter), file.write)
+def _text_writer(
+    file: IO[bytes], delimiter: str, names: list[str], escaped: Callable[[str], str]
+) -> Iterator[Writer]:
+    file.write((delimiter.join(quoted(escaped(name), delimiter) for name in names) + "\n").encode())
+    yield Writer(partial(_lines, delimiter, escaped), file.write)
     file.flush()
 
 
-def _lines(delimiter: str, block: Predictions) -> bytes:
+def _lines(delimiter: str, escaped: Callable[[str], str], block: Predictions) -> bytes:
     """The rows as lines of a text file."""
-    labels = [quoted(str(label), delimiter).encode() for label in block.labels.tolist()]
-    columns = [_cells(column, delimiter) for column in block.kept]
+    labels = [quoted(escaped(str(label)), delimiter).encode() for label in block.labels.tolist()]
+    columns = [_cells(column, delimiter, escaped) for column in block.kept]
     columns.append(np.array(labels, object)[block.classes].tolist())
     if block.probabilities is not None:
         columns.append(decimals(block.probabilities, delimiter))
@@ -79,12 +101,19 @@ def _lines(delimiter: str, block: Predictions) -> bytes:
     return b"\n".join(rows) + b"\n"
 
 
-def _cells(column: Any, delimiter: str) -> list[bytes]:
+def _cells(column: Any, delimiter: str, escaped: Callable[[str], str]) -> list[bytes]:
     """The cells of a column, each before a delimiter."""
     texts = ["" if text is None else text for text in column.cast("string").to_pylist()]
+    if escaped is not str:
+        texts = list(map(escaped, texts))
     if _needs_quotes("".join(texts), delimiter):
         texts = [quoted(text, delimiter) for text in texts]
     return [(text + delimiter).encode() for text in texts]
+
+
+def _without_formula(text: str) -> str:
+    """The text of a cell, after an apostrophe if a spreadsheet would take it for a formula."""
+    return f"'{text}" if text.startswith(_FORMULAS) and not Dialect().is_number(text) else text
 
 
 def quoted(text: str, delimiter: str) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from ffmlp.model.columns import CategoryColumn
+from ffmlp.model.network import Network
 from ffmlp.storage.checks import check_part
 from ffmlp.tables.tables import Dialect
 from ffmlp.tabular.columns import Features
@@ -67,3 +69,10 @@ def interface_of(metadata: dict[str, Any]) -> Interface | None:
     for name in _FACTS.keys() & interface.facts.keys():
         check_part(interface.facts[name], _FACTS[name], name)
     return interface
+
+
+def check_columns(interface: Interface, network: Network) -> None:
+    """Raise a ValueError unless the columns of a table are those of the network that predicts it."""
+    of_network = {part.name: isinstance(part, CategoryColumn) for part in network.table.parts}
+    if of_network != {name: name in interface.categories for name in interface.features}:
+        raise ValueError("the columns of the network are not those of the table")

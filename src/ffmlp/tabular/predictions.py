@@ -7,7 +7,6 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -15,7 +14,7 @@ import numpy as np
 from ffmlp.extras import imported
 from ffmlp.tables.blocks import Block, Part
 from ffmlp.tables.tables import DataTable
-from ffmlp.tables.writing import Predictions, prediction_writer
+from ffmlp.tables.writing import Output, Predictions, prediction_writer
 from ffmlp.tabular.substitutes import UnknownCategories, merged, unknown_categories
 
 if TYPE_CHECKING:
@@ -70,7 +69,7 @@ def output_columns(model: Predictor | TableModel, kept: Sequence[str], added: Ad
 def write_predictions(
     model: Predictor | TableModel,
     table: DataTable,
-    path: Path,
+    output: Output,
     *,
     kept: Sequence[str],
     added: Added,
@@ -78,7 +77,7 @@ def write_predictions(
     on_block: Callable[[int], object],
     may_be_empty: bool = False,
 ) -> Written:
-    """Predict the rows of a data file and write them to ``path`` atomically, after the kept columns.
+    """Predict the rows of a data file and write them to a file atomically, after the kept columns.
 
     Blocks have about ``n_rows`` rows; None is as many as fit in constant memory, whatever the number of
     threads and columns. ``on_block`` is called with the number of rows of each block written. A file
@@ -100,7 +99,7 @@ def write_predictions(
     n_threads, usual = threads_and_rows(os.cpu_count() or 1, n_cells)
     parts = table.parts(usual if n_rows is None else n_rows, model.kinds, kept)
     names = output_columns(model, kept, added)
-    with prediction_writer(path, names) as writer:
+    with prediction_writer(output, names) as writer:
         for block, content in _in_parallel(rendered, parts, n_threads):
             if block.n_rows:
                 if added.row_numbers:  # known only now, in order

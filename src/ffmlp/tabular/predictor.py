@@ -16,11 +16,11 @@ from ffmlp.arrays import AnyFloats
 from ffmlp.model.columns import CategoryColumn, Columns
 from ffmlp.model.familiarity import Familiarity
 from ffmlp.model.network import Network
-from ffmlp.storage.checks import check_network, check_part
-from ffmlp.storage.model_files import Content, read_content
-from ffmlp.storage.schema import Node
+from ffmlp.storage.checks import check_network
+from ffmlp.storage.contents import open_model
+from ffmlp.storage.model_files import usable
 from ffmlp.tables.blocks import Block
-from ffmlp.tabular.interface import Interface, interface_of
+from ffmlp.tabular.interface import Interface, check_columns, interface_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,32 +66,20 @@ class Predictor(Interface):
 
 
 def read_predictor(path: Path) -> Predictor | None:
-    """Read a model file; None if that takes scikit-learn, or if there is something wrong with the model.
+    """Read a model file; None if that takes scikit-learn: a pipeline, or a model that has no table.
 
-    `TableModel.load` reads it then, or says what is wrong. A ValueError if it is no model file, was cut
-    short or changed, or has a newer format.
+    A ValueError says what is wrong with the file, as `TableModel.load` would.
     """
-    content = read_content(path)
-    try:
-        return _predictor(content)
-    except Exception:  # whatever damaged content makes the readers raise
-        return None
-
-
-def _predictor(content: Content) -> Predictor | None:
-    root = Node.root(content)
-    if not root.is_known:
-        return None
-    interface = interface_of(json.loads(root["metadata"].value()))
+    root = open_model(path)
+    with usable(path):
+        interface = interface_of(json.loads(root["metadata"].value()))
     classifier = root["estimator"]
-    if interface is None or classifier.kind != "classifier":  # a pipeline
+    if not root.is_known or interface is None or classifier.kind != "classifier":
         return None
-    predictor = Predictor(
-        **vars(interface), labels=classifier["classes_"].value(), network=classifier["network_"].value()
-    )
-    check_part(predictor.network, Network, "network")
-    check_network(predictor.network, len(predictor.features), predictor.labels)
-    of_network = {part.name: isinstance(part, CategoryColumn) for part in predictor.table.parts}
-    if of_network != {name: name in predictor.categories for name in predictor.features}:
-        raise ValueError("the columns of the network are not those of the table")
-    return predictor
+    with usable(path):
+        parts = classifier.attributes
+        network, labels = parts["network_"].value(), parts["classes_"].value()
+        names = parts["feature_names_in_"].value() if "feature_names_in_" in parts else None
+        check_network(network, parts["n_features_in_"].value(), labels, names)
+        check_columns(interface, network)
+    return Predictor(**vars(interface), labels=labels, network=network)

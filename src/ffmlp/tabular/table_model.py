@@ -20,7 +20,7 @@ from ffmlp.storage.model_files import usable
 from ffmlp.storage.persistence import load_with_metadata, save
 from ffmlp.tables.blocks import Block
 from ffmlp.tables.tables import Dialect
-from ffmlp.tabular.interface import Interface, interface_of
+from ffmlp.tabular.interface import Interface, check_columns, interface_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,6 +44,8 @@ class TableModel(Interface):
         saved = load_with_metadata(path)
         with usable(path):
             interface = interface_of(saved.metadata)
+            if interface is not None and not isinstance(saved.estimator, Pipeline):
+                check_columns(interface, saved.estimator.network_)
         if interface is not None:
             return cls(**vars(interface), estimator=saved.estimator)
         names = getattr(saved.estimator, "feature_names_in_", None)
@@ -57,9 +59,9 @@ class TableModel(Interface):
         categories = tuple(str(name) for name in names if name in texts)
         return cls(numbers, categories, "class", None, Dialect(), facts, saved.estimator)
 
-    def save(self, path: Path) -> None:
-        """Write the model to a file atomically."""
-        save(self.estimator, path, self.to_metadata())
+    def save(self, path: Path, replace: bool = True) -> None:
+        """Write the model atomically; unless ``replace`` is set, an existing file is an error."""
+        save(self.estimator, path, self.to_metadata(), replace)
 
     @property
     def labels(self) -> NDArray:

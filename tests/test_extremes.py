@@ -1,0 +1,98 @@
+"""Numbers at the end of the range of floats, and data without spread: an answer or a message, no NaN."""
+
+import warnings
+
+import numpy as np
+import pytest
+from problems import DESIGNS, IRIS, designed
+
+from ffmlp import FFMLPClassifier
+
+X, Y = IRIS
+LARGE = [1e150, 1e200, 1e300, 1e307, 1.7e308]
+FAR = np.array([[sign * value for sign in signs] for value in LARGE for signs in
+                ((1, 1, 1, 1), (1, -1, 1, -1), (-1, 0, 0, 0), (0, 0, 0, 1))])  # fmt: skip
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("gaussianise", [False, True])
+@pytest.mark.parametrize("design", DESIGNS)
+def test_probabilities_of_far_samples_add_up_to_one(design, gaussianise):
+    clf = designed(design, X, Y, gaussianise=gaussianise)
+    for row in FAR[:, None]:
+        probabilities = clf.predict_proba(row)
+        np.testing.assert_allclose(probabilities.sum(), 1.0)
+        assert (probabilities >= 0).all()
+        assert clf.predict(row) in clf.classes_
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+def test_onnx_models_have_probabilities_for_far_samples(design):
+    pytest.importorskip("onnx")
+    runtime = pytest.importorskip("onnxruntime")
+    clf = designed(design, X, Y, gaussianise=False)
+    model = clf.to_onnx("float64").SerializeToString()
+    session = runtime.InferenceSession(model, providers=["CPUExecutionProvider"])
+    _, probabilities = session.run(None, {session.get_inputs()[0].name: FAR})
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1.0)
+
+
+@pytest.mark.parametrize("weights", [{0: 1e308, 1: 1e308}, {0: 5e-324}, {1: np.inf}, {1: 1.1e6}])
+def test_class_weights_beyond_all_measure_are_refused(weights):
+    with pytest.raises(ValueError, match=r"class_weight\[[01]\] must be a number from 1e-06 to 1e\+06"):
+        FFMLPClassifier(class_weight=weights).fit(X, Y)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("weights", [{0: 1e6, 1: 1e-6}, {0: 1e6, 1: 1e6, 2: 1e6}, {2: 1e-6}])
+@pytest.mark.parametrize("parameters", DESIGNS.values(), ids=DESIGNS)
+def test_the_largest_class_weights_have_probabilities(weights, parameters):
+    clf = FFMLPClassifier(**parameters, class_weight=weights, random_state=0).fit(X, Y)
+    np.testing.assert_allclose(clf.predict_proba(X).sum(axis=1), 1.0)
+
+
+def odd_tables():
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % 3
+    plain = rng.normal(size=(60, 4)) + y[:, None]
+    yield "equal rows of a class", np.repeat(np.eye(3), 20, axis=0), np.repeat([0, 1, 2], 20)
+    yield "equal rows", np.ones((60, 2)), y
+    for value in (1e300, 1e155, 1e-300):
+        constant, scaled = plain.copy(), plain.copy()
+        constant[:, 0] = value
+        scaled[:, 0] *= value
+        yield f"a constant of {value}", constant, y
+        yield f"a feature in units of {value}", scaled, y
+    outlier = plain.copy()
+    outlier[:2, 0] = 1.7e308, -1.7e308
+    yield "both ends of the range of floats", outlier, y
+    yield "one sample of a class", np.vstack([plain[:30], [[9.0] * 4]]), np.append(y[:30] % 2, 2)
+
+
+ODD = {name: (table, labels) for name, table, labels in odd_tables()}
+PLANS = {
+    **DESIGNS,
+    "heteroscedastic": {"design": "region", "discriminant": "heteroscedastic"},
+    "small": {"max_neurons": 30},
+    "optimal": {"design": "region", "pruning": "optimal"},
+    "pruned readout": {"design": "readout", "error_threshold": 0.1},
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+@pytest.mark.parametrize("plan", PLANS)
+def test_no_warning_of_numpy_leaks_from_fit(name, plan):
+    table, labels = ODD[name]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        clf = FFMLPClassifier(**PLANS[plan], random_state=0).fit(table, labels)
+        probabilities = clf.predict_proba(table)
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1.0)
+
+
+@pytest.mark.parametrize("value", [0.1, 1e300, 1e-300])
+def test_a_constant_feature_has_no_influence(value):
+    """Its mean is rounded: the difference, 1e284, would be larger than all other features."""
+    clf = FFMLPClassifier(design="readout", gaussianise=False, max_regions=0, random_state=0)
+    with_constant = np.column_stack([X, np.full(len(X), value)])
+    assert clf.fit(with_constant, Y).score(with_constant, Y) > 0.9
