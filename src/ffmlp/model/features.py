@@ -41,7 +41,9 @@ class Gaussianisation:
             if compiled is None:
                 scores[:, feature] = np.interp(column, knots, values)
             else:
-                compiled.interpolate(column, knots, values, scores[:, feature])
+                # Arrays that were sent from another process may be unaligned.
+                given = (np.require(part, requirements="A") for part in (column, knots, values))
+                compiled.interpolate(*given, scores[:, feature])
         return scores
 
     def padded(self) -> tuple[Floats, Floats, Floats]:
