@@ -109,7 +109,7 @@ class ColumnKind:
 
 def column_kinds(columns: list[Any], names: Sequence[str], categorical: Any) -> tuple[ColumnKind, ...]:
     """The kind of each column; ``categorical`` is the parameter `categorical_features`."""
-    chosen = _chosen(categorical, names)
+    chosen = chosen_columns(categorical, names)
     kinds = []
     for number, (column, name) in enumerate(zip(columns, names, strict=True)):
         is_categorical = _is_categorical(column) if chosen is None else number in chosen
@@ -146,7 +146,7 @@ def table_cells(columns: list[Any], fitted: Columns) -> Floats:
     return values.T
 
 
-def _chosen(categorical: Any, names: Sequence[str]) -> set[int] | None:
+def chosen_columns(categorical: Any, names: Sequence[str]) -> set[int] | None:
     """The numbers of the categorical columns; None if their types decide."""
     if isinstance(categorical, str) and categorical == FROM_DTYPE:
         return None
