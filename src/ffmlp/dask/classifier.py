@@ -100,6 +100,8 @@ class FFMLPClassifier(local.FFMLPClassifier):
             chosen_columns(self.categorical_features, names)  # an error before anything is read
             survey = block_sum(parts, partial(Survey.of, names, self.categorical_features), passes)
             survey.weights.check()
+            if self.keep_statistics:
+                survey.weights.check_adds_up()
             # Each label counts twice unless most rows have one of their own, which is worth a warning.
             repeats = min(2, survey.n_rows // len(survey.labels))
             check_classification_targets(np.repeat(survey.labels, repeats))
