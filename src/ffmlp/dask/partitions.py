@@ -27,13 +27,12 @@ T = TypeVar("T")
 # Sums that one task adds up.
 _SUMS_AT_ONCE = 8
 _PREFIX = "ffmlp-partition"
-
-
 # Errors of `distributed` about itself, by name: it need not be installed.
 _LOST = {
     "KilledWorker": "Workers were lost several times at task {}. If they ran out of memory, use smaller "
     "partitions, or workers with more memory.",
-    "FutureCancelledError": "The Dask scheduler was lost: {}. Start it again, then fit again.",
+    "FutureCancelledError": "All tasks were cancelled: the Dask scheduler was lost or restarted. See "
+    "that it runs, then fit again.",
 }
 
 
@@ -86,12 +85,11 @@ def block_sum(blocks: list[Delayed], statistic: Callable[[Block], T | None], pas
     ]
     try:
         total = summed(parts, passes)
-    except PartitionError:
+    except (PartitionError, ClusterError):
         raise
-    except ClusterError:
+    except Exception:
+        _require_readable(blocks)
         raise
-    except Exception as error:
-        raise _located(error, blocks) from error
     if total is None:
         raise ValueError("X has no rows in any of its partitions, or all have weight 0.")
     return total
@@ -166,18 +164,19 @@ def _client() -> Any:
     return getattr(scheduler, "__self__", None)
 
 
-def _located(error: Exception, blocks: list[Delayed]) -> Exception:
-    """What failed, with the partition that it failed in."""
-    # A failing task does not say which partition it belongs to: read them one by one.
+def _require_readable(blocks: list[Delayed]) -> None:
+    """Raise a `PartitionError` about the first block that cannot be read.
+
+    A failing task does not say which partition it belongs to: they are read one by one.
+    """
     for number, block in enumerate(blocks):
         try:
             delayed(_n_rows)(block).compute()
         except Exception as own:
-            return PartitionError(
+            raise PartitionError(
                 f"Partition {number} cannot be read: {type(own).__name__}: {str(own).rstrip('.')}. "
                 "Repair it, or leave it out."
-            )
-    return error
+            ) from own
 
 
 def _n_rows(block: Block) -> int:
