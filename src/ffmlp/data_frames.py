@@ -48,6 +48,11 @@ class _Codes:
 
 def columns_of(X: Any) -> list[Any] | None:
     """The columns of a data frame or of an array of objects or texts; None for other arrays."""
+    if hasattr(X, "__dask_graph__") and hasattr(X, "iloc"):
+        raise TypeError(
+            "a Dask data frame is not in memory. Pass X.compute(), or some of its rows; "
+            "ffmlp.dask.FFMLPClassifier fits and predicts it where it is."
+        )
     if hasattr(X, "iloc") and np.ndim(X) == 2:  # pandas
         return [X.iloc[:, number] for number in range(X.shape[1])]
     if hasattr(X, "get_columns"):  # polars

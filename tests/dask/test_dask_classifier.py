@@ -387,8 +387,14 @@ def test_a_wrong_parameter_is_no_matter_of_a_partition():
         FFMLPClassifier(categorical_features=[9]).fit(*parts)
 
 
-def test_a_reference_must_be_in_memory():
-    X, y = arrays_of(*IRIS, (70, 80))
-    clf = FFMLPClassifier(design="blob", n_components=1).fit(X, y)
+def test_what_needs_data_or_models_in_memory_says_so(tmp_path):
+    frame, y = frame_problem(60)
+    X, labels, _ = frames_of(frame, y, 2)
+    clf = FFMLPClassifier(design="blob", n_components=1).fit(X, labels)
+    for use in (clf.familiarity, clf.to_local().predict):
+        with pytest.raises(TypeError, match=r"a Dask data frame is not in memory. Pass X.compute\(\)"):
+            use(X)
     with pytest.raises(TypeError, match=r"Pass reference.compute\(\)"):
         clf.explain(X, reference=X)
+    with pytest.raises(ValueError, match=r"Save clf.to_local\(\)"):
+        ffmlp.save(clf, tmp_path / "x.model")
