@@ -108,3 +108,25 @@ def test_what_cannot_be_merged_exactly_is_refused():
         with pytest.raises(ValueError, match='keep_statistics=True needs design="region" or'):
             FFMLPClassifier(design=design, keep_statistics=True).fit(X, y)
     assert second.statistics_.hyperplanes is first.statistics_.hyperplanes
+    with pytest.raises(ValueError, match="like has the region design, which is used, got design='blob'"):
+        FFMLPClassifier(2, design="blob").fit(X, y, like=first)
+    with pytest.raises(ValueError, match="does not know where its training samples were: it was merged"):
+        ffmlp.merge(iter([first, second])).familiarity(X)
+
+
+def test_weights_that_each_site_would_scale_differently_are_refused():
+    X, y, _, (first, _) = sites(2)
+    weight = np.full(len(y), 0.25)
+    for clf, like in ((FFMLPClassifier(**first.get_params()), None), (FFMLPClassifier(), first)):
+        with pytest.raises(ValueError, match=r"sample_weight has a mean of 0\.25\. Statistics"):
+            clf.fit(X, y, weight, like=like)
+    weight[0] = len(y)
+    both = FFMLPClassifier().fit(X, y, weight, like=first)
+    assert both.statistics_.regions.counts.sum() == weight.sum()
+
+
+@pytest.mark.parametrize("like", [True, False])
+def test_statistics_of_an_earlier_fit_are_forgotten(like):
+    X, y, _, (first, second) = sites(2)
+    clf = second if like else first.set_params(keep_statistics=False)
+    assert not hasattr(clf.fit(X, y), "statistics_")

@@ -244,6 +244,7 @@ class FFMLPClassifier(DecisionsMixin, ExportsMixin, ClassifierMixin, BaseEstimat
         self.classes_, self.network_ = samples.labels, replace(design.network, familiar=familiar)
         self.blobs_, self.pruning_path_ = design.blobs, design.pruning_path
         self.timings_ = progress.seconds
+        self.__dict__.pop("statistics_", None)  # those of an earlier fit
         if self.keep_statistics:
             self.statistics_ = Statistics.of(design, self.selection_.plan)
 

@@ -48,6 +48,11 @@ class _Codes:
 
 def columns_of(X: Any) -> list[Any] | None:
     """The columns of a data frame or of an array of objects or texts; None for other arrays."""
+    if hasattr(X, "__dask_graph__") and hasattr(X, "iloc"):
+        raise TypeError(
+            "a Dask data frame is not in memory. Pass X.compute(), or some of its rows; "
+            "ffmlp.dask.FFMLPClassifier fits and predicts it where it is."
+        )
     if hasattr(X, "iloc") and np.ndim(X) == 2:  # pandas
         return [X.iloc[:, number] for number in range(X.shape[1])]
     if hasattr(X, "get_columns"):  # polars
@@ -109,7 +114,7 @@ class ColumnKind:
 
 def column_kinds(columns: list[Any], names: Sequence[str], categorical: Any) -> tuple[ColumnKind, ...]:
     """The kind of each column; ``categorical`` is the parameter `categorical_features`."""
-    chosen = _chosen(categorical, names)
+    chosen = chosen_columns(categorical, names)
     kinds = []
     for number, (column, name) in enumerate(zip(columns, names, strict=True)):
         is_categorical = _is_categorical(column) if chosen is None else number in chosen
@@ -146,7 +151,7 @@ def table_cells(columns: list[Any], fitted: Columns) -> Floats:
     return values.T
 
 
-def _chosen(categorical: Any, names: Sequence[str]) -> set[int] | None:
+def chosen_columns(categorical: Any, names: Sequence[str]) -> set[int] | None:
     """The numbers of the categorical columns; None if their types decide."""
     if isinstance(categorical, str) and categorical == FROM_DTYPE:
         return None

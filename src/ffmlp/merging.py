@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from functools import reduce
 from operator import add
 
@@ -12,7 +12,7 @@ from ffmlp.classifier import FFMLPClassifier
 from ffmlp.validation import checked_statistics
 
 
-def merge(classifiers: Sequence[FFMLPClassifier]) -> FFMLPClassifier:
+def merge(classifiers: Iterable[FFMLPClassifier]) -> FFMLPClassifier:
     """The classifier of all samples that classifiers of several sites were fitted to.
 
     Exact: it equals a fit of all samples with the hyperplanes of the first classifier. Only sums are
@@ -20,7 +20,7 @@ def merge(classifiers: Sequence[FFMLPClassifier]) -> FFMLPClassifier:
 
     Parameters
     ----------
-    classifiers : sequence of FFMLPClassifier
+    classifiers : iterable of FFMLPClassifier
         The first one is fitted with ``keep_statistics=True``, the others with
         ``fit(X, y, like=first)``.
 
@@ -41,6 +41,7 @@ def merge(classifiers: Sequence[FFMLPClassifier]) -> FFMLPClassifier:
     >>> int(both.regions_.counts.sum()), round(both.score(X, y), 3)
     (150, 0.953)
     """
+    classifiers = list(classifiers)
     if not classifiers:
         raise ValueError("classifiers is empty. Give at least one.")
     names = [f"Classifier {number}" for number in range(len(classifiers))]

@@ -136,7 +136,7 @@ def training_intake(
     labels, targets = np.unique(targets, return_inverse=True)
     members = None if blobs is None else checked_blobs(blobs, targets, labels)
     n_samples = len(targets)
-    weight = np.ones(n_samples) if sample_weight is None else checked_weight(sample_weight, n_samples)
+    weight = checked_weight(sample_weight, n_samples, adds_up=classifier.keep_statistics)
     mass = np.bincount(targets, weight, len(labels)).astype(np.float64)
     class_weight = class_weights(classifier.class_weight, labels, mass)
     rows, counted = Rows(cells, targets, weight), weight > 0
@@ -159,6 +159,11 @@ def statistics_of_samples(
 ) -> Statistics:
     """The statistics of samples for the hyperplanes of another classifier, which has its statistics."""
     given = checked_statistics(like, "like")
+    if classifier.design not in (AUTO, given.plan.design):
+        raise ValueError(
+            f"like has the {given.plan.design} design, which is used, got design="
+            f"{classifier.design!r}. Choose design={given.plan.design!r}."
+        )
     if blobs is not None:
         raise ValueError("blobs cannot be given beside like, which has blobs. Leave out one of them.")
     cells = checked_cells(like, X)
@@ -171,7 +176,7 @@ def statistics_of_samples(
             f"{given.labels.tolist()[:10]}."
         )
     n_samples = len(targets)
-    weight = np.ones(n_samples) if sample_weight is None else checked_weight(sample_weight, n_samples)
+    weight = checked_weight(sample_weight, n_samples, adds_up=True)
     counted = weight > 0
     number = np.searchsorted(given.labels, targets[counted])
     inputs = given.columns.inputs(cells[counted])
@@ -188,7 +193,8 @@ def checked_statistics(classifier: Any, name: str) -> Statistics:
     found = getattr(classifier, "statistics_", None)
     if not isinstance(found, Statistics):
         raise ValueError(
-            f"{name} has no statistics_. Fit it with keep_statistics=True, got {classifier!r}."
+            f"{name} has no statistics_. Fit it with keep_statistics=True, or like one that has them, "
+            f"got {classifier!r}."
         )
     return found
 
@@ -272,11 +278,18 @@ def check_two_classes(labels: NDArray) -> None:
         )
 
 
-def checked_weight(sample_weight: ArrayLike, n_samples: int) -> Floats:
-    """Sample weights as frequencies, one per sample, whose sums have no rounding error."""
+def checked_weight(sample_weight: ArrayLike | None, n_samples: int, *, adds_up: bool) -> Floats:
+    """Sample weights as frequencies, one per sample, whose sums have no rounding error.
+
+    Those that must add up with weights of other samples may not be scaled.
+    """
+    if sample_weight is None:
+        return np.ones(n_samples)
     weight = checked_frequencies(sample_weight, n_samples)
     sums = WeightSums.of(weight)
     sums.check()
+    if adds_up:
+        sums.check_adds_up()
     return sums.scaled(weight)
 
 
@@ -318,7 +331,7 @@ def checked_blobs(blobs: ArrayLike, y: Indices, labels: NDArray) -> Indices:
 
 def _one_per_sample(values: ArrayLike, n_samples: int, name: str, dtype: Any) -> NDArray:
     array = np.asarray(values, dtype)
-    if array.size:
+    if array.ndim and array.size:
         array = check_array(array, ensure_2d=False, allow_nd=True, dtype=dtype, input_name=name)
     if array.shape != (n_samples,):
         raise ValueError(

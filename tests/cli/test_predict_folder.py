@@ -118,6 +118,11 @@ def with_other_files(here):
     (here / "out" / "thesis.txt").write_text("mine")
 
 
+def with_a_folder_of_such_a_name(here):
+    (here / "out" / "measured.parquet").mkdir(parents=True)
+    (here / "out" / "measured.parquet" / "part-0.parquet").touch()
+
+
 def with_the_same_name(here):
     (here / "more").mkdir()
     pd.read_parquet("data/b.parquet").to_csv("more/b.csv", index=False)
@@ -142,6 +147,12 @@ def without_rows(here):
             ["data", "-o", "out", "--force"],
             "out has thesis.txt, so it is not replaced.",
         ),
+        (
+            with_a_folder_of_such_a_name,
+            ["data", "-o", "out", "--force"],
+            "out has measured.parquet, so it is not replaced.",
+        ),
+        (None, ["data", "-o", "out.csv"], "out.csv looks like a text file. Predictions of several"),
         (
             with_the_same_name,
             ["data", "more/*.csv", "-o", "out"],

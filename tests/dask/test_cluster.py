@@ -102,3 +102,13 @@ def test_a_worker_without_enough_memory_is_reported():
     message = r"out of memory|Partition 1 cannot be read: MemoryError"
     with running_client(), pytest.raises((RuntimeError, ValueError), match=message):
         FFMLPClassifier(design="blob").fit(da.concatenate(parts), labels)
+
+
+def test_a_scheduler_that_is_lost_is_no_matter_of_a_partition():
+    X, y = overlapping(600)
+    with dask.config.set({"distributed.comm.timeouts.connect": "1s"}), running_client() as client:
+        closing = threading.Timer(3 * SECONDS, client.cluster.close)
+        closing.start()
+        with pytest.raises(RuntimeError, match="the Dask scheduler was lost or restarted"):
+            FFMLPClassifier(design="blob").fit(*slow_arrays(X, y))
+        closing.join()

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import warnings
 from itertools import pairwise
 
 import numpy as np
@@ -314,3 +315,86 @@ def test_a_column_without_numbers_in_one_partition_is_no_contradiction():
 
     clf = FFMLPClassifier(design="blob", n_components=1).fit(*parts_of(make))
     assert clf.network_.columns.parts[1].categories == ("a", "b")
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        range(3),
+        pd.MultiIndex.from_product([["a"], [1, 2, 3]]),
+        ["ffmlp column 0", "b", "ffmlp column 1"],
+    ],
+    ids=["numbers", "pairs", "texts"],
+)
+def test_columns_of_any_names(names):
+    X, y = overlapping(300, 3)
+    frame = pd.DataFrame(X, columns=names)
+    table = dd.from_pandas(frame, npartitions=3)
+    labels = dd.from_pandas(pd.Series(y), npartitions=3)
+    local = ffmlp.FFMLPClassifier(design="blob", n_components=1).fit(frame, y)
+    clf = FFMLPClassifier(design="blob", n_components=1).fit(table, labels, labels * 0 + 1)
+    assert hasattr(clf, "feature_names_in_") == hasattr(local, "feature_names_in_")
+    shares = clf.predict_proba(table).compute()
+    np.testing.assert_allclose(shares, local.predict_proba(frame), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [pd.Series([None] * 90, dtype=object), pd.Series([*range(9)] * 10, dtype=object)],
+    ids=["missing", "numbers"],
+)
+@pytest.mark.parametrize("strings", [True, False])
+def test_predictions_of_columns_of_objects(cells, strings):
+    X, y = overlapping(90, 3)
+    frame = pd.DataFrame(X, columns=[*"abc"]).assign(thing=cells, label=y)
+    with dask.config.set({"dataframe.convert-string": strings}):
+        table = dd.from_pandas(frame, npartitions=3)
+        X = table[["a", "b", "c", "thing"]]
+        clf = FFMLPClassifier(design="blob", n_components=1).fit(X, table["label"])
+        expected = clf.to_local().predict(X.compute())
+        np.testing.assert_array_equal(clf.predict(X).compute(), expected)
+
+
+def test_many_classes_of_many_rows_are_no_reason_to_warn():
+    X, y = overlapping(300, 2)
+    labels = np.arange(300) % 30 + 0 * y
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        FFMLPClassifier(design="blob", n_components=1).fit(*arrays_of(X, labels, (100, 200)))
+
+
+def test_more_labels_than_rows_in_an_empty_partition():
+    X, y = overlapping(90, 2)
+    frame, labels = pd.DataFrame(X, columns=[*"ab"]), pd.Series(y)
+    table = dd.from_map(frame.__getitem__, [slice(0, 0), slice(0, 90)], meta=frame.iloc[:0])
+    more = dd.from_map(labels.__getitem__, [slice(0, 5), slice(0, 90)], meta=labels.iloc[:0])
+    with pytest.raises(ValueError, match=r"Partition 0 .* one label for each of the 0 rows, got shape"):
+        FFMLPClassifier(design="blob").fit(table, more)
+
+
+@pytest.mark.parametrize("all_missing", [True, False])
+def test_missing_labels(all_missing):
+    X, y = overlapping(90, 2)
+    labels = pd.Series(np.where(y, "yes", "no")).mask(np.arange(90) < (30 if all_missing else 1))
+    frame = dd.from_pandas(pd.DataFrame(X, columns=[*"ab"]).assign(label=labels), npartitions=3)
+    with pytest.raises(ValueError, match="Partition 0 cannot be used: Input y has missing labels"):
+        FFMLPClassifier(design="blob").fit(frame[["a", "b"]], frame["label"])
+
+
+def test_a_wrong_parameter_is_no_matter_of_a_partition():
+    parts = arrays_of(*IRIS, (70, 80))
+    with pytest.raises(ValueError, match=r"^categorical_features names 9"):
+        FFMLPClassifier(categorical_features=[9]).fit(*parts)
+
+
+def test_what_needs_data_or_models_in_memory_says_so(tmp_path):
+    frame, y = frame_problem(60)
+    X, labels, _ = frames_of(frame, y, 2)
+    clf = FFMLPClassifier(design="blob", n_components=1).fit(X, labels)
+    for use in (clf.familiarity, clf.to_local().predict):
+        with pytest.raises(TypeError, match=r"a Dask data frame is not in memory. Pass X.compute\(\)"):
+            use(X)
+    with pytest.raises(TypeError, match=r"Pass reference.compute\(\)"):
+        clf.explain(X, reference=X)
+    with pytest.raises(ValueError, match=r"Save clf.to_local\(\)"):
+        ffmlp.save(clf, tmp_path / "x.model")

@@ -20,9 +20,10 @@ def test_other_files_are_refused(file, tmp_path):
         open_table(file(b"x", "t.xlsx"))
     with pytest.raises(ValueError, match=r"gone\.csv does not exist\."):
         open_table(tmp_path / "gone.csv")
-    (tmp_path / "folder.csv").mkdir()
-    with pytest.raises(ValueError, match=r"folder\.csv is a folder\."):
-        open_table(tmp_path / "folder.csv")
+    for name in ("folder.csv", "folder"):
+        (tmp_path / name).mkdir()
+        with pytest.raises(ValueError, match=f"{name} is a folder. Give the name of a file"):
+            open_table(tmp_path / name)
 
 
 def parquet(content):

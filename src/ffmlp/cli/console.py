@@ -16,7 +16,7 @@ from time import monotonic
 from typing import Any
 
 from ffmlp.extras import require
-from ffmlp.tables.tables import PARQUET, Dialect
+from ffmlp.tables.tables import COMPRESSIONS, PARQUET, TEXT_FILES, Dialect
 from ffmlp.words import counted
 
 _SECONDS_BETWEEN_LINES = 10.0
@@ -173,12 +173,18 @@ def check_folder(path: Path, force: bool) -> None:
     """Refuse a folder that exists, that cannot be written, or that has other files than Parquet."""
     if str(path) == "-" or (path.exists() and not path.is_dir()):
         raise ValueError(f"{path} is not a folder. Predictions of several files need a folder.")
+    if path.suffix.lower() in (*TEXT_FILES, *COMPRESSIONS):
+        raise ValueError(
+            f"{path} looks like a text file. Predictions of several files are a folder of Parquet files."
+        )
     if path.is_symlink():
         raise ValueError(f"{path} is a link. Give the name of a folder.")
     _check_parent(path)
     if path.exists() and not force:
         raise ValueError(f"{path} already exists. Choose another name, or add --force to replace it.")
-    other = next((file for file in path.glob("*") if file.suffix != PARQUET), None)
+    # Other programs write folders with such names: what is in them is not ours to replace.
+    files = path.glob("*")
+    other = next((file for file in files if file.suffix != PARQUET or not file.is_file()), None)
     if other is not None:
         raise ValueError(f"{path} has {other.name}, so it is not replaced. Choose another name.")
 

@@ -72,6 +72,8 @@ def _scheduler(address: str | None) -> Iterator[None]:
     from distributed import Client
     from distributed.comm import CommClosedError
 
+    from ffmlp.dask.partitions import ClusterError
+
     try:
         client = Client(address, timeout=f"{_PATIENCE}s")
     except (OSError, CommClosedError, ValueError, RuntimeError) as error:
@@ -89,7 +91,7 @@ def _scheduler(address: str | None) -> Iterator[None]:
             ) from error
         try:
             yield
-        except RuntimeError as error:  # workers were lost
+        except ClusterError as error:
             raise ValueError(str(error)) from error
 
 

@@ -56,15 +56,15 @@ def _of_frame(X: Any, others: dict[str, Any]) -> list[Delayed]:
                 raise ValueError(
                     f"{name} has {other.npartitions} partitions, but X has {X.npartitions}. {_FIT_ALL}"
                 )
-        parts = list(others.values())
+        # What comes of a partition is a block, of which Dask need not know more.
         joined = X.map_partitions(
-            _joined,
-            *parts,
-            meta=_joined(X._meta, *(part._meta for part in parts)),  # noqa: SLF001
+            Block,
+            *others.values(),
+            meta=X._meta,  # noqa: SLF001
+            enforce_metadata=False,
             align_dataframes=False,
         )
-        split = delayed(_split, pure=True)
-        return [split(part, len(parts)) for part in joined.to_delayed()]
+        return list(joined.to_delayed())
     return _zipped(X.to_delayed(optimize_graph=False), X.npartitions, others)
 
 
@@ -101,22 +101,6 @@ def _zipped(samples: Any, n_blocks: int, others: dict[str, Any]) -> list[Delayed
         columns.append(parts)
     block = delayed(Block, pure=True)
     return [block(*parts) for parts in zip(samples, *columns, strict=True)]
-
-
-def _joined(X: Any, *others: Any) -> Any:
-    """A data frame with further columns behind its own."""
-    for number, other in enumerate(others):
-        if len(other) != len(X):
-            raise ValueError(f"X has {len(X)} rows, but y or sample_weight {len(other)}. {_FIT_ALL}")
-        X = X.assign(**{f"ffmlp column {number}": np.asarray(other)})
-    return X
-
-
-def _split(frame: Any, n_others: int) -> Block:
-    """The reverse of `_joined`."""
-    n_columns = frame.shape[1] - n_others
-    others = (frame.iloc[:, n_columns + number] for number in range(n_others))
-    return Block(frame.iloc[:, :n_columns], *others)
 
 
 def _require_one_dimension(name: str, other: Any) -> None:

@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from dask.base import is_dask_collection
 from dask.delayed import Delayed, delayed
 from numpy.typing import ArrayLike
 from sklearn.base import clone
@@ -16,6 +17,7 @@ from ffmlp import classifier as local
 from ffmlp.dask.blocks import blocks, is_array, is_frame
 from ffmlp.dask.partitions import DaskPartitions, Passes, block_sum
 from ffmlp.dask.survey import Survey, TableSchema
+from ffmlp.data_frames import chosen_columns
 from ffmlp.design.intake import intake
 from ffmlp.validation import (
     all_or_nothing,
@@ -95,9 +97,14 @@ class FFMLPClassifier(local.FFMLPClassifier):
             check_parameters(self)
             validate_data(self, like, skip_check_array=True)
             names = column_names(self)
+            chosen_columns(self.categorical_features, names)  # an error before anything is read
             survey = block_sum(parts, partial(Survey.of, names, self.categorical_features), passes)
             survey.weights.check()
-            check_classification_targets(survey.labels)
+            if self.keep_statistics:
+                survey.weights.check_adds_up()
+            # Each label counts twice unless most rows have one of their own, which is worth a warning.
+            repeats = min(2, survey.n_rows // len(survey.labels))
+            check_classification_targets(np.repeat(survey.labels, repeats))
             schema, mass = TableSchema.of(survey), survey.mass
             class_weight = class_weights(self.class_weight, survey.labels, mass)
             check_two_classes(survey.labels[mass > 0])
@@ -147,6 +154,11 @@ class FFMLPClassifier(local.FFMLPClassifier):
         For Dask collections, the result is a lazy data frame: that of ``Explanations.to_frame``, with
         the partitions and the index of X.
         """
+        if is_dask_collection(reference):
+            raise TypeError(
+                "reference must be in memory: a few samples, or rows that stand for all. Pass "
+                "reference.compute()."
+            )
         if not _is_lazy(X):
             return super().explain(X, reference, **options)
         return self._lazily("explain", X, reference=reference, **options)
@@ -172,7 +184,7 @@ class FFMLPClassifier(local.FFMLPClassifier):
 
     def _example(self, X: Any) -> Any:
         """A row such as X has."""
-        return X._meta_nonempty.head(1) if is_frame(X) else np.zeros((1, X.shape[1]), X.dtype)  # noqa: SLF001
+        return _nonempty(X._meta if is_frame(X) else np.empty((0, X.shape[1]), X.dtype))  # noqa: SLF001
 
 
 def _is_lazy(X: Any) -> bool:
@@ -209,4 +221,7 @@ def _nonempty(block: Any) -> Any:
         return np.zeros((1, block.shape[1]), block.dtype)
     from dask.dataframe.utils import meta_nonempty
 
-    return meta_nonempty(block).head(1)
+    row = meta_nonempty(block).head(1)
+    # Objects may be texts or numbers: a missing cell is either.
+    unknown = [column.dtype.kind in "OU" for _, column in row.items()]
+    return row.mask(np.array([unknown]))

@@ -27,10 +27,21 @@ T = TypeVar("T")
 # Sums that one task adds up.
 _SUMS_AT_ONCE = 8
 _PREFIX = "ffmlp-partition"
+# Errors of `distributed` about itself, by name: it need not be installed.
+_LOST = {
+    "KilledWorker": "Workers were lost several times at task {}. If they ran out of memory, use smaller "
+    "partitions, or workers with more memory.",
+    "FutureCancelledError": "All tasks were cancelled: the Dask scheduler was lost or restarted. See "
+    "that it runs, then fit again.",
+}
 
 
 class PartitionError(ValueError):
     """A partition that cannot be used; the message begins with its number."""
+
+
+class ClusterError(RuntimeError):
+    """A cluster that has lost its workers or its scheduler."""
 
 
 @dataclass
@@ -74,10 +85,11 @@ def block_sum(blocks: list[Delayed], statistic: Callable[[Block], T | None], pas
     ]
     try:
         total = summed(parts, passes)
-    except PartitionError:
+    except (PartitionError, ClusterError):
         raise
-    except Exception as error:
-        raise _located(error, blocks) from error
+    except Exception:
+        _require_readable(blocks)
+        raise
     if total is None:
         raise ValueError("X has no rows in any of its partitions, or all have weight 0.")
     return total
@@ -89,15 +101,21 @@ def summed(parts: list[Delayed], passes: Passes) -> Any:
     while len(sums) > _SUMS_AT_ONCE:
         groups = [sums[first : first + _SUMS_AT_ONCE] for first in range(0, len(sums), _SUMS_AT_ONCE)]
         sums = [delayed(_added)(group) for group in groups]
+    try:
+        found = _computed(sums, parts, passes)
+    except Exception as error:
+        if (message := _LOST.get(type(error).__name__)) is None:
+            raise
+        raise ClusterError(message.format(getattr(error, "task", error))) from error
     # The last ones are added here: rows that are drawn would take too much memory of one worker.
-    total = _added(_computed(sums, parts, passes))
+    total = _added(found)
     passes.seconds.append(perf_counter() - start)
     return total
 
 
 def _part(statistic: Callable[[Block], T | None], block: Block, number: int) -> T | None:
     """The statistic of a block, None if it is empty."""
-    if not len(block.X):
+    if not len(block.X) and not len(block.y):
         return None
     try:
         # A task is one thread: others run beside it.
@@ -146,23 +164,19 @@ def _client() -> Any:
     return getattr(scheduler, "__self__", None)
 
 
-def _located(error: Exception, blocks: list[Delayed]) -> Exception:
-    """What failed, with the partition that it failed in."""
-    if type(error).__name__ == "KilledWorker":
-        return RuntimeError(
-            f"Workers were lost several times at task {getattr(error, 'task', '?')}. If they ran out of "
-            "memory, use smaller partitions, or workers with more memory."
-        )
-    # A failing task does not say which partition it belongs to: read them one by one.
+def _require_readable(blocks: list[Delayed]) -> None:
+    """Raise a `PartitionError` about the first block that cannot be read.
+
+    A failing task does not say which partition it belongs to: they are read one by one.
+    """
     for number, block in enumerate(blocks):
         try:
             delayed(_n_rows)(block).compute()
         except Exception as own:
-            return PartitionError(
-                f"Partition {number} cannot be read: {type(own).__name__}: {own}. Repair it, or leave "
-                "it out."
-            )
-    return error
+            raise PartitionError(
+                f"Partition {number} cannot be read: {type(own).__name__}: {str(own).rstrip('.')}. "
+                "Repair it, or leave it out."
+            ) from own
 
 
 def _n_rows(block: Block) -> int:

@@ -15,7 +15,7 @@ from ffmlp.dask.blocks import Block
 from ffmlp.data_frames import ColumnKind, column_kinds, columns_of, table_cells, untrained_columns
 from ffmlp.design.rows import Rows
 from ffmlp.design.weights import WeightSums
-from ffmlp.model.columns import Cells
+from ffmlp.model.columns import Cells, category_name
 from ffmlp.validation import NUMBERS, are_numbers, checked_frequencies
 
 # More categories of a column would not fit beside each other.
@@ -103,7 +103,9 @@ class TableSchema:
 
 def _columns(X: Any, names: Sequence[str]) -> list[Any] | None:
     """The columns of a block, None for an array of numbers; they must be those that all blocks have."""
-    found = list(map(str, X.columns)) if hasattr(X, "columns") else [f"x{j}" for j in range(X.shape[1])]
+    # Names that are no texts are not known to the classifier, as in scikit-learn.
+    has_names = hasattr(X, "columns") and all(isinstance(name, str) for name in X.columns)
+    found = list(X.columns) if has_names else [f"x{j}" for j in range(X.shape[1])]
     if found != list(names):
         raise ValueError(
             f"it has the columns {found[:10]}, but X has {list(names)[:10]}. Give all partitions the "
@@ -126,13 +128,22 @@ def _distinct_labels(y: Any, n_rows: int) -> tuple[NDArray, NDArray]:
     labels = np.asarray(y)
     if labels.shape != (n_rows,):
         raise ValueError(
-            f"y must have one label for each of the {n_rows} rows, got shape {labels.shape}."
+            f"y must have one label for each of the {n_rows} rows, got shape {labels.shape}. Give X and "
+            "y the same partitions."
         )
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
         raise ValueError("Input y contains NaN or infinity. Leave out rows without a label.")
     try:
-        return np.unique(labels, return_inverse=True)
+        distinct, number = np.unique(labels, return_inverse=True)
     except TypeError as error:
-        raise ValueError(
-            f"y has labels of several types, or missing ones: {error}. Give all the same type."
-        ) from error
+        _require_labels(labels)
+        raise ValueError(f"y has labels of several types: {error}. Give all the same type.") from error
+    _require_labels(distinct)
+    return distinct, number
+
+
+def _require_labels(labels: NDArray) -> None:
+    """Raise a ValueError if labels are missing."""
+    is_object = labels.dtype.kind == "O"
+    if is_object and any(not isinstance(one, str) and not category_name(one) for one in labels):
+        raise ValueError("Input y has missing labels. Leave out rows without a label.")

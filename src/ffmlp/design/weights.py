@@ -37,6 +37,15 @@ class WeightSums:
                 "The sum of sample_weight is too large for a float. Scale the weights down."
             )
 
+    def check_adds_up(self) -> None:
+        """Raise a ValueError if the weights would be scaled: sites would scale theirs differently."""
+        if self.total < self.n_positive:
+            raise ValueError(
+                f"sample_weight has a mean of {self.total / self.n_positive:.3g}. Statistics that are "
+                "merged need frequencies with a mean of at least 1: multiply the weights of all sites "
+                "by the same number."
+            )
+
     def scaled(self, weight: Floats) -> Floats:
         """Weights with exact sums, at least one on average.
 

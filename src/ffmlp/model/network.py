@@ -155,11 +155,11 @@ class Network:
         return self.stages.confidences(self.hyperplanes, samples)
 
     def familiarity(self, samples: AnyFloats, keep: float) -> Familiarity:
-        """How familiar validated samples are, or a ValueError in a network of an earlier version."""
+        """How familiar validated samples are, or a ValueError in a network that does not know it."""
         if self.familiar is None:
             raise ValueError(
-                "The model was fitted by an earlier version of ffmlp, which did not store where its "
-                "training samples were. Fit it again."
+                "The model does not know where its training samples were: it was merged, fitted like "
+                "another one, or by an earlier version of ffmlp. Fit it again."
             )
         return self.familiar.familiarity(self.hyperplanes, samples, keep)
 

@@ -89,7 +89,10 @@ def save(
     True
     """
     skops = imported("skops.io", "saving models")
-    check_is_fitted(_classifier(estimator, "The estimator"))
+    classifier = _classifier(estimator, "The estimator")
+    check_is_fitted(classifier)
+    if hasattr(classifier, "to_local"):
+        raise ValueError("A classifier for Dask collections is not stored. Save clf.to_local().")
     target = Path(path)
     if target.is_dir():
         raise ValueError(f"{target} is a folder. Name the file to write the model to.")

@@ -22,12 +22,13 @@ def open_table(path: Path, dialect: Dialect = Dialect()) -> DataFile:  # noqa: B
     source = path
     if path == STANDARD_INPUT:
         path, source = Path("standard input"), _copied_input()
+    if source.is_dir():
+        raise ValueError(f"{path} is a folder. Give the name of a file.")
     kind = file_type(source)
     if not source.exists():
         raise ValueError(f"{path} does not exist.")
     if not source.is_file():
-        what = "a folder" if source.is_dir() else "not a regular file, so it cannot be read twice"
-        raise ValueError(f"{path} is {what}.")
+        raise ValueError(f"{path} is not a regular file, so it cannot be read twice.")
     if kind == PARQUET:
         from ffmlp.tables.parquet_tables import ParquetTable
 

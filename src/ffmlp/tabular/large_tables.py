@@ -21,10 +21,10 @@ from ffmlp.arrays import Flags
 from ffmlp.classifier import FFMLPClassifier
 from ffmlp.dask.blocks import Block
 from ffmlp.dask.classifier import FFMLPClassifier as DaskClassifier
-from ffmlp.dask.partitions import Passes, summed
+from ffmlp.dask.partitions import PartitionError, Passes, summed
 from ffmlp.data_frames import columns_of, training_cells
 from ffmlp.design.rows import mixed, row_hashes
-from ffmlp.tables.tables import TEXT, DataFile, DataTable, pandas
+from ffmlp.tables.tables import TEXT, DataFile, DataTable, LocatedError, pandas
 from ffmlp.tabular import seen_rows
 from ffmlp.tabular.columns import Features
 from ffmlp.tabular.dates import with_dates
@@ -162,7 +162,12 @@ def fitted(
     read = delayed(reader.rows if to_all else reader.training_rows, pure=False, traverse=False)
     parts = [read(section) for section in sections]
     clf = DaskClassifier(**model.get_params())
-    return clf.fit_blocks(parts, reader.example, passes).to_local()
+    try:
+        return clf.fit_blocks(parts, reader.example, passes).to_local()
+    except PartitionError as error:
+        if isinstance(error.__cause__, LocatedError):  # it names the file, the row and the column
+            raise error.__cause__ from None
+        raise
 
 
 @dataclass(frozen=True)
