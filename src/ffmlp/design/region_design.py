@@ -26,21 +26,20 @@ def region_design(
     """The paper's design: one l_2 neuron per occupied region."""
     with progress.step("boundaries"):
         table = samples.total(partial(occupied_regions, planes))
-    return region_layers(table, samples.class_weight, plan, planes, progress)
+        path, regions = pruned(table, samples.class_weight, plan, progress)
+    return replace(region_layers(path, regions, plan, planes, progress), table=table)
 
 
 def region_layers(
-    table: Regions, class_weight: Floats, plan: Plan, planes: Hyperplanes, progress: Progress
+    path: PruningPath, regions: Regions, plan: Plan, planes: Hyperplanes, progress: Progress
 ) -> UpperLayers:
-    """Stages 2 and 3 from the table of all occupied regions, which is all that they read."""
-    with progress.step("boundaries"):
-        path, regions = pruned(table, class_weight, plan, progress)
+    """Stages 2 and 3 from the regions before pruning, which is all that they read."""
     with progress.step("regions"):
         regions = regions.select(path.kept)
         progress.say(f"{len(regions)} regions after pruning")
     with progress.step("classes"):
         stages = _STAGES[plan.design](regions, plan.penalty)
-    return UpperLayers(planes.select(path.kept), path, stages, table=table)
+    return UpperLayers(planes.select(path.kept), path, stages)
 
 
 def occupied_regions(planes: Hyperplanes, samples: Samples) -> Regions:

@@ -16,7 +16,7 @@ from ffmlp.arrays import Floats
 from ffmlp.design.designs import Design
 from ffmlp.design.problem import Plan, Samples
 from ffmlp.design.progress import Progress
-from ffmlp.design.region_design import occupied_regions, region_layers
+from ffmlp.design.region_design import occupied_regions, pruned, region_layers
 from ffmlp.model.blobs import Blobs
 from ffmlp.model.columns import Columns
 from ffmlp.model.hyperplanes import Hyperplanes
@@ -89,7 +89,9 @@ class Statistics:
     def design(self, class_weight: Floats, progress: Progress) -> Design:
         """The design of all samples that were added up."""
         plan, planes = self.plan, self.hyperplanes
-        upper = region_layers(self.regions, class_weight, plan, planes, progress)
+        with progress.step("boundaries"):
+            path, regions = pruned(self.regions, class_weight, plan, progress)
+        upper = region_layers(path, regions, plan, planes, progress)
         network = Network(
             upper.hyperplanes,
             upper.stages,

@@ -27,7 +27,7 @@ def region_shapley(
     own, other = trees.compared(h), trees.compared(reference)
     if compiled is None or trees.forest is None:
         return _by_boxes(trees, own, other, winner, rival)
-    found, values = np.zeros(own.shape), np.require(trees.values, requirements="CA")
+    found, values = np.zeros(own.shape), np.require(trees.values, requirements=["C", "A"])
     first, second = (np.ascontiguousarray(part, np.int32) for part in (winner, rival))
     compiled.shapley_values(*trees.forest, own, other, values, first, second, found)
     return found

@@ -42,8 +42,8 @@ class Gaussianisation:
                 scores[:, feature] = np.interp(column, knots, values)
             else:
                 # Arrays that were sent from another process may be unaligned.
-                given = (np.require(part, requirements="A") for part in (column, knots, values))
-                compiled.interpolate(*given, scores[:, feature])
+                x, at, values = (np.require(part, requirements="A") for part in (column, knots, values))
+                compiled.interpolate(x, at, values, scores[:, feature])
         return scores
 
     def padded(self) -> tuple[Floats, Floats, Floats]:

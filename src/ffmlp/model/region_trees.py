@@ -150,7 +150,9 @@ class RegionTrees:
             for of_tree in self._regions(compared).T:
                 total += self.values[of_tree]
         else:
-            values = np.require(self.values, requirements="CA")  # arrays that were sent may be unaligned
+            values = np.require(
+                self.values, requirements=["C", "A"]
+            )  # arrays that were sent may be unaligned
             compiled.add_values(*self.forest, compared, values, total)
         return total
 
