@@ -16,7 +16,8 @@ from ffmlp.model.network import Network
 from ffmlp.model.stages import LinearPieces
 from ffmlp.robustness.boundary_search import SearchProblem, found_points
 from ffmlp.robustness.limits import MOST_BENDS, Limits
-from ffmlp.robustness.nearest_change import Bounds, Sample, nearest_change
+from ffmlp.robustness.nearby_points import Bounds, Sample
+from ffmlp.robustness.nearest_change import nearest_change
 from ffmlp.robustness.polyhedra import (
     FeasibleBox,
     LinearScores,
