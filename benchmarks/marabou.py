@@ -81,6 +81,7 @@ def answer(question: Question, factor: float, seconds: int) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path)
+    parser.add_argument("--sets", nargs="*", help="names of some of the files, without suffix")
     parser.add_argument("--queries", type=int, default=500)
     parser.add_argument("--neurons", type=int, default=50)
     parser.add_argument("--seconds", type=int, default=60)
@@ -88,6 +89,8 @@ def main() -> None:
     parser.add_argument("--plain", action="store_true", help="features are not gaussianised")
     options = parser.parse_args()
     paths = sorted(options.folder.glob("*.csv*"))
+    if options.sets:
+        paths = [path for path in paths if path.name.partition(".")[0] in options.sets]
     total = Counter[str]()
     samples_each = -(-options.queries // (len(EXPECTED) * len(paths)))
     print("| set | " + " | ".join(ANSWERS) + " |")

@@ -168,8 +168,8 @@ def test_the_text_of_a_change():
     change = answer[0]
     new = np.ceil(1e6 * change.columns["x0"][1]) / 1e6  # never nearer than it has to be
     assert str(answer) == (
-        f"class {change.label}: x0 from {X[0, 0]:.6g} to {new:.6g}. Cost {change.cost:.4g}; no cheaper change "
-        "exists (proved)."
+        f"class {change.label}: x0 from {X[0, 0]:.6g} to {new:.6g}. Cost {change.cost:.4g}; no cheaper "
+        "change exists (proved)."
     )
 
 
