@@ -67,7 +67,8 @@ def proved_by_set(options: argparse.Namespace) -> None:
 def timed(clf: FFMLPClassifier, x: np.ndarray, scale: np.ndarray, options: argparse.Namespace) -> tuple:
     """Whether the distance of a sample is proved, and the seconds of one core that it took."""
     start = process_time()
-    found = clf.robustness(x[None], options.norm, scale=scale, time_limit=WAITING * options.seconds)
+    limit = WAITING * options.seconds
+    found = clf.robustness(x[None], NORMS[options.norm], scale=scale, time_limit=limit)
     return bool(found.exact[0]), process_time() - start
 
 
