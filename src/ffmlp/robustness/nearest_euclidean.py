@@ -122,9 +122,7 @@ def nearest_euclidean(sample: Sample, leads: list[BentLead], known: Bounds, seco
         if radius <= known.lower:  # beyond the largest radius nothing is searched
             break
         known = _searched(sample, leads, known, radius, stop)
-        if known.lower >= reach:
-            known = replace(known, lower=known.distance)
-    return known
+    return replace(known, lower=known.distance) if known.lower >= reach else known
 
 
 def _searched(
@@ -169,26 +167,38 @@ def _bounded(part: _Part, maps: Maps, radius: float, patient: bool = False) -> _
     """
     for _ in range(_MOST_ROUNDS):
         part = _narrowed(part, maps, radius)
-        line = _Line.of(part, maps)
-        renewed = _renewed(part, maps, line)
-        if renewed is not part:
-            part, line = renewed, _Line.of(renewed, maps)
-        rows, wanted = _violated(part, line, radius)
-        if not len(rows):
-            break
-        rows, wanted = np.vstack([part.rows, rows]), np.append(part.wanted, wanted)
-        step = SOLVERS[2](rows, wanted / radius, part.low / radius, part.high / radius)
+        is_inside = bool(((part.low <= part.step) & (part.step <= part.high)).all())
+        if is_inside:
+            line = _Line.of(part, maps)
+            renewed = _renewed(part, maps, line)
+            if renewed is not part:
+                part, line = renewed, _Line.of(renewed, maps)
+            rows, wanted = _violated(part, line, radius)
+            if not len(rows):
+                break
+            rows, wanted = np.vstack([part.rows, rows]), np.append(part.wanted, wanted)
+            part = replace(part, rows=rows, wanted=wanted)
+        step = _nearest(part, radius)
         if step is None:
             return None
-        step = step * radius
         lower = max(part.lower, _size(step) * (1 - _ERROR))
         if lower >= radius * (1 - _CLOSE):
             return None
-        gain, tight = lower - part.lower, rows @ step - wanted < _LOOSE * radius
-        part = replace(part, rows=rows[tight], wanted=wanted[tight], step=step, lower=lower)
-        if not patient and gain < _WORTHWHILE * (radius - lower):
+        gain, tight = lower - part.lower, part.rows @ step - part.wanted < _LOOSE * radius
+        rows, wanted = part.rows[tight], part.wanted[tight]
+        part = replace(part, rows=rows, wanted=wanted, step=step, lower=lower)
+        if is_inside and not patient and gain < _WORTHWHILE * (radius - lower):
             break
     return part
+
+
+def _nearest(part: _Part, radius: float) -> Floats | None:
+    """The nearest change (N,) of a part that meets its rows; None if there is none."""
+    low, high = part.low / radius, part.high / radius
+    if not len(part.rows):
+        return radius * np.clip(0.0, low, high)
+    step = SOLVERS[2](part.rows, part.wanted / radius, low, high)
+    return None if step is None else np.clip(step * radius, part.low, part.high)
 
 
 def _size(step: Floats) -> float:
