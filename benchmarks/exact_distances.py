@@ -13,6 +13,7 @@ from time import process_time
 
 import numpy as np
 import pandas as pd
+from joblib import Parallel, delayed
 from sklearn.model_selection import train_test_split
 
 from ffmlp import FFMLPClassifier
@@ -31,6 +32,7 @@ def main() -> None:
     parser.add_argument("--norm", choices=NORMS, default="inf")
     parser.add_argument("--seconds", type=float, default=10.0, help="time limit of a row, on one core")
     parser.add_argument("--neurons", type=int, default=50)
+    parser.add_argument("--jobs", type=int, default=1, help="rows at the same time")
     parser.add_argument("--random", type=int, default=0, help="number of random networks")
     options = parser.parse_args()
     if options.data is not None:
@@ -49,13 +51,9 @@ def proved_by_set(options: argparse.Namespace) -> None:
         if options.sets and name not in options.sets:
             continue
         clf, samples, scale = fitted(path, options.neurons, options.rows)
-        exact, seconds = [], []
-        for x in samples:
-            start = process_time()
-            limit = WAITING * options.seconds
-            found = clf.robustness(x[None], options.norm, scale=scale, time_limit=limit)
-            seconds.append(process_time() - start)
-            exact.append(bool(found.exact[0]) and seconds[-1] <= options.seconds)
+        results = Parallel(n_jobs=options.jobs)(delayed(timed)(clf, x, scale, options) for x in samples)
+        seconds = [spent for _, spent in results]
+        exact = [found and spent <= options.seconds for found, spent in results]
         shares.append(np.mean(exact))
         medians.append(np.median(seconds))
         print(
@@ -64,6 +62,14 @@ def proved_by_set(options: argparse.Namespace) -> None:
             flush=True,
         )
     print(f"| all | | {100 * np.mean(shares):.1f} % | {np.median(medians):.2f} | |")
+
+
+def timed(clf: FFMLPClassifier, x: np.ndarray, scale: np.ndarray, options: argparse.Namespace) -> tuple:
+    """Whether the distance of a sample is proved, and the seconds of one core that it took."""
+    start = process_time()
+    limit = WAITING * options.seconds
+    found = clf.robustness(x[None], NORMS[options.norm], scale=scale, time_limit=limit)
+    return bool(found.exact[0]), process_time() - start
 
 
 def fitted(path: Path, n_neurons: int, n_rows: int) -> tuple[FFMLPClassifier, np.ndarray, np.ndarray]:

@@ -25,6 +25,18 @@ def counted(number: float, noun: str) -> str:
     return f"{number} {noun}{'es' if noun.endswith('s') else 's'}"
 
 
+def class_name(label: Any) -> str:
+    """A class in a sentence: its name, or "class 1" if it is a number.
+
+    Examples
+    --------
+    >>> from ffmlp.words import class_name
+    >>> class_name("setosa"), class_name(1)
+    ('setosa', 'class 1')
+    """
+    return str(label) if isinstance(label, str) else f"class {label}"
+
+
 def listed(items: Iterable[Any], separator: str = ", ") -> str:
     """The first items of a list, and how many more there are."""
     texts = list(map(str, items))

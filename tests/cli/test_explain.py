@@ -1,7 +1,4 @@
 import json
-import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -104,17 +101,3 @@ def test_a_missing_number_is_its_mean_given_the_other_columns(iris, here, capsys
     assert main(["explain", str(iris / "iris.model"), "new.csv", "--row", "1"]) == 0
     said = f"petal width is missing: {width['used']:.4g} is used, the mean given the other columns."
     assert said in capsys.readouterr().out
-
-
-@pytest.mark.skipif(os.name != "posix", reason="the C library is found by name elsewhere")
-def test_what_a_compiled_library_prints_is_no_part_of_the_result():
-    script = """
-import ctypes
-from ffmlp.cli.console import native_prints_hidden
-print("before")
-with native_prints_hidden():
-    ctypes.CDLL(None).printf(b"noise")
-print("after")
-"""
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert done.stdout == "before\nafter\n"

@@ -456,7 +456,7 @@ What the strongest add:
 
 In region 0, with training samples: 3 of class versicolor, 50 of class virginica.
 
-The smallest change to another class, versicolor: 0.9278 standard deviations of the features
+The smallest change to another class, versicolor: 0.9278 standard deviations of the features (Euclidean)
   petal length (cm)  6 → 4.735 (-1.27)
   petal width (cm)   2.5 → 2.092 (-0.408)
   sepal width (cm)   3.3 → 3.395 (+0.0948)

@@ -39,14 +39,22 @@ def test_features_whose_squares_overflow_are_refused(size, word):
         ({"frozen": [False, False, True, True]}, "Unknown feature False"),
         ({"frozen": np.array([True, False, False, False])}, "Unknown feature"),
         ({"frozen": [1.5]}, "Unknown feature 1.5"),
-        ({"bounds": {0: 5}}, r"bounds of feature 0 must be \(low, high\), got 5"),
-        ({"bounds": {0: (1, 2, 3)}}, r"bounds of feature 0 must be \(low, high\), got \(1, 2, 3\)"),
+        ({"frozen": None}, "frozen must be a sequence of features, got None"),
+        ({"bounds": {0: 5}}, r"bounds of feature 0 must be \(low, high\), two numbers or None, got 5"),
+        ({"bounds": {0: (1, 2, 3)}}, r"two numbers or None, got \(1, 2, 3\)"),
+        ({"bounds": {0: ("a", 2)}}, r"two numbers or None, got \('a', 2\)"),
         ({"bounds": [(0, 1)]}, "bounds must be a mapping of feature to"),
     ],
 )
 def test_limits_of_the_wrong_kind_are_refused(limits, message):
     with pytest.raises(ValueError, match=message):
         CLF.robustness(X[:2], 1, **limits)
+
+
+@pytest.mark.parametrize("kind", [list, np.array])
+def test_bounds_are_pairs_of_any_kind(kind):
+    one, other = (CLF.robustness(X[:2], 1, bounds={0: of((0, 9))}).distance for of in (tuple, kind))
+    np.testing.assert_array_equal(one, other)
 
 
 def test_one_frozen_feature_needs_no_list():

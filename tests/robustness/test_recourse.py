@@ -5,6 +5,7 @@ import pytest
 from problems import IRIS, four_moons, mixed_table
 
 from ffmlp import FFMLPClassifier
+from ffmlp.robustness import recourse as recourse_module
 
 pytest.importorskip("pandas")
 
@@ -98,6 +99,37 @@ def test_further_answers_leave_a_column_of_earlier_ones():
         assert costs == sorted(costs)
 
 
+def test_answers_share_the_time_limit(monkeypatch):
+    given, cheapest_change = [], recourse_module.cheapest_change
+
+    def recorded(*arguments):
+        given.append(arguments[-1])
+        return cheapest_change(*arguments)
+
+    monkeypatch.setattr(recourse_module, "cheapest_change", recorded)
+    (found,) = SMALL.recourse(ROWS[:1], n_answers=3, time_limit=30.0)
+    assert len(found) == 3
+    first, *others = given
+    assert 0 < first <= 10
+    assert all(seconds <= 30 for seconds in others)
+    given.clear()
+    (none,) = SMALL.recourse(ROWS[:1], frozen=list(TABLE), time_limit=30.0)
+    assert len(none) == 0
+    assert given[0] <= 30 / TABLE.shape[1]
+
+
+def test_classes_that_are_numbers_are_called_classes():
+    X, y = four_moons(240)
+    clf = FFMLPClassifier(max_neurons=24, design="readout").fit(X, y)
+    (found,) = clf.recourse(X[:1])
+    assert str(found[0]).startswith(f"class {found[0].label}: ")
+    explained = str(clf.explain(X[:1], counterfactual=True, norm="inf")[0])
+    assert "; next is class " in explained
+    assert "The lead over class " in explained
+    assert "The smallest change to another class, class " in explained
+    assert "standard deviations of the features (the largest change)" in explained
+
+
 def test_costs_direct_the_change():
     (cheap,) = SMALL.recourse(ROWS[:1])
     dear = dict.fromkeys(cheap[0].columns, 50.0)
@@ -136,8 +168,8 @@ def test_the_text_of_a_change():
     change = answer[0]
     new = np.ceil(1e6 * change.columns["x0"][1]) / 1e6  # never nearer than it has to be
     assert str(answer) == (
-        f"{change.label}: x0 from {X[0, 0]:.6g} to {new:.6g}. Cost {change.cost:.4g}; no cheaper change "
-        "exists (proved)."
+        f"class {change.label}: x0 from {X[0, 0]:.6g} to {new:.6g}. Cost {change.cost:.4g}; no cheaper "
+        "change exists (proved)."
     )
 
 
@@ -188,8 +220,8 @@ def test_the_reach_of_a_search_is_named():
         ({"costs": [1.0]}, r"costs must be a mapping of columns, such as \{0: …\}, got \[1.0\]"),
         ({"bounds": [(0, 1)]}, "bounds must be a mapping of columns"),
         ({"categories": ["a"]}, "categories must be a mapping of columns"),
-        ({"frozen": None}, "frozen must be a sequence of columns, got None"),
-        ({"rising": 1.5}, "rising must be a sequence of columns, got 1.5"),
+        ({"frozen": None}, "frozen must be a sequence of features, got None"),
+        ({"rising": 1.5}, "rising must be a sequence of features, got 1.5"),
         ({"wanted": np.array([1, 2])}, "wanted must be a class"),
         ({"max_changed": True}, "max_changed must be an int of at least 1, or None, got True"),
     ],

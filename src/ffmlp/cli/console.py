@@ -246,24 +246,6 @@ def dialect(options: argparse.Namespace, usual: Dialect = Dialect()) -> Dialect:
     return Dialect((*usual.missing, *options.missing), options.decimal or usual.decimal, encoding)
 
 
-@contextmanager
-def native_prints_hidden() -> Iterator[None]:
-    """Hide what compiled libraries print: HiGHS has a message that cannot be switched off."""
-    sys.stdout.flush()
-    kept = os.dup(1)
-    with Path(os.devnull).open("w") as nowhere:
-        os.dup2(nowhere.fileno(), 1)
-    try:
-        yield
-    finally:
-        if os.name == "posix":
-            import ctypes
-
-            ctypes.CDLL(None).fflush(None)  # what the C library still holds
-        os.dup2(kept, 1)
-        os.close(kept)
-
-
 def one_line(text: str) -> str:
     """A text with its control characters, line breaks included, shown as Python writes them.
 

@@ -6,7 +6,7 @@ import argparse
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from ffmlp.cli.console import Console, add_shared, native_prints_hidden, require_packages
+from ffmlp.cli.console import Console, add_shared, require_packages
 from ffmlp.cli.predict import open_data
 from ffmlp.tables.tables import DataTable, pandas
 from ffmlp.words import counted
@@ -45,10 +45,9 @@ def run(options: argparse.Namespace) -> None:
         )
     found = _rows(table, model, options.row)
     # Unlike the Euclidean norm, the maximum norm needs no further package.
-    with native_prints_hidden():
-        explanations = model.classifier.explain(
-            model.classified(found), counterfactual=options.counterfactual, norm="inf"
-        )
+    explanations = model.classifier.explain(
+        model.classified(found), counterfactual=options.counterfactual, norm="inf"
+    )
     values = []
     for number, row in enumerate(options.row):
         explanation, inputs = explanations[number], explanations.samples[number]

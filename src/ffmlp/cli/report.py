@@ -7,14 +7,7 @@ import warnings
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from ffmlp.cli.console import (
-    Console,
-    add_shared,
-    check_output,
-    check_suffix,
-    native_prints_hidden,
-    require_packages,
-)
+from ffmlp.cli.console import Console, add_shared, check_output, check_suffix, require_packages
 from ffmlp.cli.predict import open_data
 from ffmlp.words import counted
 
@@ -45,7 +38,6 @@ def run(options: argparse.Namespace) -> None:
     table = open_data(options, model, console)
     with (
         console.progress(4, "part", "reporting") as update,
-        native_prints_hidden(),
         threadpool_limits(1),
         TemporaryDirectory() as folder,
         warnings.catch_warnings(),

@@ -87,7 +87,8 @@ class DecisionsMixin:
 
         It is exact for the region design without gaussianised features, and for readouts of at most 100
         hyperplanes without regions (those of ``max_neurons``) within the time limit. Elsewhere it lies
-        between ``lower``, a proved bound, and ``distance``, at which another class was found.
+        between ``lower``, a proved bound, and ``distance``, at which another class was found. Numbers
+        change; categories and missing numbers stay. `recourse` changes categories, too.
 
         Parameters
         ----------
@@ -167,7 +168,8 @@ class DecisionsMixin:
             Changes for each sample. Each further one leaves at least one column as it is of those that
             an earlier one changes.
         time_limit : float, default=10.0
-            Seconds for each proof: one for each answer, and for each limit if there is none.
+            Seconds for the proofs of a sample, shared by its answers. If there is none, as many again
+            for the limits in the way.
 
         Returns
         -------

@@ -247,7 +247,7 @@ class Explanations:
         changes = tuple((names[j], float(before[j]), float(after[j])) for j in order)
         label = self.network.labels.tolist()[found.classes[number]]
         values = float(found.distance[number]), float(found.lower[number]), bool(found.exact[number])
-        return Counterfactual(label, changes, tuple(moved[order].tolist()), *values)
+        return Counterfactual(label, changes, tuple(moved[order].tolist()), *values, found.norm)
 
     def to_frame(self) -> Any:
         """A data frame with a row for each sample (needs pandas)."""

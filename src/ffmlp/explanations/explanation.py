@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
-from math import floor, log10
+from math import floor, inf, log10
 from textwrap import wrap
 from typing import Any
 
 from ffmlp.markup import html_bars
-from ffmlp.words import counted
+from ffmlp.words import class_name, counted
 
 # The numbers of columns, boundaries, regions and changed features on a page.
 _MAX_REASONS = 5
@@ -23,6 +23,8 @@ _VISIBLE = 0.05
 _HUGE = 1e7
 # Bars in a notebook.
 _MAX_BARS = 8
+# The size of a change of several features, by norm.
+_NORMS = {1.0: "in total", 2.0: "Euclidean", inf: "the largest change"}
 # Width of wrapped lines.
 _WIDTH = 85
 _NO_BREAK = "\N{NO-BREAK SPACE}"
@@ -117,6 +119,8 @@ class Counterfactual:
         The size of each of these changes, in standard deviations of its feature.
     distance : float
         The size of the change, in standard deviations of the features.
+    norm : float
+        How sizes of several features add up: 2, 1 or inf, as in `FFMLPClassifier.robustness`.
     lower : float
         A proved lower bound: no smaller change gives another class.
     exact : bool
@@ -129,6 +133,7 @@ class Counterfactual:
     distance: float
     lower: float
     exact: bool
+    norm: float = 2.0
 
 
 @dataclass(frozen=True)
@@ -239,7 +244,7 @@ def _head(explanation: Explanation) -> str:
     head = f"Class {explanation.label}, probability {explanation.probability:.3f}"
     if explanation.rival is None:
         return f"{head}; no other class can be predicted."
-    return f"{head}; next is {explanation.rival}, {explanation.rival_probability:.3f}."
+    return f"{head}; next is {class_name(explanation.rival)}, {explanation.rival_probability:.3f}."
 
 
 def _compared(explanation: Explanation) -> list[str]:
@@ -249,7 +254,7 @@ def _compared(explanation: Explanation) -> list[str]:
     leads = (
         f"{_signed(explanation.lead, digits)} here, {_signed(explanation.reference_lead, digits)} there"
     )
-    text = f"The lead over {explanation.rival}{explanation.unit}: {leads}."
+    text = f"The lead over {class_name(explanation.rival)}{explanation.unit}: {leads}."
     return _wrapped([f"Compared with {explanation.reference}.", *text.split()])
 
 
@@ -337,14 +342,14 @@ def _wrapped(parts: Sequence[str], indent: str = "") -> list[str]:
 
 
 def _counterfactual(change: Counterfactual) -> list[str]:
-    distance = f"{change.distance:.4g} standard deviations of the features"
+    distance = f"{change.distance:.4g} standard deviations of the features ({_NORMS[change.norm]})"
     if change.exact:
-        lines = [f"The smallest change to another class, {change.label}: {distance}"]
+        lines = [f"The smallest change to another class, {class_name(change.label)}: {distance}"]
     else:
         proved = f"No change smaller than {change.lower:.4g} changes the class (proved)."
         lines = [
             *([proved] if change.lower > 0 else []),
-            f"The smallest change found, to {change.label}: {distance}",
+            f"The smallest change found, to {class_name(change.label)}: {distance}",
         ]
     width = max(len(name) for name, _, _ in change.changes[:_MAX_CHANGES])
     for name, before, after in change.changes[:_MAX_CHANGES]:

@@ -15,6 +15,7 @@ from ffmlp.arrays import Floats
 from ffmlp.explanations.explanation import Counterfactual, Explanation
 from ffmlp.plots.samples import DecisionRegionsDisplay
 from ffmlp.plots.view import INK, AxesDisplay, colours
+from ffmlp.words import class_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -124,7 +125,7 @@ class ExplanationDisplay(AxesDisplay):
         low, high = min(0.0, starts.min(), stops.min()), max(0.0, starts.max(), stops.max())
         space = 0.2 * (high - low)
         ax.set_xlim(low - 0.25 * space, high + space)
-        unit = f"lead over {explanation.rival}{explanation.unit}"
+        unit = f"lead over {class_name(explanation.rival)}{explanation.unit}"
         ax.set(title=self.title, xlabel=f"{unit}\ncompared with {explanation.reference}")
         return self
 

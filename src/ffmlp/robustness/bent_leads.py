@@ -29,6 +29,18 @@ class BentLead:
         """The lead at z (N,)."""
         return float(self.slope @ z + self.offset + self.bends @ np.maximum(self.responses(z), 0.0))
 
+    def bend(self, responses: Floats) -> Floats:
+        """What each response adds to the lead, without its factor."""
+        return np.maximum(responses, 0.0)
+
+    def bend_slope(self, responses: Floats) -> Floats:
+        """The slope of `bend`."""
+        return (responses > 0).astype(np.float64)
+
+    def cut(self, response: float, least: float, most: float) -> float:
+        """Where to divide the interval of a response, so that chords of `bend` come nearer to it."""
+        return 0.0
+
     def responses(self, z: Floats) -> Floats:
         """The responses (L,) whose positive parts bend the lead."""
         return self.weights @ z + self.biases
@@ -72,6 +84,19 @@ class SoftLead(BentLead):
     def at(self, z: Floats) -> float:
         """The lead at z (N,)."""
         return float(self.slope @ z + self.offset + self.bends @ softplus(self.responses(z)))
+
+    def bend(self, responses: Floats) -> Floats:
+        """What each response adds to the lead, without its factor."""
+        return softplus(responses)
+
+    def bend_slope(self, responses: Floats) -> Floats:
+        """The slope of `bend`."""
+        return sigmoid(responses)
+
+    def cut(self, response: float, least: float, most: float) -> float:
+        """Where to divide the interval of a response, so that chords of `bend` come nearer to it."""
+        margin = 0.1 * (most - least)
+        return float(np.clip(response, least + margin, most - margin))
 
     def below(self, marks: Floats) -> BentLead:
         """A lead that is nowhere larger, and equal where all responses are among marks (k, L).

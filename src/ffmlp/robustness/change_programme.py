@@ -19,8 +19,6 @@ from ffmlp.robustness.tracks import Track, lower_hull
 
 # The least cost of a programme may be this share of the gap between the bounds too low.
 _GAP_SHARE = 0.03
-# Tangents that approximate a quarter circle.
-_ANGLES = np.linspace(0.0, np.pi / 2, 7)
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,9 +36,7 @@ class Relaxation:
         Changes at which each track is cut into pieces.
     lower, radius : float
         Bounds of the size of the change.
-    norm : {1, 2, inf}
-    normals : sequence of ndarrays of shape (N,)
-        Sizes of changes, at which the approximation of the Euclidean norm is exact.
+    norm : {1, inf}
     """
 
     lead: BentLead
@@ -50,7 +46,6 @@ class Relaxation:
     lower: float
     radius: float
     norm: float
-    normals: list[Floats]
 
     def solved(self, seconds: float) -> Solution:
         """The relaxed change of the least size."""
@@ -76,9 +71,6 @@ class Relaxation:
                 add_costs(programme, moved[j], sizes[j], [(values[p], heights[p]) for p in pieces])
         if self.norm == 1:
             programme.at_most(0.0, (sizes, 1.0), (total, -1.0))
-        elif self.norm == 2:
-            exact = np.array(self.normals).reshape(len(self.normals), len(sizes))
-            programme.at_most(0.0, (_euclidean(programme, sizes, exact), 1.0), (total, -1.0))
         require_no_lead(programme, moved, lead, *self._ranges(lead, steps, *ends))
         # While the bounds are far apart, the next programme is solved faster than this one is finished.
         outcome = programme.solved(seconds, _GAP_SHARE * (1 - self.lower / self.radius))
@@ -103,26 +95,6 @@ class Solution:
     bound: float
     reached: Floats | None
     sizes: Floats | None
-
-
-def _euclidean(programme: Programme, sizes: Indices, exact: Floats) -> int:
-    """A variable that is at most the Euclidean norm of sizes, and about as large.
-
-    The norm of many sizes is the norm of the norms of two halves. The norm of two is approximated by
-    tangents of a quarter circle: at some angles, and at the angles of the given sizes (k, N).
-    """
-    if len(sizes) == 1:
-        return int(sizes[0])
-    middle = len(sizes) // 2
-    parts = [
-        _euclidean(programme, sizes[half], exact[:, half])
-        for half in (slice(middle), slice(middle, None))
-    ]
-    norm = programme.add(0.0, SIZE)
-    first, second = (np.sqrt(np.sum(part**2, axis=1)) for part in np.split(exact, [middle], axis=1))
-    for angle in np.unique(np.concatenate([_ANGLES, np.arctan2(second, first)])):
-        programme.at_most(0.0, (parts[0], np.cos(angle)), (parts[1], np.sin(angle)), (norm, -1.0))
-    return int(norm[0])
 
 
 def cut_pieces(track: Track, cuts: Iterable[float]) -> list[slice]:

@@ -16,7 +16,8 @@ from ffmlp.model.network import Network
 from ffmlp.model.stages import LinearPieces
 from ffmlp.robustness.boundary_search import SearchProblem, found_points
 from ffmlp.robustness.limits import MOST_BENDS, Limits
-from ffmlp.robustness.nearest_change import Bounds, Sample, nearest_change
+from ffmlp.robustness.nearby_points import Bounds, Sample
+from ffmlp.robustness.nearest_change import nearest_change
 from ffmlp.robustness.polyhedra import (
     FeasibleBox,
     LinearScores,
@@ -60,6 +61,8 @@ class Robustness:
     exact : ndarray of bool, shape (n,)
     classes : ndarray of shape (n,)
         The class of each point, as an index into ``classes_``; -1 where there is none.
+    norm : float
+        2, 1 or inf.
     """
 
     distance: Floats
@@ -67,6 +70,7 @@ class Robustness:
     lower: Floats
     exact: Flags
     classes: Indices
+    norm: float = 2.0
 
     def __len__(self) -> int:
         return len(self.distance)
@@ -133,7 +137,7 @@ def scaled_distances(
     # Tolerances are those of features of unit spread. A power of two changes no digit.
     unit = 2.0 ** np.round(np.log2(spreads).mean())
     found = distances(network, blobs, samples, replace(limits, scale=limits.scale * unit), effort)
-    return replace(found, distance=found.distance * unit, lower=found.lower * unit)
+    return replace(found, distance=found.distance * unit, lower=found.lower * unit, norm=limits.norm)
 
 
 def distances(
@@ -176,7 +180,7 @@ def as_predicted(network: Network, cells: Floats, found: Robustness) -> Robustne
     exact[missing.any(axis=1)], lower[missing.any(axis=1)] = False, 0.0
     new_classes[rows] = classes
     distance[false], points[false], new_classes[false] = np.inf, np.nan, -1
-    return Robustness(distance, points, lower, exact, new_classes)
+    return Robustness(distance, points, lower, exact, new_classes, found.norm)
 
 
 def _exact(network: Network, pieces: LinearPieces, samples: Floats, limits: Limits) -> Robustness:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -67,8 +67,7 @@ def checked_limits(
             )
         least, most = checked_bounds(feature, limits, cells[:, number])
         low[:, firsts[number]], high[:, firsts[number]] = least, most
-    frozen = [frozen] if isinstance(frozen, str | Integral) else frozen
-    held = {feature_number(names, feature) for feature in frozen}
+    held = feature_numbers(names, "frozen", frozen)
     if held and {*np.flatnonzero(columns.is_number).tolist()} <= held:
         raise ValueError(
             "All features are frozen, so no change is possible. Leave at least one number free."
@@ -81,8 +80,11 @@ def checked_limits(
 
 def checked_bounds(feature: int | str, limits: Any, cells: Floats) -> tuple[float, float]:
     """The bounds of a feature, which all samples that have it must keep."""
-    if not isinstance(limits, Sequence) or len(limits) != 2:
-        raise ValueError(f"bounds of feature {feature!r} must be (low, high), got {limits!r}.")
+    is_pair = isinstance(limits, Sequence | np.ndarray) and len(limits) == 2
+    if not is_pair or not all(limit is None or isinstance(limit, Real) for limit in limits):
+        raise ValueError(
+            f"bounds of feature {feature!r} must be (low, high), two numbers or None, got {limits!r}."
+        )
     least, most = (
         float(default if limit is None else limit)
         for limit, default in zip(limits, (-np.inf, np.inf), strict=True)
@@ -97,6 +99,14 @@ def checked_bounds(feature: int | str, limits: Any, cells: Floats) -> tuple[floa
             f"{least:g} and {most:g}. Widen them to include all samples."
         )
     return least, most
+
+
+def feature_numbers(names: Sequence[str], limit: str, features: Any) -> frozenset[int]:
+    """The numbers of the features that a limit is about, given by number or name, or a ValueError."""
+    listed: Any = [features] if isinstance(features, str | Integral) else features
+    if not isinstance(listed, Iterable):
+        raise ValueError(f"{limit} must be a sequence of features, got {features!r}.")
+    return frozenset(feature_number(names, one) for one in listed)
 
 
 def feature_number(names: Sequence[str], feature: int | str) -> int:

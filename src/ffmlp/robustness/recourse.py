@@ -17,6 +17,7 @@ from ffmlp.robustness.limits import MOST_BENDS
 from ffmlp.robustness.recourse_programme import CHEAPEST, Row, cheapest_change
 from ffmlp.robustness.recourse_search import searched_change
 from ffmlp.robustness.wishes import REACH, Choice, Wishes, allowed_moves
+from ffmlp.words import class_name
 
 # A wanted class leads by at least this, in log-odds or scores.
 _MARGIN = 1e-6
@@ -56,7 +57,7 @@ class Change:
             for name, (old, new) in self.columns.items()
         )
         proof = "no cheaper change exists (proved)" if self.cheapest else "the cheapest change found"
-        return f"{self.label}: {', '.join(steps)}. Cost {self.cost:.4g}; {proof}."
+        return f"{class_name(self.label)}: {', '.join(steps)}. Cost {self.cost:.4g}; {proof}."
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,10 +99,11 @@ def _of_row(
         return Recourse((), f"The row is already predicted to be of class {network.labels[own]}.")
     row = Row(network, cells, units, allowed_moves(network.table, cells, units, wishes), wishes)
     found: list[Change] = []
-    proved = False
+    proved, stop = False, perf_counter() + seconds
     while len(found) < n_answers:
         forbidden = [frozenset(map(network.table.names.index, one.columns)) for one in found]
-        answer, proved = _answer(row, blobs, own, forbidden, seconds)
+        share = (stop - perf_counter()) / (n_answers - len(found))
+        answer, proved = _answer(row, blobs, own, forbidden, share)
         if answer is None:
             break
         found.append(answer)
@@ -202,10 +204,12 @@ def _reason(row: Row, blobs: Blobs, own: int, proved: bool, seconds: float) -> s
     network, wishes = row.network, row.wishes
     aim = "another class" if wishes.wanted is None else f"class {network.labels[wishes.wanted]}"
     found = "No change gives" if proved else "No change was found that gives"
-    names = []
-    for limit, fewer in wishes.relaxed(network.table.names):
+    names, stop = [], perf_counter() + seconds
+    relaxed = list(wishes.relaxed(network.table.names))
+    for number, (limit, fewer) in enumerate(relaxed):
         moves = allowed_moves(network.table, row.cells, row.units, fewer)
-        answer, _ = _answer(replace(row, moves=moves, wishes=fewer), blobs, own, [], seconds)
+        share = (stop - perf_counter()) / (len(relaxed) - number)
+        answer, _ = _answer(replace(row, moves=moves, wishes=fewer), blobs, own, [], share)
         if answer is not None:
             names.append(limit)
     reach = f"with numbers within {REACH:g} standard deviations of the row"
@@ -213,7 +217,7 @@ def _reason(row: Row, blobs: Blobs, own: int, proved: bool, seconds: float) -> s
         return f"{found} {aim} within the limits. It is enough to drop this one: {names[0]}."
     if names:
         return f"{found} {aim} within the limits. It is enough to drop one of: {', '.join(names)}."
-    if any(True for _ in wishes.relaxed(network.table.names)):
+    if relaxed:
         return f"{found} {aim} within the limits, or without any one of them, {reach}."
     return f"{found} {aim}, {reach}."
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Integral, Real
 from typing import Any
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ffmlp.arrays import Floats
 from ffmlp.model.columns import CategoryColumn, Columns, category_name
-from ffmlp.robustness.limits import checked_bounds, feature_number
+from ffmlp.robustness.limits import checked_bounds, feature_number, feature_numbers
 
 # Numbers change by at most this many standard deviations.
 REACH = 10.0
@@ -151,10 +151,7 @@ def _mapping(name: str, given: Any) -> Mapping[int | str, Any]:
 
 def _checked_columns(table: Columns, name: str, given: Sequence[int | str]) -> frozenset[int]:
     """The numbers of columns that a limit is about; all but ``frozen`` are for numbers."""
-    listed = [given] if isinstance(given, str | Integral) else given
-    if not isinstance(listed, Iterable):
-        raise ValueError(f"{name} must be a sequence of columns, got {given!r}.")
-    found = frozenset(feature_number(table.names, one) for one in listed)
+    found = feature_numbers(table.names, name, given)
     for column in found:
         if name != "frozen" and not table.is_number[column]:
             raise ValueError(

@@ -1,0 +1,219 @@
+"""A sample, bounds of its distance to another class, and points that are nearer than the known one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ffmlp.arrays import Floats
+from ffmlp.model.network import Network
+from ffmlp.robustness.bent_leads import BentLead, SoftLead
+from ffmlp.robustness.boundary_search import SearchProblem, found_points
+from ffmlp.robustness.limits import Limits
+from ffmlp.robustness.polyhedra import SOLVERS, dual_norm, length
+from ffmlp.robustness.tracks import Track, tracks
+
+# A distance is exact if a point is at most this much farther than the lower bound, relative to it.
+EXACT = 1e-6
+# How far below zero the lead at a point is, relative to the sample's.
+_OVERSHOOTS = (1e-9, 1e-8, 1e-7, 4e-7, 1e-6, 1e-5)
+# Responses this far beyond zero, relative to their size, count as on the same side of their hyperplane:
+# a solution may be on the other side by rounding.
+_SLACKS = (0.0, 1e-9)
+
+# A radius without another class grows by this factor, starting with a share of the distance of a known
+# point. Without a point it grows up to this many units.
+_GROWTH, _SMALLEST_SHARE, LARGEST_RADIUS = 1.4, 5.0, 1e4
+# A search starts at this many points, up to this many times as far as the change of a relaxation.
+_STARTS, _FARTHEST = 6, 10.0
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """A sample x (N,) of class ``own``: limits (N,) and units (N,) of its change, and the norm."""
+
+    network: Network
+    x: Floats
+    own: int
+    low: Floats
+    high: Floats
+    scale: Floats
+    norm: float
+
+    @property
+    def mapped(self) -> Floats:
+        """The input (N,) of the hyperplanes."""
+        return np.asarray(self.network.hyperplanes.mapped(self.x[None])[0], np.float64)
+
+    def size(self, point: Floats) -> float:
+        """The distance of a point (N,)."""
+        return float(length((point - self.x) / self.scale, self.norm))
+
+    def tracks(self, *radii: float) -> list[Track]:
+        """The track of each feature, up to the largest radius, with points at the others."""
+        gaussianisation = self.network.hyperplanes.gaussianisation
+        return tracks(gaussianisation, self.x, self.scale, self.low, self.high, np.array(radii))
+
+    @property
+    def reach(self) -> float:
+        """No feature has to change by more than this; infinite if there is no such limit."""
+        low, high = self.low, self.high
+        gaussianisation = self.network.hyperplanes.gaussianisation
+        if gaussianisation is not None:
+            # Maps are constant beyond their outermost knots.
+            low = np.maximum(low, np.minimum(self.x, [knots[0] for knots in gaussianisation.knots]))
+            high = np.minimum(high, np.maximum(self.x, [knots[-1] for knots in gaussianisation.knots]))
+        farthest = np.maximum(self.x - low, high - self.x) / self.scale
+        return float(length(farthest, self.norm))
+
+
+@dataclass(frozen=True, eq=False)
+class Bounds:
+    """A proved lower bound of the distance, and the nearest point (N,) known, NaN if there is none.
+
+    The distance is infinite if no point is known. Two infinite bounds prove that there is none.
+    """
+
+    lower: float
+    distance: float
+    point: Floats
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether both bounds are the same but for rounding."""
+        return self.distance <= self.lower * (1 + EXACT)
+
+
+def next_radius(known: Bounds) -> float:
+    """The radius to search next: programmes of small radii are solved faster."""
+    if not np.isfinite(known.distance):
+        return min(_GROWTH * known.lower if known.lower > 0 else 1.0, LARGEST_RADIUS)
+    radius = max(_GROWTH * known.lower, known.distance / _SMALLEST_SHARE)
+    return min(radius, known.distance * (1 + 0.1 * EXACT))
+
+
+@dataclass(frozen=True, eq=False)
+class Reached:
+    """Mapped features (N,) that a relaxation reached, on tracks up to a radius, with a lead of zero."""
+
+    lead: BentLead
+    tracks: list[Track]
+    features: Floats
+    radius: float
+
+
+def with_nearer_point(sample: Sample, reached: Reached, known: Bounds) -> Bounds:
+    """The bounds with the nearest point of the linear piece that a relaxation reached.
+
+    A search replaces it where the lead is not linear.
+    """
+    if isinstance(reached.lead, SoftLead):
+        return with_searched_point(sample, reached, known)
+    return _nearer(sample, known, _on_linear_piece(sample, reached))
+
+
+def with_searched_point(sample: Sample, reached: Reached, known: Bounds) -> Bounds:
+    """The bounds with the nearest point that a search finds beyond what a relaxation reached."""
+    places = zip(reached.tracks, reached.features, strict=True)
+    change = np.array([one.place(value)[1] for one, value in places])
+    size = float(length(change, sample.norm))
+    if size == 0:
+        return known
+    limits = Limits(sample.low[None], sample.high[None], sample.scale, sample.norm)
+    problem = SearchProblem(sample.network, sample.x[None], np.array([sample.own]), limits)
+    # At least slightly farther, as the lead is larger than that of the relaxation.
+    farther = np.geomspace(1.01, max(min(known.distance / size, _FARTHEST), 1.01), _STARTS)
+    starts = sample.x + sample.scale * change * np.append([1.0, 1.0 + EXACT], farther)[:, None]
+    return _nearer(sample, known, found_points(problem, starts[None])[0])
+
+
+def _nearer(sample: Sample, known: Bounds, point: Floats | None) -> Bounds:
+    """The bounds with a point, if it is nearer than the known one."""
+    if point is None or not np.isfinite(point).all():
+        return known
+    distance = sample.size(point)
+    return Bounds(known.lower, distance, point) if distance < known.distance else known
+
+
+def _on_linear_piece(sample: Sample, reached: Reached) -> Floats | None:
+    """The nearest point of another class on the linear piece, if there is one."""
+    for slack in _SLACKS:
+        piece = _linear_piece(sample, reached, slack)
+        for overshoot in _OVERSHOOTS:
+            step = piece.shortest_step(overshoot)
+            if step is None:  # nor is there one of a larger overshoot
+                break
+            point = np.clip(sample.x + sample.scale * step, sample.low, sample.high)
+            if sample.network.classes(point[None])[0] != sample.own:
+                return point
+    return None
+
+
+@dataclass(frozen=True, eq=False)
+class _LinearPiece:
+    """Changes (N,) between limits, in which ``rows @ change >= wanted``.
+
+    The first row is the fall of the lead, ``height`` the lead without a change.
+    """
+
+    rows: Floats
+    wanted: Floats
+    low: Floats
+    high: Floats
+    height: float
+    radius: float
+    norm: float
+
+    def shortest_step(self, overshoot: float) -> Floats | None:
+        """The shortest change with a lead below zero by an overshoot, relative to the height."""
+        steepness = dual_norm(self.rows, self.norm)
+        steepness = np.where(steepness > 0, steepness, 1.0)
+        if self.height > 0:
+            steepness[0] = self.height / self.radius
+        wanted = self.wanted / steepness / self.radius
+        wanted[0] += overshoot
+        rows = self.rows / steepness[:, None]
+        low, high = self.low / self.radius, self.high / self.radius
+        # Solvers expect limits that allow no change at all; others are rows.
+        above, below = np.flatnonzero(low > 0), np.flatnonzero(high < 0)
+        unit = np.eye(len(low))
+        rows = np.vstack([rows, unit[above], -unit[below]])
+        wanted = np.concatenate([wanted, low[above], -high[below]])
+        step = SOLVERS[self.norm](rows, wanted, np.minimum(low, 0.0), np.maximum(high, 0.0))
+        return None if step is None else step * self.radius
+
+
+def _linear_piece(sample: Sample, reached: Reached, slack: float) -> _LinearPiece:
+    """The piece in which maps and lead are linear around the mapped features reached."""
+    slopes, bases, low, high = (np.zeros(len(reached.tracks)) for _ in range(4))
+    for j, (one, value) in enumerate(zip(reached.tracks, reached.features, strict=True)):
+        slopes[j], bases[j], low[j], high[j] = _line(one, value)
+    values = np.array([one.values[[0, -1]] for one in reached.tracks])
+    lead = reached.lead
+    least, most = lead.ranges(values[:, 0], values[:, 1])
+    signs = np.where(lead.responses(reached.features) > 0, 1.0, -1.0)
+    straight = lead.where(signs > 0, np.zeros(len(signs), bool))
+    crossed = (least < 0) & (most > 0) & (lead.bends != 0)
+    rows = np.vstack([-straight.slope, signs[crossed, None] * lead.weights[crossed]])
+    allowed = slack * np.maximum(-least, most)[crossed]
+    at_base = signs[crossed] * lead.responses(bases)[crossed]
+    wanted = np.append(straight.offset + straight.slope @ bases, -at_base - allowed)
+    height = lead.at(sample.mapped)
+    return _LinearPiece(rows * slopes, wanted, low, high, height, reached.radius, sample.norm)
+
+
+def _line(track: Track, value: float) -> tuple[float, float, float, float]:
+    """Slope and value at no change of the line that a track follows around a value; its two ends."""
+    if len(track.values) == 1:
+        return 0.0, float(track.values[0]), 0.0, 0.0
+    slopes = np.diff(track.values) / np.diff(track.changes)
+    first, _ = track.place(value)
+    last, slope = first, slopes[first]
+    same = np.abs(slopes - slope) <= 1e-12 * np.abs(slopes).max()
+    while first > 0 and same[first - 1]:
+        first -= 1
+    while last + 1 < len(slopes) and same[last + 1]:
+        last += 1
+    ends = track.changes[first], track.changes[last + 1]
+    return float(slope), float(track.values[first] - slope * ends[0]), float(ends[0]), float(ends[1])
