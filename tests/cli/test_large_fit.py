@@ -8,15 +8,17 @@ import numpy as np
 import pytest
 from sklearn.metrics import accuracy_score, log_loss
 
+pytest.importorskip("pandas")
+pytest.importorskip("tqdm")
+pytest.importorskip("skops")
+pytest.importorskip("dask")
+
+import pandas as pd
+
 import ffmlp
 from ffmlp.cli import large_fit, main
 from ffmlp.storage.persistence import load_with_metadata
 from ffmlp.tabular import large_tables
-
-pd = pytest.importorskip("pandas")
-pytest.importorskip("tqdm")
-pytest.importorskip("skops")
-pytest.importorskip("dask")
 
 N_ROWS = 360
 QUICK = ["--design", "blob", "--n-components", "1", "--force"]

@@ -7,14 +7,16 @@ from data_files import rows_of_parts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+pytest.importorskip("pandas")
+pytest.importorskip("pyarrow")
+
+import pandas as pd
+
 from ffmlp.tables.memory import LARGEST_SHARE, is_large, memory_limit
 from ffmlp.tables.opening import open_table
 from ffmlp.tables.parquet_tables import _cuts
 from ffmlp.tables.several import JoinedTable, is_one_file, open_tables
 from ffmlp.tables.tables import NUMBER, TEXT, Dialect
-
-pd = pytest.importorskip("pandas")
-pytest.importorskip("pyarrow")
 
 KINDS = {"x": NUMBER, "colour": TEXT}
 
