@@ -257,10 +257,8 @@ class FFMLPClassifier(DecisionsMixin, ExportsMixin, ClassifierMixin, BaseEstimat
         weights = class_weights(self.class_weight, statistics.labels, mass)
         progress, unknown = Progress(self.verbose), np.full(1, np.nan)
         design = statistics.design(weights, progress)
-        self.statistics_, self.selection_ = (
-            statistics,
-            Selection((statistics.plan,), unknown, unknown, 0),
-        )
+        self.statistics_ = statistics
+        self.selection_ = Selection((statistics.plan,), unknown, unknown, 0)
         self.classes_, self.network_ = statistics.labels, design.network
         self.blobs_, self.pruning_path_ = design.blobs, design.pruning_path
         self.timings_ = progress.seconds

@@ -71,6 +71,21 @@ def test_a_folder_appears_as_a_whole_or_not_at_all(tmp_path):
     assert list(tmp_path.iterdir()) == [path]
 
 
+def test_a_folder_that_is_made_in_the_meantime_is_not_replaced(tmp_path):
+    path = tmp_path / "folder"
+
+    def write():
+        with whole_folder(path, replace=False) as new:
+            (new / "mine").write_text("1")
+            path.mkdir()
+            (path / "other").write_text("2")
+
+    with pytest.raises(ValueError, match="folder was made by another command in the meantime"):
+        write()
+    assert [file.name for file in path.iterdir()] == ["other"]
+    assert list(tmp_path.iterdir()) == [path]
+
+
 @pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
 def test_a_folder_has_the_usual_permissions(tmp_path):
     (tmp_path / "usual").mkdir()

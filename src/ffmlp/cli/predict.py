@@ -78,12 +78,7 @@ def run(options: argparse.Namespace) -> None:
         require_familiar_space(model, options.model)
     added = Added(options.proba, options.row_numbers, KEPT if options.flag_unfamiliar else None)
     names = output_columns(model, kept, added)
-    for name in kept:
-        if names.count(name) > 1:
-            raise ValueError(
-                f"{table.path}: column {name!r} has the same name as a column of the output. Rename it, "
-                "or do not keep it."
-            )
+    _check_names(names, kept, table)
     notes = column_notes(table, model, id_column)
     if id_column is None and model.id_column is not None:
         what = "predictions are written without an id"
@@ -94,7 +89,7 @@ def run(options: argparse.Namespace) -> None:
     with console.progress(None, "row", "predicting") as update:
         write = partial(_written, model, kept=kept, added=added, options=options, update=update)
         if isinstance(table, JoinedTable):
-            written = _folder_written(table, options.output, outputs, write)
+            written = _folder_written(table, options, outputs, write)
         else:
             written = write(table, options.output)
     seconds = perf_counter() - start
@@ -125,6 +120,15 @@ def _check(options: argparse.Namespace, to_stdout: bool, to_folder: bool) -> Non
         check_output(options.output, options.force, options.model, *options.data)
 
 
+def _check_names(names: list[str], kept: list[str], table: DataFile) -> None:
+    for name in kept:
+        if names.count(name) > 1:
+            raise ValueError(
+                f"{table.path}: column {name!r} has the same name as a column of the output. Rename it, "
+                "or do not keep it."
+            )
+
+
 def _written(
     model: Predictor | TableModel,
     table: DataFile,
@@ -149,13 +153,13 @@ def _written(
 
 
 def _folder_written(
-    table: JoinedTable, folder: Path, outputs: list[str], write: Callable[..., Written]
+    table: JoinedTable, options: argparse.Namespace, outputs: list[str], write: Callable[..., Written]
 ) -> Written:
     """Predict the rows of each file, and write them to a file of a folder."""
     from ffmlp.tabular.predictions import Written
     from ffmlp.tabular.substitutes import merged
 
-    with whole_folder(folder) as new:
+    with whole_folder(options.output, options.force) as new:
         each = [
             write(file, new / name, may_be_empty=True)
             for file, name in zip(table.files, outputs, strict=True)

@@ -121,8 +121,6 @@ def _part(statistic: Callable[[Block], T | None], block: Block, number: int) -> 
         # A task is one thread: others run beside it.
         with threadpool_limits(1):
             return statistic(block)
-    except MemoryError:
-        raise
     except (ValueError, TypeError) as error:
         raise PartitionError(f"Partition {number} cannot be used: {error}") from error
 

@@ -44,14 +44,19 @@ def whole_file(path: Path, replace: bool = True) -> Iterator[Path]:
 
 
 @contextmanager
-def whole_folder(path: Path) -> Iterator[Path]:
-    """A temporary folder that replaces ``path`` on success and is removed on failure."""
+def whole_folder(path: Path, replace: bool = True) -> Iterator[Path]:
+    """A temporary folder that becomes ``path`` on success and is removed on failure.
+
+    Unless ``replace`` is set, an existing one is an error, also if it is made in the meantime.
+    """
     temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}."))
     old = temporary / "old"  # beside the new one, so that both are moved, not copied
     new = temporary / "new"
     try:
         new.mkdir()
         yield new
+        if path.exists() and not replace:
+            raise _made_meanwhile(path)
         if path.exists():
             path.replace(old)
         try:
@@ -91,16 +96,20 @@ def _publish(temporary: Path, path: Path, replace: bool) -> None:
         try:
             _link(temporary, path)
         except FileExistsError:
-            raise ValueError(
-                f"{path} was made by another command in the meantime. Choose another name, or add "
-                "--force to overwrite it."
-            ) from None
+            raise _made_meanwhile(path) from None
     elif temporary.parent == path.parent:
         temporary.replace(path)
     else:
         hidden = path.parent / f".ffmlp-{os.urandom(4).hex()}"
         _link(temporary, hidden)
         hidden.replace(path)
+
+
+def _made_meanwhile(path: Path) -> ValueError:
+    return ValueError(
+        f"{path} was made by another command in the meantime. Choose another name, or add --force to "
+        "overwrite it."
+    )
 
 
 def _link(temporary: Path, path: Path) -> None:
