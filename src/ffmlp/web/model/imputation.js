@@ -1,0 +1,82 @@
+/* Missing inputs: their conditional means under Gaussian blobs, as in ffmlp.model.imputation. */
+
+import { dot } from "./arrays.js";
+
+// Inputs count as at most so many units away from the centre, so that squares stay finite.
+const FARTHEST = 1e15;
+
+/** G Gaussian blobs of all N inputs, of samples of all classes together. */
+export class Imputation {
+  constructor(parts) {
+    Object.assign(this, parts);
+  }
+
+  /** A sample (N,) whose missing inputs, NaN, are replaced. */
+  filled(x) {
+    const gaps = [...x.keys()].filter((j) => Number.isNaN(x[j]));
+    if (!gaps.length) return x;
+    const { centre, scale, low, high, log_weights: logWeights, means, precisions } = this;
+    const z = x.map((value, j) =>
+      Number.isNaN(value)
+        ? 0
+        : Math.min(Math.max((value - centre[j]) / scale[j], -FARTHEST), FARTHEST),
+    );
+    const densities = [];
+    const completed = [];
+    precisions.forEach((precision, g) => {
+      const mean = means.row(g);
+      const deviation = completedDeviations(
+        z.map((value, j) => value - mean[j]),
+        gaps,
+        precision,
+      );
+      const square = deviation.reduce((sum, d, j) => sum + dot(deviation, precision.row(j)) * d, 0);
+      densities.push(logWeights[g] - 0.5 * square);
+      completed.push(deviation.map((d, j) => mean[j] + d));
+    });
+    const largest = Math.max(...densities);
+    const shares = densities.map((density) => Math.exp(density - largest));
+    const total = shares.reduce((sum, share) => sum + share, 0);
+    const found = x.slice();
+    for (const j of gaps) {
+      const mean = shares.reduce((sum, share, g) => sum + (share / total) * completed[g][j], 0);
+      found[j] = Math.min(Math.max(mean * scale[j] + centre[j], low[j]), high[j]);
+    }
+    return found;
+  }
+}
+
+/** Deviations (N,) from a mean, where the missing ones have their conditional means. */
+function completedDeviations(deviation, gaps, precision) {
+  const completed = deviation.slice();
+  for (const j of gaps) completed[j] = 0;
+  const goal = gaps.map((j) => -dot(completed, precision.row(j)));
+  const own = gaps.map((i) => gaps.map((j) => precision.at(i, j)));
+  solved(own, goal).forEach((value, place) => {
+    completed[gaps[place]] = value;
+  });
+  return completed;
+}
+
+/** The solution of a system of linear equations, by elimination with pivots; changes its arguments. */
+function solved(matrix, goal) {
+  const n = goal.length;
+  for (let k = 0; k < n; k++) {
+    let pivot = k;
+    for (let i = k + 1; i < n; i++) {
+      if (Math.abs(matrix[i][k]) > Math.abs(matrix[pivot][k])) pivot = i;
+    }
+    [matrix[k], matrix[pivot]] = [matrix[pivot], matrix[k]];
+    [goal[k], goal[pivot]] = [goal[pivot], goal[k]];
+    for (let i = k + 1; i < n; i++) {
+      const factor = matrix[i][k] / matrix[k][k];
+      for (let j = k; j < n; j++) matrix[i][j] -= factor * matrix[k][j];
+      goal[i] -= factor * goal[k];
+    }
+  }
+  for (let i = n - 1; i >= 0; i--) {
+    for (let j = i + 1; j < n; j++) goal[i] -= matrix[i][j] * goal[j];
+    goal[i] /= matrix[i][i];
+  }
+  return goal;
+}

@@ -1,0 +1,90 @@
+/* The paper to the letter: regions read by the bare network, as in ffmlp.model.paper_stages. */
+
+import { LARGEST } from "./hyperplanes.js";
+import { RegionStages } from "./region_stages.js";
+
+/** The layers of the region design, without a rule for samples to which no region responds. */
+export class PaperStages extends RegionStages {
+  design = "paper";
+
+  /** The summed responses (C,) of each class's regions. */
+  outputs(h) {
+    const outputs = new Float64Array(this.nClasses);
+    this._preActivations(h).forEach((response, r) => {
+      if (response > 0) outputs[this.regions.classes[r]] += response;
+    });
+    return outputs;
+  }
+
+  /** The outputs, divided by their sum; the same for all classes where all are zero. */
+  probabilities(h) {
+    const outputs = this.outputs(h);
+    const total = outputs.reduce((sum, output) => sum + output, 0);
+    return outputs.map((output) => (total > 0 ? output / total : 1 / outputs.length));
+  }
+
+  /** The pre-activations (R,) of l_2. */
+  _preActivations(h) {
+    const { codes } = this.regions;
+    const found = new Float64Array(codes.rows);
+    for (let r = 0, bit = 0; r < found.length; r++) {
+      for (let l = 0; l < h.length; l++, bit++) {
+        found[r] += this._weight(bit, h[l] > 0) * Math.min(Math.abs(h[l]), LARGEST);
+      }
+    }
+    return found;
+  }
+
+  /** The weight from the positive or negative side of a hyperplane to a region, by the bit of its code. */
+  _weight(bit, positive) {
+    return (this.regions.codes.data[bit] > 0) === positive ? 1 : -this.penalty;
+  }
+
+  /** The outputs; -∞ for a class without regions, unless it is the first one. */
+  scores(h) {
+    const possible = new Set([0, ...this.regions.classes]);
+    return this.outputs(h).map((output, label) => (possible.has(label) ? output : -Infinity));
+  }
+
+  leadSlopes(h, winner, rival) {
+    const responds = this._preActivations(h).map((response) => (response > 0 ? 1 : 0));
+    return this._slopes(responds, h, winner, rival);
+  }
+
+  /** The slope (L,) of a lead if each region responds to a share and responses have the signs of h. */
+  _slopes(responds, h, winner, rival) {
+    const slopes = new Float64Array(h.length);
+    this.regions.classes.forEach((label, r) => {
+      const weight = responds[r] * ((label === winner) - (label === rival));
+      if (weight === 0) return;
+      for (let l = 0, bit = r * h.length; l < h.length; l++, bit++) {
+        const positive = h[l] > 0;
+        slopes[l] += (positive ? weight : -weight) * this._weight(bit, positive);
+      }
+    });
+    return slopes;
+  }
+
+  /** In closed form: between two changes of a sign, every pre-activation is linear. */
+  meanSlopes(start, stop, winner, rival) {
+    const way = stop.map((value, l) => value - start[l]);
+    const at = (t) => start.map((value, l) => value + t * way[l]);
+    const crossed = start.map((value, l) => (way[l] === 0 ? 0 : -value / way[l]));
+    const inner = crossed.map((share) => Math.min(Math.max(share, 0), 1)).sort();
+    const ends = [0, ...inner, 1];
+    const total = new Float64Array(way.length);
+    for (let part = 0; part + 1 < ends.length; part++) {
+      const [first, last] = [ends[part], ends[part + 1]];
+      if (first === last) continue;
+      const [left, right] = [this._preActivations(at(first)), this._preActivations(at(last))];
+      const responds = left.map((value, r) => {
+        const size = Math.abs(value) + Math.abs(right[r]);
+        const positive = Math.max(value, 0) + Math.max(right[r], 0);
+        return size > 0 ? ((last - first) * positive) / size : 0;
+      });
+      const slopes = this._slopes(responds, at(0.5 * (first + last)), winner, rival);
+      for (let l = 0; l < total.length; l++) total[l] += slopes[l];
+    }
+    return total;
+  }
+}
