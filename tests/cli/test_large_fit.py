@@ -16,7 +16,7 @@ pytest.importorskip("dask")
 import pandas as pd
 
 import ffmlp
-from ffmlp.cli import large_fit, main
+from ffmlp.cli import cluster, large_fit, main
 from ffmlp.storage.persistence import load_with_metadata
 from ffmlp.tabular import large_tables
 
@@ -248,8 +248,8 @@ def test_a_cluster_gives_the_same_model(files, many_sections, capsys):
     arguments = ["p*.parquet", "--id", "name", *QUICK]
     assert fit(*arguments, LARGE, "-o", "threads.model") == 0
     options = {"n_workers": 2, "threads_per_worker": 1, "protocol": "tcp", "dashboard_address": None}
-    with distributed.LocalCluster(processes=False, **options) as cluster:
-        address = cluster.scheduler_address
+    with distributed.LocalCluster(processes=False, **options) as running:
+        address = running.scheduler_address
         assert fit(*arguments, "--scheduler", address, "-o", "cluster.model") == 0
         capsys.readouterr()
         (files / "p2.parquet").write_bytes(b"PAR1 damaged PAR1")
@@ -264,7 +264,7 @@ def test_a_cluster_gives_the_same_model(files, many_sections, capsys):
 
 @pytest.mark.parametrize("address", ["tcp://127.0.0.1:9", "mars", "udp://127.0.0.1:9"])
 def test_a_scheduler_that_does_not_answer_is_reported(files, capsys, monkeypatch, address):
-    monkeypatch.setattr(large_fit, "_PATIENCE", 0.3)
+    monkeypatch.setattr(cluster, "_PATIENCE", 0.3)
     assert fit("p*.parquet", "-o", "m.model", "--scheduler", address) == 2
     message = (
         f"ffmlp: no Dask scheduler answers at {address} (--scheduler). Start one with `dask scheduler`"
@@ -274,11 +274,11 @@ def test_a_scheduler_that_does_not_answer_is_reported(files, capsys, monkeypatch
 
 def test_a_scheduler_without_workers_is_reported(files, capsys, monkeypatch):
     distributed = pytest.importorskip("distributed")
-    monkeypatch.setattr(large_fit, "_PATIENCE", 1)
+    monkeypatch.setattr(cluster, "_PATIENCE", 1)
     with distributed.LocalCluster(
         processes=False, n_workers=0, protocol="tcp", dashboard_address=None
-    ) as cluster:
-        address = cluster.scheduler_address
+    ) as running:
+        address = running.scheduler_address
         assert fit("p*.parquet", "-o", "m.model", "--scheduler", address) == 2
     assert f"the Dask scheduler at {address} has no workers" in capsys.readouterr().err
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+from ffmlp.cli.cluster import check_scheduler
 from ffmlp.cli.console import Console, add_shared, check_numbers, check_output, dialect, require_packages
 from ffmlp.cli.training import classifier, in_order, left_out, notes_on_data, notes_on_fit, table_model
 from ffmlp.tables.memory import is_large
@@ -139,6 +140,7 @@ def _check(options: argparse.Namespace) -> None:
         )
     if options.cv is not None and (options.larger_than_memory or options.scheduler is not None):
         raise ValueError("--cv needs all rows in memory. Use --test-size instead.")
+    check_scheduler(options, options.data)
     check_output(options.output, options.force)
 
 

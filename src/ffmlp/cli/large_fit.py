@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+from ffmlp.cli.cluster import scheduler
 from ffmlp.cli.console import Console
 from ffmlp.cli.training import classifier, in_order, left_out, notes_on_data, notes_on_fit, table_model
 from ffmlp.extras import require
@@ -20,9 +21,6 @@ if TYPE_CHECKING:
     from ffmlp.tabular.columns import Columns
     from ffmlp.tabular.large_tables import FirstLook, Reader
     from ffmlp.tabular.table_model import TableModel
-
-# Seconds in which a scheduler, and then a worker, must answer.
-_PATIENCE = 10
 
 
 def fit_large(
@@ -38,8 +36,8 @@ def fit_large(
     from ffmlp.tabular.large_tables import sections_of
 
     not_features = left_out(table, options)
-    with _scheduler(options.scheduler):
-        sections = sections_of(table)
+    with scheduler(options.scheduler):
+        sections = list(sections_of(table))
         look = _first_look(table, sections, not_features, options, console)
         columns = columns_of(table, look.tallies, options.categorical)
         reader = _reader(table, columns, look, options)
@@ -55,44 +53,6 @@ def fit_large(
     for note in warned:
         console.note(note)
     return table_model(table, columns, options, classes=classes, **vars(found)), notes + warned
-
-
-@contextmanager
-def _scheduler(address: str | None) -> Iterator[None]:
-    """Run tasks on the cluster of this scheduler, or in threads of this process.
-
-    Reading Parquet files and sums of rows release the lock of Python, so that threads are enough.
-    """
-    import dask
-
-    if address is None:
-        with dask.config.set(scheduler="threads"):
-            yield
-        return
-    from distributed import Client
-    from distributed.comm import CommClosedError
-
-    from ffmlp.dask.partitions import ClusterError
-
-    try:
-        client = Client(address, timeout=f"{_PATIENCE}s")
-    except (OSError, CommClosedError, ValueError, RuntimeError) as error:
-        raise ValueError(
-            f"no Dask scheduler answers at {address} (--scheduler). Start one with `dask scheduler`, or "
-            "leave the option out."
-        ) from error
-    with client:
-        try:
-            client.wait_for_workers(1, timeout=_PATIENCE)
-        except TimeoutError as error:
-            raise ValueError(
-                f"the Dask scheduler at {address} has no workers (--scheduler). Start some with `dask "
-                f"worker {address}`."
-            ) from error
-        try:
-            yield
-        except ClusterError as error:
-            raise ValueError(str(error)) from error
 
 
 def _first_look(

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING
 
+from ffmlp.cli.cluster import check_scheduler, scheduler
 from ffmlp.cli.console import (
     Console,
     add_shared,
@@ -52,6 +54,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--escape-formulas", action="store_true", help=what)
     what = "rows per block, approximately (at most 40000)"
     parser.add_argument("--block-rows", type=int, metavar="N", help=what)
+    cluster = parser.add_argument_group("on a cluster (extra dask)")
+    what = "read and predict on the Dask cluster of this scheduler, for example tcp://host:8786"
+    cluster.add_argument("--scheduler", metavar="ADDRESS", help=what)
     what = (
         "file to write: .csv, .tsv (also compressed) or .parquet; - is standard output, as CSV; for "
         "several files, a folder"
@@ -86,7 +91,10 @@ def run(options: argparse.Namespace) -> None:
     for note in notes:
         console.note(note)
     start = perf_counter()
-    with console.progress(None, "row", "predicting") as update:
+    with (
+        nullcontext() if options.scheduler is None else scheduler(options.scheduler),
+        console.progress(table.n_rows, "row", "predicting") as update,
+    ):
         write = partial(_written, model, kept=kept, added=added, options=options, update=update)
         if isinstance(table, JoinedTable):
             written = _folder_written(table, options, outputs, write)
@@ -111,6 +119,7 @@ def run(options: argparse.Namespace) -> None:
 
 def _check(options: argparse.Namespace, to_stdout: bool, to_folder: bool) -> None:
     check_numbers(options, 1, "block_rows", bits=31)
+    check_scheduler(options, options.data)
     if to_stdout and options.json:
         raise ValueError("--json and -o - both print to standard output. Use one of them.")
     if to_folder:
@@ -140,15 +149,19 @@ def _written(
     update: Callable[[int], object],
     may_be_empty: bool = False,
 ) -> Written:
-    """Predict the rows of a file."""
+    """Predict the rows of a file, on a cluster in sections."""
     from ffmlp.tables.writing import Output
     from ffmlp.tabular.dates import with_dates
     from ffmlp.tabular.predictions import write_predictions
 
-    output = Output(path, options.force, options.escape_formulas)
+    output, sections = Output(path, options.force, options.escape_formulas), None
+    if options.scheduler is not None:
+        from ffmlp.tabular.large_tables import sections_of
+
+        sections = (with_dates(section, model.dates) for section in sections_of(table))
     return write_predictions(
         model, with_dates(table, model.dates), output, kept=kept, added=added,
-        n_rows=options.block_rows, on_block=update, may_be_empty=may_be_empty,
+        n_rows=options.block_rows, on_block=update, may_be_empty=may_be_empty, sections=sections,
     )  # fmt: skip
 
 

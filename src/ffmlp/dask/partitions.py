@@ -6,7 +6,8 @@ costs the tasks that it had, which run again elsewhere.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial, reduce
 from operator import add
@@ -32,7 +33,7 @@ _LOST = {
     "KilledWorker": "Workers were lost several times at task {}. If they ran out of memory, use smaller "
     "partitions, or workers with more memory.",
     "FutureCancelledError": "All tasks were cancelled: the Dask scheduler was lost or restarted. See "
-    "that it runs, then fit again.",
+    "that it runs, then run this again.",
 }
 
 
@@ -101,16 +102,23 @@ def summed(parts: list[Delayed], passes: Passes) -> Any:
     while len(sums) > _SUMS_AT_ONCE:
         groups = [sums[first : first + _SUMS_AT_ONCE] for first in range(0, len(sums), _SUMS_AT_ONCE)]
         sums = [delayed(_added)(group) for group in groups]
-    try:
+    with lost():
         found = _computed(sums, parts, passes)
-    except Exception as error:
-        if (message := _LOST.get(type(error).__name__)) is None:
-            raise
-        raise ClusterError(message.format(getattr(error, "task", error))) from error
     # The last ones are added here: rows that are drawn would take too much memory of one worker.
     total = _added(found)
     passes.seconds.append(perf_counter() - start)
     return total
+
+
+@contextmanager
+def lost() -> Iterator[None]:
+    """Errors about lost workers or a lost scheduler, as a `ClusterError` that says what to do."""
+    try:
+        yield
+    except Exception as error:
+        if (message := _LOST.get(type(error).__name__)) is None:
+            raise
+        raise ClusterError(message.format(getattr(error, "task", error))) from error
 
 
 def _part(statistic: Callable[[Block], T | None], block: Block, number: int) -> T | None:

@@ -100,6 +100,17 @@ class ParquetTable:
         n_cells = metadata.num_rows * len(self.columns)
         return max(_BYTES_OF_A_CELL * n_cells, sum(group.total_byte_size for group in groups))
 
+    @property
+    def n_rows(self) -> int:
+        """The number of rows of the file."""
+        with self._located(), parquet.ParquetFile(self.source) as file:
+            return file.metadata.num_rows
+
+    @property
+    def whole(self) -> ParquetTable:
+        """The file of a section."""
+        return replace(self, rows=None)
+
     def sections(self, n_rows: int) -> Iterator[ParquetTable]:
         """Tables of at most ``n_rows`` rows: some row groups, or an equal part of a larger one."""
         with self._located(), parquet.ParquetFile(self.source) as file:

@@ -50,6 +50,18 @@ class JoinedTable:
         """The memory that all cells take, approximately."""
         return sum(file.n_bytes for file in self.files)
 
+    @property
+    def n_rows(self) -> int | None:
+        """The number of rows of all files, where all say it."""
+        each = [file.n_rows for file in self.files]
+        known = [n_rows for n_rows in each if n_rows is not None]
+        return sum(known) if len(known) == len(each) else None
+
+    @property
+    def whole(self) -> JoinedTable:
+        """All files."""
+        return self
+
     def sections(self, n_rows: int) -> Iterator[DataTable]:
         """Tables of about ``n_rows`` rows each; none has rows of two files."""
         return chain.from_iterable(file.sections(n_rows) for file in self.files)

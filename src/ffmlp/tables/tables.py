@@ -138,7 +138,11 @@ class DataTable(Protocol):
         """
 
     def place(self, row: int, column: str) -> str:
-        """Where a cell is, for messages; rows count from 0."""
+        """Where a cell is, for messages; rows count from 0, in a section from its file's first row."""
+
+    @property
+    def whole(self) -> DataTable:
+        """The file that this is a section of; a table that is no section is whole."""
 
 
 class DataFile(DataTable, Protocol):
@@ -155,6 +159,10 @@ class DataFile(DataTable, Protocol):
     @property
     def n_bytes(self) -> int:
         """The memory that all its cells take, approximately."""
+
+    @property
+    def n_rows(self) -> int | None:
+        """The number of its rows, where the file says it."""
 
     def sections(self, n_rows: int) -> Iterator[DataTable]:
         """Tables of about ``n_rows`` successive rows each, which can be read wherever the file is."""

@@ -117,6 +117,16 @@ class TextTable:
         size = self.source.stat().st_size
         return size * _COMPRESSION if self._is_compressed else size
 
+    @property
+    def n_rows(self) -> None:
+        """A text file does not say how many rows it has."""
+        return
+
+    @property
+    def whole(self) -> TextTable:
+        """The file of a section."""
+        return replace(self, section=None)
+
     def sections(self, n_rows: int) -> Iterator[TextTable]:
         """Tables of about ``n_rows`` rows each. Compressed and transcoded files are not cut."""
         whole = replace(self, source=self.source.absolute())

@@ -141,17 +141,8 @@ def decimals(probabilities: Floats, delimiter: str) -> list[bytes]:
 
 
 def _parquet_writer(temporary: Path, names: list[str]) -> Iterator[Writer]:
-    pyarrow = imported("pyarrow", "Parquet files")
     parquet = imported("pyarrow.parquet", "Parquet files")
     file: Any = None
-
-    def render(block: Predictions) -> Any:
-        columns = [*block.kept, block.labels[block.classes]]
-        if block.probabilities is not None:
-            columns += list(block.probabilities.T)
-        if block.unfamiliar is not None:
-            columns.append(block.unfamiliar.astype(np.int8))
-        return pyarrow.table(dict(zip(names, columns, strict=True)))
 
     def write(table: Any) -> None:
         nonlocal file
@@ -160,4 +151,15 @@ def _parquet_writer(temporary: Path, names: list[str]) -> Iterator[Writer]:
         file.write_table(table)
 
     with ExitStack() as closed_at_last:
-        yield Writer(render, write)
+        yield Writer(partial(_arrow_table, names), write)
+
+
+def _arrow_table(names: list[str], block: Predictions) -> Any:
+    """The rows as a table of Arrow."""
+    pyarrow = imported("pyarrow", "Parquet files")
+    columns = [*block.kept, block.labels[block.classes]]
+    if block.probabilities is not None:
+        columns += list(block.probabilities.T)
+    if block.unfamiliar is not None:
+        columns.append(block.unfamiliar.astype(np.int8))
+    return pyarrow.table(dict(zip(names, columns, strict=True)))

@@ -222,6 +222,11 @@ class DatedTable:
         """Where a cell is, for messages."""
         return self.table.place(row, column)
 
+    @property
+    def whole(self) -> DatedTable:
+        """The file of a section."""
+        return replace(self, table=self.table.whole)
+
     def _read(self, kinds: Kinds) -> dict[str, str]:
         """What is read from the file: texts, in the end, in place of the parts."""
         parts = {name for column in self.dates for name in column.names}
@@ -243,7 +248,7 @@ class DatedTable:
             return column.numbers(texts)
         except DateError as error:
             start = 0
-            for frame in self.table.blocks(_ROWS_AT_ONCE, {column.name: TEXT}):
+            for frame in self.table.whole.blocks(_ROWS_AT_ONCE, {column.name: TEXT}):
                 same = np.flatnonzero(frame[column.name] == error.text).tolist()
                 if same:
                     place = self.place(start + same[0], column.name)

@@ -6,7 +6,7 @@ Nothing here is imported unless such a table is fitted: it needs Dask (extra ``d
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
 from operator import add
@@ -42,9 +42,9 @@ _CELLS_AT_ONCE, _FEWEST_ROWS = 4_000_000, 1000
 _MOST_CLASSES = 1000
 
 
-def sections_of(table: DataFile) -> list[DataTable]:
+def sections_of(table: DataFile) -> Iterator[DataTable]:
     """The sections in which a table is read."""
-    return list(table.sections(max(_FEWEST_ROWS, _CELLS_AT_ONCE // len(table.columns))))
+    return table.sections(max(_FEWEST_ROWS, _CELLS_AT_ONCE // len(table.columns)))
 
 
 @dataclass(frozen=True)

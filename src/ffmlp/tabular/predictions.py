@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -76,44 +77,80 @@ def write_predictions(
     n_rows: int | None,
     on_block: Callable[[int], object],
     may_be_empty: bool = False,
+    sections: Iterable[DataTable] | None = None,
 ) -> Written:
     """Predict the rows of a data file and write them to a file atomically, after the kept columns.
 
     Blocks have about ``n_rows`` rows; None is as many as fit in constant memory, whatever the number of
     threads and columns. ``on_block`` is called with the number of rows of each block written. A file
-    without rows is an error, unless it ``may_be_empty``.
+    without rows is an error, unless it ``may_be_empty``. If its ``sections`` are given, the workers of
+    the active cluster read and predict them; otherwise threads of this process do this.
     """
     total, n_unfamiliar, unknown = 0, 0, list[UnknownCategories]()
-
-    def rendered(part: Part) -> tuple[Written, Any]:
-        block = part()
-        if not len(block):
-            return Written(0, []), None
-        content = _predicted(model, block, added)
-        flagged = 0 if content.unfamiliar is None else int(content.unfamiliar.sum())
-        found = Written(len(block), unknown_categories(model.table, block.texts), flagged)
-        return found, content if added.row_numbers else writer.render(content)
-
     # An input of the classifier takes half the memory of a cell that is read.
     n_cells = len(table.columns) + model.n_inputs // 2
     n_threads, usual = threads_and_rows(os.cpu_count() or 1, n_cells)
-    parts = table.parts(usual if n_rows is None else n_rows, model.kinds, kept)
-    names = output_columns(model, kept, added)
+    names, n_rows = output_columns(model, kept, added), usual if n_rows is None else n_rows
     with prediction_writer(output, names) as writer:
-        for block, content in _in_parallel(rendered, parts, n_threads):
-            if block.n_rows:
-                if added.row_numbers:  # known only now, in order
-                    content = writer.render(_numbered(content, total))
-                writer.write(content)
-                total += block.n_rows
-                n_unfamiliar += block.n_unfamiliar
-                unknown += block.unknown
-                on_block(block.n_rows)
+        task = _Prediction(model, kept, added, n_rows, None if added.row_numbers else writer.render)
+        if sections is None:
+            blocks = _in_parallel(task.of_part, task.parts(table), n_threads)
+        else:
+            blocks = _on_workers(task, sections)
+        with closing(blocks):
+            for block, content in blocks:
+                if block.n_rows:
+                    if added.row_numbers:  # known only now, in order
+                        content = writer.render(_numbered(content, total))
+                    writer.write(content)
+                    total += block.n_rows
+                    n_unfamiliar += block.n_unfamiliar
+                    unknown += block.unknown
+                    on_block(block.n_rows)
         if not total and not may_be_empty:
             raise ValueError(f"{table.path} has a header but no rows.")
         if not total:
             writer.write(writer.render(_no_predictions(model, len(kept), added)))
     return Written(total, merged(unknown), n_unfamiliar)
+
+
+@dataclass(frozen=True, eq=False)
+class _Prediction:
+    """What is made of each block of rows, in any thread or on a worker of a cluster.
+
+    ``render`` makes of its predictions what is written; None if that is only possible in order.
+    """
+
+    model: Predictor | TableModel
+    kept: Sequence[str]
+    added: Added
+    n_rows: int
+    render: Callable[[Predictions], Any] | None
+
+    def parts(self, table: DataTable) -> Iterator[Part]:
+        return table.parts(self.n_rows, self.model.kinds, self.kept)
+
+    def of_part(self, part: Part) -> tuple[Written, Any]:
+        block = part()
+        if not len(block):
+            return Written(0, []), None
+        content = _predicted(self.model, block, self.added)
+        flagged = 0 if content.unfamiliar is None else int(content.unfamiliar.sum())
+        found = Written(len(block), unknown_categories(self.model.table, block.texts), flagged)
+        return found, content if self.render is None else self.render(content)
+
+    def of_section(self, section: DataTable) -> list[tuple[Written, Any]]:
+        return [self.of_part(part) for part in self.parts(section)]
+
+
+def _on_workers(
+    task: _Prediction, sections: Iterable[DataTable]
+) -> Generator[tuple[Written, Any], None, None]:
+    from ffmlp.dask.in_order import on_workers
+
+    with closing(on_workers(task.of_section, sections)) as found:
+        for blocks in found:
+            yield from blocks
 
 
 def _predicted(model: Predictor | TableModel, block: Block, added: Added) -> Predictions:
@@ -142,7 +179,7 @@ def _numbered(predictions: Predictions, n_before: int) -> Predictions:
 
 def _in_parallel(
     function: Callable[[Part], Result], parts: Iterable[Part], n_threads: int
-) -> Iterator[Result]:
+) -> Generator[Result, None, None]:
     """The result for each part, in order, with at most ``n_threads`` parts in progress or waiting."""
     from threadpoolctl import threadpool_limits
 

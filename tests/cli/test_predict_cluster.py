@@ -1,0 +1,202 @@
+"""`ffmlp predict --scheduler`: sections are predicted by workers, and written here."""
+
+import json
+import os
+import random
+import signal
+import threading
+import time
+
+import pytest
+from iris_files import fit_iris
+
+from ffmlp.cli import cluster, main
+
+pd = pytest.importorskip("pandas")
+pytest.importorskip("pyarrow")
+pytest.importorskip("tqdm")
+pytest.importorskip("skops")
+distributed = pytest.importorskip("distributed")
+
+from ffmlp.dask import in_order  # noqa: E402
+from ffmlp.tabular import large_tables  # noqa: E402
+
+PARTS = {"a": slice(0, 60), "b": slice(60, 61), "c": slice(61, 150), "d": slice(150, 150)}
+# A longer run than in CI: FFMLP_KILLS=20 pytest tests/cli/test_predict_cluster.py
+N_KILLS = int(os.environ.get("FFMLP_KILLS", "2"))
+EVERYTHING = ["--proba", "--row-numbers", "--flag-unfamiliar", "--keep", "a", "size"]
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """A model of Iris with a category and an id, and its features."""
+    return fit_iris(tmp_path_factory.mktemp("trained"))
+
+
+@pytest.fixture(scope="module")
+def address():
+    """The scheduler of two workers, which are threads of this process."""
+    options = {"n_workers": 2, "threads_per_worker": 1, "protocol": "tcp", "dashboard_address": None}
+    with distributed.LocalCluster(processes=False, **options) as running:
+        yield running.scheduler_address
+
+
+@pytest.fixture
+def data(trained, here, monkeypatch):
+    """The features in several files, one of them without rows, which are cut into many sections."""
+    monkeypatch.setattr(large_tables, "_CELLS_AT_ONCE", 140)
+    monkeypatch.setattr(large_tables, "_FEWEST_ROWS", 1)
+    (here / "data").mkdir()
+    for name, rows in PARTS.items():
+        trained[1][rows].to_parquet(f"data/{name}.parquet", row_group_size=13)
+    trained[1].to_csv("all.csv", index=False)
+    return here
+
+
+def predict(trained, *arguments):
+    return main(["predict", str(trained[0]), *map(str, arguments)])
+
+
+@pytest.mark.parametrize("options", [[], EVERYTHING, ["--keep"], ["--block-rows", "7", "--proba"]])
+def test_a_folder_has_the_predictions_of_a_folder_made_here(trained, data, capsys, address, options):
+    assert predict(trained, "data", "-o", "here", *options) == 0
+    alone = capsys.readouterr()
+    assert predict(trained, "data", "-o", "there", "--scheduler", address, *options) == 0
+    found = capsys.readouterr()
+    assert found.out.partition(" in 4 files")[0] == "there: 150 rows"
+    assert found.err == alone.err
+    assert sorted(path.name for path in data.iterdir()) == ["all.csv", "data", "here", "there"]
+    for name in PARTS:
+        one, two = (pd.read_parquet(f"{place}/{name}.parquet") for place in ("here", "there"))
+        pd.testing.assert_frame_equal(one, two, check_exact=True)
+
+
+@pytest.mark.parametrize("name", ["out.csv", "out.tsv.gz", "out.parquet"])
+def test_a_single_file_is_written_as_it_is_here(trained, data, capsys, address, name):
+    options = [*EVERYTHING, "--escape-formulas", "--json"]
+    assert predict(trained, "all.csv", "-o", name, *options) == 0
+    alone = json.loads(capsys.readouterr().out)
+    content = (data / name).read_bytes()
+    assert predict(trained, "all.csv", "-o", name, *options, "--force", "--scheduler", address) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert {**found, "seconds": 0} == {**alone, "seconds": 0}
+    if name == "out.csv":
+        assert (data / name).read_bytes() == content
+
+
+def test_notes_of_workers_are_added_up(trained, data, capsys, address):
+    for name in ("a", "c"):
+        frame = pd.read_parquet(f"data/{name}.parquet")
+        frame.loc[frame.index[::20], "size"] = "huge"
+        frame.to_parquet(f"data/{name}.parquet", row_group_size=13)
+    for number, options in enumerate(([], ["--scheduler", address])):
+        assert predict(trained, "data", "-o", f"out{number}", *options) == 0
+    first, second = capsys.readouterr().err.splitlines()
+    assert first == second
+    assert "8 rows" in first
+
+
+def damaged(path):
+    path.write_bytes(b"PAR1 damaged PAR1")
+
+
+def with_texts(path):
+    frame = pd.read_parquet(path).astype({"a": object})
+    frame.iloc[40, list(frame.columns).index("a")] = "many"
+    frame.astype({"a": str}).to_parquet(path, row_group_size=13)
+
+
+def without_column(path):
+    pd.read_parquet(path).drop(columns="a").to_parquet(path)
+
+
+@pytest.mark.parametrize("break_file", [damaged, with_texts, without_column])
+@pytest.mark.parametrize("given", ["data", "data/c.parquet"])
+def test_errors_are_those_without_a_cluster_and_nothing_is_written(
+    trained, data, capsys, address, break_file, given
+):
+    break_file(data / "data/c.parquet")
+    output = "out" if given == "data" else "out.parquet"
+    for options in ([], ["--scheduler", address]):
+        assert predict(trained, given, "-o", output, *options) == 2
+    first, second = capsys.readouterr().err.splitlines()
+    assert first == second
+    assert "c.parquet" in first
+    assert sorted(path.name for path in data.iterdir()) == ["all.csv", "data"]
+
+
+def test_a_folder_without_rows_is_refused(trained, data, capsys, address):
+    (data / "none").mkdir()
+    trained[1][:0].to_parquet("none/d.parquet")
+    assert predict(trained, "none", "-o", "out", "--scheduler", address) == 2
+    assert capsys.readouterr().err == "ffmlp: none has no rows.\n"
+    assert not (data / "out").exists()
+
+
+def test_standard_input_is_refused(trained, here, capsys):
+    for command in (
+        ["predict", str(trained[0]), "-", "-o", "o.csv"],
+        ["fit", "-", "--target", "y", "-o", "m"],
+    ):
+        assert main([*command, "--scheduler", "tcp://127.0.0.1:9"]) == 2
+        assert "the workers of a cluster cannot read standard input." in capsys.readouterr().err
+
+
+def test_a_scheduler_that_does_not_answer_is_reported(trained, data, capsys, monkeypatch):
+    monkeypatch.setattr(cluster, "_PATIENCE", 0.3)
+    assert predict(trained, "data", "-o", "out", "--scheduler", "tcp://127.0.0.1:9") == 2
+    assert "no Dask scheduler answers at tcp://127.0.0.1:9" in capsys.readouterr().err
+    assert not (data / "out").exists()
+
+
+def test_rows_and_the_time_left_are_reported(trained, data, capsys, monkeypatch, address):
+    monkeypatch.setattr("ffmlp.cli.console._SECONDS_BETWEEN_LINES", -1.0)
+    assert predict(trained, "data", "-o", "out", "--scheduler", address) == 0
+    lines = capsys.readouterr().err.splitlines()
+    assert any(line.endswith(" s left") for line in lines)
+    assert lines[-1] == "predicting: 150 rows of 150"
+
+
+def slow_itself(function):
+    """The function of a section, after a while, so that there is time to lose a worker."""
+
+    def later(part):
+        time.sleep(0.1)
+        return function(part)
+
+    return later
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no signals")
+def test_a_worker_that_is_killed_changes_nothing(trained, data, monkeypatch):
+    monkeypatch.setattr(in_order, "_itself", slow_itself)
+    assert predict(trained, "data", "-o", "here", *EVERYTHING) == 0
+    rng = random.Random(0)
+    for number in range(N_KILLS):
+        options = {"threads_per_worker": 1, "dashboard_address": None, "silence_logs": "CRITICAL"}
+        with distributed.LocalCluster(n_workers=2, **options) as running:
+            victim = rng.choice([worker.process.pid for worker in running.workers.values()])
+            killer = threading.Timer(rng.uniform(0.2, 1.0), os.kill, (victim, signal.SIGKILL))
+            killer.start()
+            arguments = ["-o", f"out{number}", "--scheduler", running.scheduler_address, *EVERYTHING]
+            assert predict(trained, "data", *arguments) == 0
+            killer.join()
+            assert not running.scheduler.tasks  # nothing is left on the cluster
+        for name in PARTS:
+            one, two = (pd.read_parquet(f"{place}/{name}.parquet") for place in ("here", f"out{number}"))
+            pd.testing.assert_frame_equal(one, two, check_exact=True)
+    assert len(list(data.iterdir())) == 3 + N_KILLS
+
+
+def test_a_cluster_without_workers_is_not_waited_for(trained, data, capsys, monkeypatch):
+    monkeypatch.setattr(in_order, "_PATIENCE", 0.5)
+    monkeypatch.setattr(in_order, "_itself", slow_itself)
+    options = {"n_workers": 1, "threads_per_worker": 1, "protocol": "tcp", "dashboard_address": None}
+    with distributed.LocalCluster(processes=False, silence_logs="CRITICAL", **options) as running:
+        leaving = threading.Timer(0.5, running.scale, (0,))
+        leaving.start()
+        address = running.scheduler_address
+        assert predict(trained, "data", "-o", "out", "--scheduler", address) == 2
+        leaving.join()
+    assert "No worker has been left for 0.5 seconds." in capsys.readouterr().err
+    assert sorted(path.name for path in data.iterdir()) == ["all.csv", "data"]
