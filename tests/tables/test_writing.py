@@ -4,7 +4,7 @@ import gzip
 import numpy as np
 import pytest
 
-from ffmlp.tables.writing import Output, Predictions, decimals, prediction_writer
+from ffmlp.tables.writing import Output, Predictions, decimals, prediction_writer, renderer
 
 pa = pytest.importorskip("pyarrow")
 NAMES = ["id", "class", "p,0", "p1"]
@@ -15,9 +15,11 @@ BLOCK = Predictions(
 
 
 def write(path, *blocks, **options):
-    with prediction_writer(Output(path, **options), NAMES) as writer:
+    output = Output(path, **options)
+    render = renderer(output, NAMES)
+    with prediction_writer(output, NAMES) as write_block:
         for block in blocks:
-            writer.write(writer.render(block))
+            write_block(render(block))
 
 
 def test_decimals_are_those_of_plain_formatting():
@@ -49,11 +51,13 @@ def test_parquet_files_have_all_digits_and_missing_ids(tmp_path):
 
 @pytest.mark.parametrize("name", ["o.csv", "o.csv.gz", "o.parquet"])
 def test_an_error_leaves_no_file(tmp_path, name):
+    output = Output(tmp_path / name)
+
     def interrupted():
-        writer.write(writer.render(BLOCK))
+        write_block(renderer(output, NAMES)(BLOCK))
         raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt), prediction_writer(Output(tmp_path / name), NAMES) as writer:
+    with pytest.raises(KeyboardInterrupt), prediction_writer(output, NAMES) as write_block:
         interrupted()
     assert list(tmp_path.iterdir()) == []
 

@@ -28,7 +28,7 @@ from ffmlp.words import counted, listed
 
 if TYPE_CHECKING:
     from ffmlp.tabular.interface import Interface
-    from ffmlp.tabular.predictions import Added, Written
+    from ffmlp.tabular.predictions import Written
     from ffmlp.tabular.predictor import Predictor
     from ffmlp.tabular.table_model import TableModel
 
@@ -68,7 +68,7 @@ def run(options: argparse.Namespace) -> None:
     """Read, predict and write at the same time."""
     require_packages("predict", "pyarrow", "tqdm")
     from ffmlp.tables.writing import STANDARD_OUTPUT
-    from ffmlp.tabular.predictions import Added, output_columns
+    from ffmlp.tabular.predictions import Added, output_columns, write_predictions
 
     to_stdout = options.output == STANDARD_OUTPUT
     to_folder = not is_one_file(options.data)
@@ -91,15 +91,16 @@ def run(options: argparse.Namespace) -> None:
     for note in notes:
         console.note(note)
     start = perf_counter()
+    on_cluster = options.scheduler is not None
     with (
-        nullcontext() if options.scheduler is None else scheduler(options.scheduler),
+        scheduler(options.scheduler) if on_cluster else nullcontext(),
         console.progress(table.n_rows, "row", "predicting") as update,
     ):
-        write = partial(_written, model, kept=kept, added=added, options=options, update=update)
-        if isinstance(table, JoinedTable):
-            written = _folder_written(table, options, outputs, write)
-        else:
-            written = write(table, options.output)
+        write = partial(
+            write_predictions, model, kept=kept, added=added, n_rows=options.block_rows,
+            on_block=update, on_cluster=on_cluster,
+        )  # fmt: skip
+        written = _written(table, outputs, options, write)
     seconds = perf_counter() - start
     for unknown in written.unknown:
         notes.append(f"{table.path}, column {unknown}")
@@ -139,49 +140,20 @@ def _check_names(names: list[str], kept: list[str], table: DataFile) -> None:
 
 
 def _written(
-    model: Predictor | TableModel,
-    table: DataFile,
-    path: Path,
-    *,
-    kept: list[str],
-    added: Added,
-    options: argparse.Namespace,
-    update: Callable[[int], object],
-    may_be_empty: bool = False,
+    table: DataFile, outputs: list[str], options: argparse.Namespace, write: Callable[..., Written]
 ) -> Written:
-    """Predict the rows of a file, on a cluster in sections."""
+    """Predict the rows of a file; of several, write those of each to a file of a folder."""
     from ffmlp.tables.writing import Output
-    from ffmlp.tabular.dates import with_dates
-    from ffmlp.tabular.predictions import write_predictions
 
-    output, sections = Output(path, options.force, options.escape_formulas), None
-    if options.scheduler is not None:
-        from ffmlp.tabular.large_tables import sections_of
-
-        sections = (with_dates(section, model.dates) for section in sections_of(table))
-    return write_predictions(
-        model, with_dates(table, model.dates), output, kept=kept, added=added,
-        n_rows=options.block_rows, on_block=update, may_be_empty=may_be_empty, sections=sections,
-    )  # fmt: skip
-
-
-def _folder_written(
-    table: JoinedTable, options: argparse.Namespace, outputs: list[str], write: Callable[..., Written]
-) -> Written:
-    """Predict the rows of each file, and write them to a file of a folder."""
-    from ffmlp.tabular.predictions import Written
-    from ffmlp.tabular.substitutes import merged
-
+    how = options.force, options.escape_formulas
+    if not isinstance(table, JoinedTable):
+        return write([(table, Output(options.output, *how))])
     with whole_folder(options.output, options.force) as new:
-        each = [
-            write(file, new / name, may_be_empty=True)
-            for file, name in zip(table.files, outputs, strict=True)
-        ]
-        n_rows = sum(one.n_rows for one in each)
-        if not n_rows:
+        each = [Output(new / name, *how) for name in outputs]
+        written = write(list(zip(table.files, each, strict=True)), may_be_empty=True)
+        if not written.n_rows:
             raise ValueError(f"{table.path} has no rows.")
-    unknown = merged(part for one in each for part in one.unknown)
-    return Written(n_rows, unknown, sum(one.n_unfamiliar for one in each))
+    return written
 
 
 def _outputs(table: DataFile, options: argparse.Namespace) -> list[str]:

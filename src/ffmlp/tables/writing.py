@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,37 +54,45 @@ class Output:
         return _without_formula if self.escape_formulas else str
 
 
-@dataclass(frozen=True)
-class Writer:
-    """How to render a block, in any thread, and how to write what was rendered, in order."""
-
-    render: Callable[[Predictions], Any]
-    write: Callable[[Any], object]
+def renderer(output: Output, names: list[str]) -> Callable[[Predictions], Any]:
+    """How a block of predictions becomes what is written to such a file, in any thread or process."""
+    if _is_parquet(output.path):
+        return partial(_arrow_table, names)
+    return partial(_lines, _delimiter(output.path), output.escaped)
 
 
 @contextmanager
-def prediction_writer(output: Output, names: list[str]) -> Iterator[Writer]:
-    """Write predictions with these column names to a file whose name says its type."""
-    path, escaped = output.path, output.escaped
+def prediction_writer(output: Output, names: list[str]) -> Iterator[Callable[[Any], object]]:
+    """A function that writes rendered blocks, in order, to a file whose name says its type."""
+    path, header = output.path, _header(output, names)
     if path == STANDARD_OUTPUT:
-        yield from _text_writer(sys.stdout.buffer, ",", names, escaped)
+        sys.stdout.buffer.write(header)
+        yield sys.stdout.buffer.write
+        sys.stdout.buffer.flush()
         return
-    kind = file_type(path)
     with whole_file(path, output.replace) as temporary:
-        if kind == PARQUET:
-            yield from _parquet_writer(temporary, names)
+        if _is_parquet(path):
+            yield from _parquet_writer(temporary)
         else:
-            delimiter = TEXT_FILES[kind] or ","
             with opener(path)(temporary, "wb") as file:
-                yield from _text_writer(file, delimiter, names, escaped)
+                file.write(header)
+                yield file.write
 
 
-def _text_writer(
-    file: IO[bytes], delimiter: str, names: list[str], escaped: Callable[[str], str]
-) -> Iterator[Writer]:
-    file.write((delimiter.join(quoted(escaped(name), delimiter) for name in names) + "\n").encode())
-    yield Writer(partial(_lines, delimiter, escaped), file.write)
-    file.flush()
+def _is_parquet(path: Path) -> bool:
+    return path != STANDARD_OUTPUT and file_type(path) == PARQUET
+
+
+def _delimiter(path: Path) -> str:
+    return "," if path == STANDARD_OUTPUT else TEXT_FILES[file_type(path)] or ","
+
+
+def _header(output: Output, names: list[str]) -> bytes:
+    """The first line of a text file."""
+    if _is_parquet(output.path):
+        return b""
+    delimiter = _delimiter(output.path)
+    return (delimiter.join(quoted(output.escaped(name), delimiter) for name in names) + "\n").encode()
 
 
 def _lines(delimiter: str, escaped: Callable[[str], str], block: Predictions) -> bytes:
@@ -140,7 +148,7 @@ def decimals(probabilities: Floats, delimiter: str) -> list[bytes]:
     return cells.reshape(len(cells), -1).view(f"S{cells[0].size}")[:, 0].tolist()
 
 
-def _parquet_writer(temporary: Path, names: list[str]) -> Iterator[Writer]:
+def _parquet_writer(temporary: Path) -> Iterator[Callable[[Any], object]]:
     parquet = imported("pyarrow.parquet", "Parquet files")
     file: Any = None
 
@@ -151,7 +159,7 @@ def _parquet_writer(temporary: Path, names: list[str]) -> Iterator[Writer]:
         file.write_table(table)
 
     with ExitStack() as closed_at_last:
-        yield Writer(partial(_arrow_table, names), write)
+        yield write
 
 
 def _arrow_table(names: list[str], block: Predictions) -> Any:

@@ -8,20 +8,23 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, replace
+from itertools import chain, groupby
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from ffmlp.extras import imported
 from ffmlp.tables.blocks import Block, Part
-from ffmlp.tables.tables import DataTable
-from ffmlp.tables.writing import Output, Predictions, prediction_writer
+from ffmlp.tables.tables import DataFile, DataTable
+from ffmlp.tables.writing import Output, Predictions, prediction_writer, renderer
+from ffmlp.tabular.dates import with_dates
 from ffmlp.tabular.substitutes import UnknownCategories, merged, unknown_categories
 
 if TYPE_CHECKING:
     from ffmlp.tabular.predictor import Predictor
     from ffmlp.tabular.table_model import TableModel
 
+Given = TypeVar("Given")
 Result = TypeVar("Result")
 
 _MAX_THREADS = 8
@@ -69,88 +72,131 @@ def output_columns(model: Predictor | TableModel, kept: Sequence[str], added: Ad
 
 def write_predictions(
     model: Predictor | TableModel,
-    table: DataTable,
-    output: Output,
+    files: Sequence[tuple[DataFile, Output]],
     *,
     kept: Sequence[str],
     added: Added,
     n_rows: int | None,
     on_block: Callable[[int], object],
     may_be_empty: bool = False,
-    sections: Iterable[DataTable] | None = None,
+    on_cluster: bool = False,
 ) -> Written:
-    """Predict the rows of a data file and write them to a file atomically, after the kept columns.
+    """Predict the rows of data files and write each to a file atomically, after the kept columns.
 
-    Blocks have about ``n_rows`` rows; None is as many as fit in constant memory, whatever the number of
-    threads and columns. ``on_block`` is called with the number of rows of each block written. A file
-    without rows is an error, unless it ``may_be_empty``. If its ``sections`` are given, the workers of
-    the active cluster read and predict them; otherwise threads of this process do this.
+    All files have the same columns, and all outputs the same type. Blocks have about ``n_rows`` rows;
+    None is as many as fit in constant memory, whatever the number of threads and columns. ``on_block``
+    is called with the number of rows of each block written. A file without rows is an error, unless it
+    ``may_be_empty``. Blocks are predicted in threads of this process or, in sections, by the workers of
+    the active cluster.
     """
-    total, n_unfamiliar, unknown = 0, 0, list[UnknownCategories]()
     # An input of the classifier takes half the memory of a cell that is read.
-    n_cells = len(table.columns) + model.n_inputs // 2
+    n_cells = len(files[0][0].columns) + model.n_inputs // 2
     n_threads, usual = threads_and_rows(os.cpu_count() or 1, n_cells)
-    names, n_rows = output_columns(model, kept, added), usual if n_rows is None else n_rows
-    with prediction_writer(output, names) as writer:
-        task = _Prediction(model, kept, added, n_rows, None if added.row_numbers else writer.render)
-        if sections is None:
-            blocks = _in_parallel(task.of_part, task.parts(table), n_threads)
-        else:
-            blocks = _on_workers(task, sections)
-        with closing(blocks):
-            for block, content in blocks:
-                if block.n_rows:
-                    if added.row_numbers:  # known only now, in order
-                        content = writer.render(_numbered(content, total))
-                    writer.write(content)
-                    total += block.n_rows
-                    n_unfamiliar += block.n_unfamiliar
-                    unknown += block.unknown
-                    on_block(block.n_rows)
-        if not total and not may_be_empty:
-            raise ValueError(f"{table.path} has a header but no rows.")
-        if not total:
-            writer.write(writer.render(_no_predictions(model, len(kept), added)))
-    return Written(total, merged(unknown), n_unfamiliar)
+    names = output_columns(model, kept, added)
+    render = renderer(files[0][1], names)
+    task = _Prediction(model, kept, added, usual if n_rows is None else n_rows, render)
+    tables = [table for table, _ in files]
+    blocks = _on_workers(task, tables) if on_cluster else _in_threads(task, tables, n_threads)
+    each = []
+    with closing(blocks):
+        for (table, output), own in zip(files, _by_file(blocks, len(files)), strict=True):
+            with prediction_writer(output, names) as write:
+                each.append(_written(task, own, write, on_block))
+                if not each[-1].n_rows and not may_be_empty:
+                    raise ValueError(f"{table.path} has a header but no rows.")
+                if not each[-1].n_rows:
+                    write(render(_no_predictions(model, len(kept), added)))
+    unknown = merged(part for one in each for part in one.unknown)
+    return Written(sum(one.n_rows for one in each), unknown, sum(one.n_unfamiliar for one in each))
+
+
+@dataclass(frozen=True, eq=False)
+class _Rendered:
+    """A block of the file of this number, ready to be written; its rows may still lack numbers."""
+
+    file: int
+    written: Written
+    content: Any
 
 
 @dataclass(frozen=True, eq=False)
 class _Prediction:
-    """What is made of each block of rows, in any thread or on a worker of a cluster.
-
-    ``render`` makes of its predictions what is written; None if that is only possible in order.
-    """
+    """What is made of each block of rows, in any thread or on a worker of a cluster."""
 
     model: Predictor | TableModel
     kept: Sequence[str]
     added: Added
     n_rows: int
-    render: Callable[[Predictions], Any] | None
+    render: Callable[[Predictions], Any]
 
-    def parts(self, table: DataTable) -> Iterator[Part]:
-        return table.parts(self.n_rows, self.model.kinds, self.kept)
+    def parts(self, numbered: tuple[int, DataTable]) -> Iterator[tuple[int, Part]]:
+        """The blocks of a file or a section of it, with the number of the file."""
+        file, table = numbered
+        dated = with_dates(table, self.model.dates)
+        return ((file, part) for part in dated.parts(self.n_rows, self.model.kinds, self.kept))
 
-    def of_part(self, part: Part) -> tuple[Written, Any]:
+    def of_part(self, numbered: tuple[int, Part]) -> _Rendered:
+        file, part = numbered
         block = part()
         if not len(block):
-            return Written(0, []), None
+            return _Rendered(file, Written(0, []), None)
         content = _predicted(self.model, block, self.added)
         flagged = 0 if content.unfamiliar is None else int(content.unfamiliar.sum())
         found = Written(len(block), unknown_categories(self.model.table, block.texts), flagged)
-        return found, content if self.render is None else self.render(content)
+        # The numbers of its rows are known when the blocks before it are.
+        return _Rendered(file, found, content if self.added.row_numbers else self.render(content))
 
-    def of_section(self, section: DataTable) -> list[tuple[Written, Any]]:
-        return [self.of_part(part) for part in self.parts(section)]
+    def of_section(self, numbered: tuple[int, DataTable]) -> list[_Rendered]:
+        return list(map(self.of_part, self.parts(numbered)))
 
 
-def _on_workers(
-    task: _Prediction, sections: Iterable[DataTable]
-) -> Generator[tuple[Written, Any], None, None]:
+def _in_threads(
+    task: _Prediction, tables: Sequence[DataFile], n_threads: int
+) -> Generator[_Rendered, None, None]:
+    parts = chain.from_iterable(map(task.parts, enumerate(tables)))
+    return _in_parallel(task.of_part, parts, n_threads)
+
+
+def _on_workers(task: _Prediction, tables: Sequence[DataFile]) -> Generator[_Rendered, None, None]:
     from ffmlp.dask.in_order import on_workers
+    from ffmlp.tabular.large_tables import sections_of
 
+    sections = ((number, part) for number, table in enumerate(tables) for part in sections_of(table))
     with closing(on_workers(task.of_section, sections)) as found:
         for blocks in found:
             yield from blocks
+
+
+def _by_file(blocks: Iterable[_Rendered], n_files: int) -> Iterator[Iterator[_Rendered]]:
+    """The blocks of each file; one without rows may have none."""
+    groups = groupby(blocks, lambda block: block.file)
+    nothing: tuple[int, Iterator[_Rendered]] = (n_files, iter(()))
+    number, own = next(groups, nothing)
+    for file in range(n_files):
+        if number == file:
+            yield own
+            number, own = next(groups, nothing)
+        else:
+            yield iter(())
+
+
+def _written(
+    task: _Prediction,
+    blocks: Iterable[_Rendered],
+    write: Callable[[Any], object],
+    on_block: Callable[[int], object],
+) -> Written:
+    """Write the blocks of a file."""
+    total, n_unfamiliar, unknown = 0, 0, list[UnknownCategories]()
+    for block in blocks:
+        found, content = block.written, block.content
+        if found.n_rows:
+            write(task.render(_numbered(content, total)) if task.added.row_numbers else content)
+            total += found.n_rows
+            n_unfamiliar += found.n_unfamiliar
+            unknown += found.unknown
+            on_block(found.n_rows)
+    return Written(total, unknown, n_unfamiliar)
 
 
 def _predicted(model: Predictor | TableModel, block: Block, added: Added) -> Predictions:
@@ -178,7 +224,7 @@ def _numbered(predictions: Predictions, n_before: int) -> Predictions:
 
 
 def _in_parallel(
-    function: Callable[[Part], Result], parts: Iterable[Part], n_threads: int
+    function: Callable[[Given], Result], parts: Iterable[Given], n_threads: int
 ) -> Generator[Result, None, None]:
     """The result for each part, in order, with at most ``n_threads`` parts in progress or waiting."""
     from threadpoolctl import threadpool_limits
