@@ -324,3 +324,23 @@ def test_a_failed_fit_leaves_the_classifier_as_it_was(fitted):
     with pytest.raises(ValueError, match="holds dates"):
         clf.fit(typed(table()[0]).assign(when=DATES["NumPy"]()), table()[1])
     np.testing.assert_array_equal(clf.predict_proba(typed(table(1)[0])), before)
+
+
+@pytest.mark.parametrize("kind", ["Int64", "UInt8", "boolean", "int64[pyarrow]", "bool[pyarrow]"])
+def test_labels_of_nullable_types_are_those_of_numpy(kind):
+    pytest.importorskip("pyarrow")
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    y = pd.Series((X[:, 0] > 0).astype(int)).astype(kind)
+    clf = FFMLPClassifier(1, design="blob").fit(X, y)
+    assert clf.classes_.dtype.kind == ("i" if "nt64" in kind else "u" if "UInt" in kind else "b")
+    assert clf.score(X, y) > 0.9
+    with pytest.raises(ValueError, match="Input y contains NaN"):
+        FFMLPClassifier(1, design="blob").fit(X, y.where(y.index != 3))
+
+
+@pytest.mark.parametrize("cells", [[[1.0, 2.0]] * 4, [["u", "v"]] * 4])
+def test_columns_of_one_name_are_refused(cells):
+    X = pd.DataFrame(cells, columns=["a", "a"])
+    message = "X has 2 columns named 'a'. Give each column a name of its own."
+    with pytest.raises(ValueError, match=message):
+        FFMLPClassifier(1).fit(X, [0, 1, 0, 1])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -54,6 +55,7 @@ def columns_of(X: Any) -> list[Any] | None:
             "ffmlp.dask.FFMLPClassifier fits and predicts it where it is."
         )
     if hasattr(X, "iloc") and np.ndim(X) == 2:  # pandas
+        require_distinct_names(X)
         return [X.iloc[:, number] for number in range(X.shape[1])]
     if hasattr(X, "get_columns"):  # polars
         return list(X.get_columns())
@@ -67,6 +69,27 @@ def columns_of(X: Any) -> list[Any] | None:
     if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "OUS":
         return list(X.T)
     return None
+
+
+def require_distinct_names(X: Any) -> None:
+    """Refuse a data frame in which several columns have one name."""
+    counts = Counter(X.columns)
+    repeated = next((name for name, count in counts.items() if count > 1), None)
+    if repeated is not None:
+        raise ValueError(
+            f"X has {counts[repeated]} columns named {repeated!r}. Give each column a name of its own."
+        )
+
+
+def plain_labels(y: Any) -> Any:
+    """Labels, of which those of nullable types of pandas become those of NumPy if none is missing.
+
+    scikit-learn would make floats of such integers and booleans.
+    """
+    plain = getattr(getattr(y, "dtype", None), "numpy_dtype", None)
+    if plain is None or plain.kind not in "iub" or y.isna().any():
+        return y
+    return y.to_numpy(plain)
 
 
 def is_numeric(column: Any) -> bool:

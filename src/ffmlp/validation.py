@@ -16,7 +16,14 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ffmlp.arrays import AnyFloats, Floats, Indices
-from ffmlp.data_frames import FROM_DTYPE, columns_of, is_numeric, table_cells, training_cells
+from ffmlp.data_frames import (
+    FROM_DTYPE,
+    columns_of,
+    is_numeric,
+    plain_labels,
+    table_cells,
+    training_cells,
+)
 from ffmlp.design.designs import DESIGNS
 from ffmlp.design.discriminants import DISCRIMINANTS
 from ffmlp.design.intake import Intake, intake
@@ -167,7 +174,7 @@ def statistics_of_samples(
     if blobs is not None:
         raise ValueError("blobs cannot be given beside like, which has blobs. Leave out one of them.")
     cells = checked_cells(like, X)
-    targets = column_or_1d(y)
+    targets = column_or_1d(plain_labels(y))
     check_consistent_length(cells, targets)
     unknown = sorted({*targets.tolist()} - {*given.labels.tolist()}, key=str)
     if unknown:
@@ -201,7 +208,7 @@ def checked_statistics(classifier: Any, name: str) -> Statistics:
 
 def _training_cells(classifier: FFMLPClassifier, X: ArrayLike, y: ArrayLike) -> tuple[Cells, NDArray]:
     """Cells and labels; sets the classifier's feature attributes."""
-    columns, categorical = columns_of(X), classifier.categorical_features
+    columns, categorical, y = columns_of(X), classifier.categorical_features, plain_labels(y)
     if are_numbers(columns, categorical):
         values, labels = validate_data(classifier, X, y, **NUMBERS)
         return Cells(values, (None,) * values.shape[1]), labels
@@ -269,10 +276,14 @@ def check_size(max_neurons: int | None, n_classes: int) -> None:
         )
 
 
+class TooFewClassesError(ValueError):
+    """Samples that are not of at least two classes."""
+
+
 def check_two_classes(labels: NDArray) -> None:
-    """Raise a ValueError unless there are samples of at least two classes."""
+    """Raise an error unless there are samples of at least two classes."""
     if len(labels) < 2:
-        raise ValueError(
+        raise TooFewClassesError(
             "FFMLPClassifier needs samples of positive weight from at least 2 classes, got only 1 "
             f"class: {labels.tolist()}."
         )

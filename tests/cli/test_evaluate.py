@@ -143,3 +143,24 @@ def test_a_model_without_a_table_has_no_majority_class(here, capsys):
     found = json.loads(captured.out)
     assert found["majority"] is None
     assert found["accuracy"] > 0.9
+
+
+@pytest.mark.parametrize("given", [["p*.parquet"], ["folder"], ["p0.parquet", "c1.csv", "p2.parquet"]])
+def test_several_files_are_evaluated_like_one(trained, here, capsys, given):
+    pytest.importorskip("pyarrow")
+    (here / "folder").mkdir()
+    trained[1].to_csv("all.csv", index=False)
+    for number in range(3):
+        part = trained[1][50 * number : 50 * number + 50]
+        part.to_csv(f"c{number}.csv", index=False)
+        for name in (f"p{number}.parquet", f"folder/{number}.parquet"):
+            part.to_parquet(name)
+    assert evaluate(trained, "all.csv", "--json") == 0
+    one = json.loads(capsys.readouterr().out)
+    assert evaluate(trained, *given, "--json") == 0
+    many = json.loads(capsys.readouterr().out)
+    assert many.pop("data") == (given[0] if len(given) == 1 else "p0.parquet and 2 other files")
+    assert many == {name: value for name, value in one.items() if name != "data"}
+    part.drop(columns="a").to_parquet("p2.parquet")
+    assert evaluate(trained, "p*.parquet") == 2
+    assert "p2.parquet lacks 'a', unlike p0.parquet" in capsys.readouterr().err

@@ -301,6 +301,7 @@ WRONG = {
     "no rows": (["p9.parquet"], mixed()[:0], "p9.parquet has a header but no rows."),
     "rare": (["c9.csv"], changed(state=["q", *["r"] * 89]), "class 'q' has 1 row, but the evaluation"),
     "few rows": (["c9.csv", "--test-size", "1e-9"], changed(), "none of the 89 rows is held out."),
+    "most rows": (["c9.csv", "--test-size", "0.9999"], changed(), "are not held out do not have two"),
     "folds": (["p*.parquet", "--cv", "3"], None, "--cv needs all rows in memory. Use --test-size"),
 }  # fmt: skip
 

@@ -1,4 +1,5 @@
 import datetime
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -7,7 +8,10 @@ from hypothesis import strategies as st
 
 from ffmlp.cli import main
 from ffmlp.tables.blocks import Texts
-from ffmlp.tabular.dates import DMY, MDY, PARTS, YMD, DateError, derived, parsed
+from ffmlp.tables.opening import open_table
+from ffmlp.tables.tables import NUMBER, LocatedError
+from ffmlp.tabular.dates import DMY, MDY, PARTS, YMD, DateError, derived, parsed, with_dates
+from ffmlp.tabular.predictor import read_predictor
 
 WRITTEN = {
     YMD: ["%Y-%m-%d", "%Y/%m/%d", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S+01:00"],
@@ -134,3 +138,20 @@ def test_other_commands_take_dates(dated, here, capsys):
     assert "when (month)" in (here / "r.html").read_text(encoding="utf-8")
     assert main(["inspect", files[0]]) == 0
     assert "when (hour)" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", ["new.csv", "new.parquet"])
+def test_the_place_of_a_cell_in_a_section_is_that_in_the_file(dated, here, name):
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"x": 1.0, "when": [*["31.01.2024"] * 9, "soon"], "c": "u"})
+    if name == "new.csv":
+        frame.to_csv(name, index=False)
+    else:
+        pytest.importorskip("pyarrow")
+        frame.to_parquet(name, row_group_size=4)
+    dates = read_predictor(dated[0] / "t.model").dates
+    kinds = dict.fromkeys(dates[0].names, NUMBER)
+    *_, last = open_table(Path(name)).sections(4)
+    place = "line 11" if name == "new.csv" else "row 10"
+    with pytest.raises(LocatedError, match=rf"{name}, {place}, column 2 \('when'\): expected a date"):
+        list(with_dates(last, dates).blocks(10, kinds))

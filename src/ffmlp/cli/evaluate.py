@@ -26,7 +26,7 @@ _TITLES = {
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of this command."""
-    add_shared(parser, "MODEL", "DATA")
+    add_shared(parser, "MODEL", "DATA", several=True)
 
 
 def run(options: argparse.Namespace) -> None:
@@ -37,7 +37,7 @@ def run(options: argparse.Namespace) -> None:
 
     console = Console(options)
     model = read_model(options.model, "evaluate")
-    table = open_data(options, model, console)
+    table = open_data(options, model, console, *options.data)
     require_columns(table, [model.target], "the target of the model")
     with console.progress(None, "row", "evaluating") as update:
         scores = score_file(model, table, update)

@@ -38,7 +38,7 @@ def run(options: argparse.Namespace) -> None:
 
     console = Console(options)
     model = TableModel.load(options.model)
-    table = open_data(options, model, console)
+    table = open_data(options, model, console, options.data)
     if options.counterfactual and not model.numbers:
         raise ValueError(
             "--counterfactual needs numeric features, and the model has none. Leave it out."

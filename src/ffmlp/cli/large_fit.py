@@ -118,6 +118,7 @@ def _fitted(
     from ffmlp.dask.partitions import Passes
     from ffmlp.tabular.evaluation import check_rows
     from ffmlp.tabular.large_tables import fitted, last_look
+    from ffmlp.validation import TooFewClassesError
 
     counts = np.array(list(classes.values()))
     n_rows, start, evaluated, n_passes = int(counts.sum()), perf_counter(), None, None
@@ -126,7 +127,13 @@ def _fitted(
         with console.passes("evaluating", n_rows) as on_section, warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # the fit to all rows gives the same warnings
             passes = Passes(on_section)
-            evaluated = fitted(model, sections, reader, passes, to_all=False)
+            try:
+                evaluated = fitted(model, sections, reader, passes, to_all=False)
+            except TooFewClassesError as error:
+                raise ValueError(
+                    f"with --test-size {reader.test_size:g}, the rows that are not held out do not have "
+                    "two classes. Choose a smaller share, or 0 to skip the evaluation."
+                ) from error
         n_passes = len(passes)
     with console.passes("comparing", n_rows) as on_section:
         look = last_look(evaluated, sections, reader, Passes(on_section))

@@ -21,7 +21,6 @@ from ffmlp.cli.console import (
     require_packages,
 )
 from ffmlp.storage.whole_files import whole_folder
-from ffmlp.tables.opening import open_table
 from ffmlp.tables.several import JoinedTable, is_one_file, open_tables
 from ffmlp.tables.tables import COMPRESSIONS, PARQUET, DataFile, DataTable, file_type
 from ffmlp.words import counted, listed
@@ -218,12 +217,12 @@ def _kept(table: DataTable, id_column: str | None, given: list[str] | None) -> l
 
 
 def open_data(
-    options: argparse.Namespace, model: Interface, console: Console, path: Path | None = None
+    options: argparse.Namespace, model: Interface, console: Console, *given: Path
 ) -> DataTable:
-    """A data file, by default that of the options; how its columns differ from the model's is noted."""
+    """Data files as a model reads them; how their columns differ from the model's is noted."""
     from ffmlp.tabular.dates import with_dates
 
-    table = open_table(path or options.data, dialect(options, model.dialect))
+    table = open_tables(given, dialect(options, model.dialect))
     for note in column_notes(table, model, model.id_column):
         console.note(note)
     return with_dates(table, model.dates)

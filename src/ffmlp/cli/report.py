@@ -35,7 +35,7 @@ def run(options: argparse.Namespace) -> None:
 
     console = Console(options)
     model = TableModel.load(options.model)
-    table = open_data(options, model, console)
+    table = open_data(options, model, console, options.data)
     with (
         console.progress(4, "part", "reporting") as update,
         threadpool_limits(1),

@@ -17,7 +17,7 @@ from ffmlp import classifier as local
 from ffmlp.dask.blocks import blocks, is_array, is_frame
 from ffmlp.dask.partitions import DaskPartitions, Passes, block_sum
 from ffmlp.dask.survey import Survey, TableSchema
-from ffmlp.data_frames import chosen_columns
+from ffmlp.data_frames import chosen_columns, columns_of
 from ffmlp.design.intake import intake
 from ffmlp.validation import (
     all_or_nothing,
@@ -95,6 +95,7 @@ class FFMLPClassifier(local.FFMLPClassifier):
         """
         with all_or_nothing(self):
             check_parameters(self)
+            columns_of(like)  # an error if two have one name
             validate_data(self, like, skip_check_array=True)
             names = column_names(self)
             chosen_columns(self.categorical_features, names)  # an error before anything is read

@@ -22,6 +22,7 @@ from threadpoolctl import threadpool_limits
 
 from ffmlp.dask.blocks import Block
 from ffmlp.design.rows import Rows
+from ffmlp.validation import TooFewClassesError
 
 T = TypeVar("T")
 
@@ -92,7 +93,7 @@ def block_sum(blocks: list[Delayed], statistic: Callable[[Block], T | None], pas
         _require_readable(blocks)
         raise
     if total is None:
-        raise ValueError("X has no rows in any of its partitions, or all have weight 0.")
+        raise TooFewClassesError("X has no rows in any of its partitions, or all have weight 0.")
     return total
 
 

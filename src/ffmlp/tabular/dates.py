@@ -15,7 +15,7 @@ import numpy as np
 
 from ffmlp.arrays import Floats
 from ffmlp.tables.blocks import Block, Part, Texts, frames
-from ffmlp.tables.tables import NUMBER, TEXT, DataTable, Kinds
+from ffmlp.tables.tables import NUMBER, TEXT, DataTable, Kinds, LocatedError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -253,7 +253,7 @@ class DatedTable:
                 if same:
                     place = self.place(start + same[0], column.name)
                     expected = f"expected a date such as {EXAMPLES[column.order]}"
-                    raise ValueError(
+                    raise LocatedError(
                         f"{place}: {expected}, got {error.text!r}. "
                         f"If it stands for a missing value, add --missing {error.text!r}."
                     ) from None
