@@ -1,8 +1,11 @@
 """Statistics of several sites: their sum makes the network of all samples."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from problems import overlapping
+from sklearn.base import clone
 
 import ffmlp
 from ffmlp import FFMLPClassifier
@@ -82,12 +85,16 @@ def test_what_cannot_be_merged_exactly_is_refused():
     apart = FFMLPClassifier(2, design="region", keep_statistics=True, random_state=0).fit(
         X[100:], y[100:]
     )
-    with pytest.raises(ValueError, match=r"The hyperplanes differ\. Only statistics of the same"):
+    with pytest.raises(
+        ValueError,
+        match=r"Classifier 1 cannot be merged .*hyperplanes differ: hyperplanes\.weights\[0, 0\] is",
+    ):
         ffmlp.merge([first, apart])
     pruned = FFMLPClassifier(
         2, design="region", error_threshold=0.4, keep_statistics=True, random_state=0
     ).fit(X, y)
-    with pytest.raises(ValueError, match="The plans differ"):
+    message = r"the plans differ: plan\.error_threshold is 0\.05 and 0\.4\. Only statistics of the same"
+    with pytest.raises(ValueError, match=message):
         ffmlp.merge([first, pruned])
     plain = FFMLPClassifier(2, design="region").fit(X, y)
     with pytest.raises(
@@ -130,3 +137,105 @@ def test_statistics_of_an_earlier_fit_are_forgotten(like):
     X, y, _, (first, second) = sites(2)
     clf = second if like else first.set_params(keep_statistics=False)
     assert not hasattr(clf.fit(X, y), "statistics_")
+
+
+def given_sites(n_sites, design="region", seed=0, **parameters):
+    """Samples of several sites in random order, given blobs, and the classifiers of the sites."""
+    X, y = overlapping(600, seed=seed)
+    order = np.random.default_rng(seed).permutation(len(y))
+    X, y = X[order], y[order]
+    blobs = FFMLPClassifier(2, design="blob", random_state=0).fit(X[:300], y[:300]).blobs_
+    options = {"design": design, "keep_statistics": True, **parameters}
+    each = [
+        FFMLPClassifier(**options).fit(X[site::n_sites], y[site::n_sites], blobs=blobs)
+        for site in range(n_sites)
+    ]
+    return X, y, blobs, each
+
+
+@pytest.mark.parametrize("design", ["region", "paper"])
+@pytest.mark.parametrize("class_weight", [None, "balanced"])
+def test_sites_with_the_same_given_blobs_add_up(design, class_weight):
+    options = {"error_threshold": 0.3, "class_weight": class_weight}
+    X, y, blobs, classifiers = given_sites(4, design, **options)
+    merged = ffmlp.merge(classifiers)
+    whole = FFMLPClassifier(design=design, keep_statistics=True, **options).fit(X, y, blobs=blobs)
+    np.testing.assert_array_equal(merged.predict_proba(X), whole.predict_proba(X))
+    np.testing.assert_array_equal(merged.hyperplanes_.weights, whole.hyperplanes_.weights)
+    assert merged.statistics_.regions.counts.sum() == len(y)
+    assert merged.blobs_ is blobs
+
+
+def test_hyperplanes_of_given_blobs_are_those_of_the_samples_they_came_from():
+    X, y = overlapping(600)
+    for design, discriminant in (("region", "lda"), ("region", "heteroscedastic"), ("blob", "lda")):
+        options = {"design": design, "discriminant": discriminant, "gaussianise": False}
+        clf = FFMLPClassifier(2, random_state=0, error_threshold=None, **options).fit(X, y)
+        again = FFMLPClassifier(error_threshold=None, **options).fit(X, y, blobs=clf.blobs_)
+        for name in ("weights", "biases"):
+            found, wanted = getattr(again.hyperplanes_, name), getattr(clf.hyperplanes_, name)
+            np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=1e-9)
+        np.testing.assert_allclose(again.predict_proba(X), clf.predict_proba(X), atol=1e-6)
+
+
+@pytest.mark.parametrize("design", ["auto", "readout", "blob", "region", "paper"])
+def test_every_design_takes_given_blobs(design):
+    X, y, blobs, _ = given_sites(1)
+    X = X.copy()
+    X[3, 1] = np.nan
+    clf = FFMLPClassifier(design=design, random_state=0).fit(X, y, blobs=blobs)
+    assert clf.blobs_ is blobs
+    assert clf.score(X, y) > 0.5
+    assert clf.network_.columns.parts[1].fill == blobs.centre[1]
+
+
+def test_sites_with_missing_numbers_and_stored_classifiers_add_up(tmp_path):
+    pytest.importorskip("skops")
+    X, y, blobs, _ = given_sites(1)
+    X = X.copy()
+    X[::7, 0] = np.nan
+    clf = FFMLPClassifier(design="region", error_threshold=0.2, keep_statistics=True)
+    paths = [tmp_path / f"{number}.model" for number in range(2)]
+    for number, path in enumerate(paths):
+        ffmlp.save(clf.fit(X[number::2], y[number::2], blobs=blobs), path)
+    merged = ffmlp.merge(map(ffmlp.load, paths))
+    whole = clf.fit(X, y, blobs=blobs)
+    np.testing.assert_array_equal(merged.predict_proba(X), whole.predict_proba(X))
+
+
+def test_blobs_of_single_samples_follow_from_each_site():
+    X, y, blobs, (first, _) = given_sites(2)
+    clf = FFMLPClassifier(design="region", keep_statistics=True, error_threshold=None)
+    apart = [FFMLPClassifier(**clf.get_params()).fit(X[i::2], y[i::2], blobs=y[i::2]) for i in range(2)]
+    with pytest.raises(ValueError, match="or all with the same given blobs"):
+        ffmlp.merge(apart)
+    with pytest.raises(ValueError, match=r"labels is int64 of shape \(3,\) and int8 of shape"):
+        ffmlp.merge([first, clone(first).fit(X, y.astype(np.int8), blobs=blobs)])
+
+
+WRONG_BLOBS = {
+    "features": ({"means": np.zeros((6, 2))}, r"blobs\.means must have the shape \(6, 3\) for 3"),
+    "axes": ({"axes": np.eye(3)}, "without axes"),
+    "classes": ({"classes": np.array([0, 0, 1, 1, 3, 3])}, r"of all 3 classes of y, got .*\[0, 1, 3\]"),
+    "order": ({"classes": np.array([0, 1, 2, 0, 1, 2])}, "sorted by class"),
+    "infinite": ({"means": np.full((6, 3), np.inf)}, "finite means and positive definite"),
+    "singular": ({"covariances": np.zeros((6, 3, 3))}, "finite means and positive definite"),
+    "NaN": ({"covariances": np.full((6, 3, 3), np.nan)}, "finite means and positive definite"),
+    "weights": ({"weights": np.ones(6)}, "must be positive and sum to one"),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG_BLOBS)
+def test_given_blobs_that_do_not_fit_are_refused(wrong):
+    X, y, blobs, _ = given_sites(1)
+    changes, message = WRONG_BLOBS[wrong]
+    with pytest.raises(ValueError, match=message):
+        FFMLPClassifier(design="region").fit(X, y, blobs=replace(blobs, **changes))
+
+
+def test_given_blobs_need_numbers_in_their_own_space():
+    X, y, blobs, _ = given_sites(1)
+    with pytest.raises(ValueError, match="gaussianise=True does not fit given blobs"):
+        FFMLPClassifier(gaussianise=True).fit(X, y, blobs=blobs)
+    with pytest.raises(ValueError, match="Given blobs need columns of numbers"):
+        FFMLPClassifier(categorical_features=[0]).fit(X.round(), y, blobs=blobs)

@@ -22,6 +22,8 @@ from ffmlp.design.selection import Selection, selected_design
 from ffmlp.design.statistics import Statistics
 from ffmlp.explanations.decisions import DecisionsMixin
 from ffmlp.export.exports import ExportsMixin
+from ffmlp.following import statistics_of_samples
+from ffmlp.model.blobs import Blobs
 from ffmlp.model.hyperplanes import Hyperplanes
 from ffmlp.model.regions import Regions
 from ffmlp.validation import (
@@ -29,7 +31,6 @@ from ffmlp.validation import (
     check_parameters,
     checked_cells,
     class_weights,
-    statistics_of_samples,
     training_intake,
 )
 
@@ -200,7 +201,7 @@ class FFMLPClassifier(DecisionsMixin, ExportsMixin, ClassifierMixin, BaseEstimat
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
         *,
-        blobs: ArrayLike | None = None,
+        blobs: ArrayLike | Blobs | None = None,
         like: FFMLPClassifier | None = None,
     ) -> FFMLPClassifier:
         """Design the network.
@@ -213,9 +214,12 @@ class FFMLPClassifier(DecisionsMixin, ExportsMixin, ClassifierMixin, BaseEstimat
             Class labels.
         sample_weight : array-like of shape (n_samples,), default=None
             The frequency of each sample.
-        blobs : array-like of shape (n_samples,), default=None
+        blobs : array-like of shape (n_samples,) or Blobs, default=None
             The blob of each sample, if known. Then no mixture is fitted and ``n_components`` is ignored.
-            Blobs are numbered by class, then by this id.
+            Blobs are numbered by class, then by this id. Or the blobs themselves, with their shares:
+            then hyperplanes between them depend on no sample, and statistics of several sites can be
+            merged (`ffmlp.merge`). For columns of numbers; their mean over all blobs replaces missing
+            ones.
         like : FFMLPClassifier, default=None
             A classifier with ``statistics_``, whose plan, classes, columns, blobs and hyperplanes are
             used. Statistics of the two can be merged (`ffmlp.merge`).

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import reduce
-from operator import add
 
 from sklearn.base import clone
 
 from ffmlp.classifier import FFMLPClassifier
-from ffmlp.validation import checked_statistics
+from ffmlp.following import checked_statistics
 
 
 def merge(classifiers: Iterable[FFMLPClassifier]) -> FFMLPClassifier:
@@ -17,12 +15,14 @@ def merge(classifiers: Iterable[FFMLPClassifier]) -> FFMLPClassifier:
 
     Exact: it equals a fit of all samples with the hyperplanes of the first classifier. Only sums are
     exchanged. Classifiers that do not share plan, classes, columns, blobs and hyperplanes are refused.
+    They share them if they were given the same blobs, or if they were fitted like one of them.
 
     Parameters
     ----------
     classifiers : iterable of FFMLPClassifier
         The first one is fitted with ``keep_statistics=True``, the others with
-        ``fit(X, y, like=first)``.
+        ``fit(X, y, like=first)``. Or all are fitted with ``keep_statistics=True`` and
+        ``fit(X, y, blobs=blobs)``, where ``blobs`` are the same `Blobs`.
 
     Returns
     -------
@@ -45,7 +45,12 @@ def merge(classifiers: Iterable[FFMLPClassifier]) -> FFMLPClassifier:
     if not classifiers:
         raise ValueError("classifiers is empty. Give at least one.")
     names = [f"Classifier {number}" for number in range(len(classifiers))]
-    statistics = reduce(add, map(checked_statistics, classifiers, names))
+    statistics, *others = map(checked_statistics, classifiers, names)
+    for name, other in zip(names[1:], others, strict=True):
+        try:
+            statistics = statistics + other
+        except ValueError as error:
+            raise ValueError(f"{name} cannot be merged with classifier 0: {error}") from None
     first = classifiers[0]
     merged = clone(first)
     for name in ("n_features_in_", "feature_names_in_"):

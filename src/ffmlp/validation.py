@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from numbers import Integral, Real
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_array, check_consistent_length, check_X_y, column_or_1d
+from sklearn.utils import check_array, check_X_y
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -28,10 +28,10 @@ from ffmlp.design.designs import DESIGNS
 from ffmlp.design.discriminants import DISCRIMINANTS
 from ffmlp.design.intake import Intake, intake
 from ffmlp.design.plans import AUTO
-from ffmlp.design.problem import Samples
 from ffmlp.design.rows import OnePartition, Rows
-from ffmlp.design.statistics import Statistics
 from ffmlp.design.weights import WeightSums
+from ffmlp.given_blobs import check_given_blobs
+from ffmlp.model.blobs import Blobs
 from ffmlp.model.columns import Cells, NumberColumn
 
 if TYPE_CHECKING:
@@ -135,13 +135,13 @@ def training_intake(
     X: ArrayLike,
     y: ArrayLike,
     sample_weight: ArrayLike | None,
-    blobs: ArrayLike | None,
+    blobs: ArrayLike | Blobs | None,
 ) -> Intake:
     """The input of ``fit`` without samples of weight 0; sets the classifier's feature attributes."""
     cells, targets = _training_cells(classifier, X, y)
     check_classification_targets(targets)
     labels, targets = np.unique(targets, return_inverse=True)
-    members = None if blobs is None else checked_blobs(blobs, targets, labels)
+    given, members = _known_blobs(classifier, blobs, cells.categories, targets, labels)
     n_samples = len(targets)
     weight = checked_weight(sample_weight, n_samples, adds_up=classifier.keep_statistics)
     mass = np.bincount(targets, weight, len(labels)).astype(np.float64)
@@ -153,57 +153,8 @@ def training_intake(
     check_two_classes(labels[mass > 0])
     check_size(classifier.max_neurons, len(labels))
     table = OnePartition(rows)
-    return intake(table, column_names(classifier), labels, class_weight, members=members)
-
-
-def statistics_of_samples(
-    classifier: FFMLPClassifier,
-    like: FFMLPClassifier,
-    X: ArrayLike,
-    y: ArrayLike,
-    sample_weight: ArrayLike | None,
-    blobs: ArrayLike | None,
-) -> Statistics:
-    """The statistics of samples for the hyperplanes of another classifier, which has its statistics."""
-    given = checked_statistics(like, "like")
-    if classifier.design not in (AUTO, given.plan.design):
-        raise ValueError(
-            f"like has the {given.plan.design} design, which is used, got design="
-            f"{classifier.design!r}. Choose design={given.plan.design!r}."
-        )
-    if blobs is not None:
-        raise ValueError("blobs cannot be given beside like, which has blobs. Leave out one of them.")
-    cells = checked_cells(like, X)
-    targets = column_or_1d(plain_labels(y))
-    check_consistent_length(cells, targets)
-    unknown = sorted({*targets.tolist()} - {*given.labels.tolist()}, key=str)
-    if unknown:
-        raise ValueError(
-            f"y has the class {unknown[0]!r}, which like does not know. Classes: "
-            f"{given.labels.tolist()[:10]}."
-        )
-    n_samples = len(targets)
-    weight = checked_weight(sample_weight, n_samples, adds_up=True)
-    counted = weight > 0
-    number = np.searchsorted(given.labels, targets[counted])
-    inputs = given.columns.inputs(cells[counted])
-    ones = np.ones(len(given.labels))
-    samples = Samples(inputs, number, weight[counted], given.labels, ones, given.columns)
-    for name in ("n_features_in_", "feature_names_in_"):
-        if hasattr(like, name):
-            setattr(classifier, name, getattr(like, name))
-    return given.of_samples(samples)
-
-
-def checked_statistics(classifier: Any, name: str) -> Statistics:
-    """The statistics of a fitted classifier, or an error."""
-    found = getattr(classifier, "statistics_", None)
-    if not isinstance(found, Statistics):
-        raise ValueError(
-            f"{name} has no statistics_. Fit it with keep_statistics=True, or like one that has them, "
-            f"got {classifier!r}."
-        )
-    return found
+    names = column_names(classifier)
+    return intake(table, names, labels, class_weight, members=members, given=given)
 
 
 def _training_cells(classifier: FFMLPClassifier, X: ArrayLike, y: ArrayLike) -> tuple[Cells, NDArray]:
@@ -316,7 +267,21 @@ def checked_frequencies(sample_weight: ArrayLike, n_samples: int) -> Floats:
     return weight
 
 
-def checked_blobs(blobs: ArrayLike, y: Indices, labels: NDArray) -> Indices:
+def _known_blobs(
+    classifier: FFMLPClassifier,
+    blobs: ArrayLike | Blobs | None,
+    categories: Sequence[object],
+    y: Indices,
+    labels: NDArray,
+) -> tuple[Blobs | None, Indices | None]:
+    """The blobs themselves and the blob of each sample, whichever is given."""
+    if isinstance(blobs, Blobs):
+        check_given_blobs(classifier, blobs, categories, labels)
+        return blobs, None
+    return None, None if blobs is None else _checked_members(blobs, y, labels)
+
+
+def _checked_members(blobs: ArrayLike, y: Indices, labels: NDArray) -> Indices:
     """Blob ids as integers from 0, or a ValueError if the samples of one are of several classes."""
     members = _one_per_sample(blobs, len(y), "blobs", None)
     if members.dtype.kind == "f" and not np.array_equal(members, np.round(members)):

@@ -16,9 +16,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ffmlp import classifier as local
 from ffmlp.dask.blocks import blocks, is_array, is_frame
 from ffmlp.dask.partitions import DaskPartitions, Passes, block_sum
-from ffmlp.dask.survey import Survey, TableSchema
+from ffmlp.dask.survey import Survey, TableSchema, statistics_of_blocks
 from ffmlp.data_frames import chosen_columns, columns_of
 from ffmlp.design.intake import intake
+from ffmlp.following import followed
+from ffmlp.given_blobs import check_given_blobs
+from ffmlp.model.blobs import Blobs
 from ffmlp.validation import (
     all_or_nothing,
     check_parameters,
@@ -61,8 +64,14 @@ class FFMLPClassifier(local.FFMLPClassifier):
     0.98
     """
 
-    def fit(  # type: ignore[override]  # the blobs of single rows are not known
-        self, X: Any, y: Any, sample_weight: Any = None
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        blobs: Any = None,
+        like: local.FFMLPClassifier | None = None,
     ) -> FFMLPClassifier:
         """Design the network from sums over the partitions.
 
@@ -75,28 +84,51 @@ class FFMLPClassifier(local.FFMLPClassifier):
             Class labels, with the partitions of X.
         sample_weight : Dask series or array of shape (n_samples,), default=None
             The frequency of each sample, with the partitions of X.
+        blobs : Blobs, default=None
+            Given blobs, with their shares. The blobs of single samples cannot be given here.
+        like : FFMLPClassifier, default=None
+            A classifier with ``statistics_``, whose plan, classes, columns, blobs and hyperplanes are
+            used. It may be a local one.
 
         Returns
         -------
         self
         """
-        return self._fit(X, y, sample_weight, Passes())
-
-    def _fit(self, X: Any, y: Any, sample_weight: Any, passes: Passes) -> FFMLPClassifier:
-        parts = blocks(X, y, sample_weight)
-        # Data frames have a sample without rows; of an array, only the number of columns counts.
-        like = X._meta_nonempty if is_frame(X) else np.zeros((1, X.shape[1]))  # noqa: SLF001
-        return self.fit_blocks(parts, like, passes)
-
-    def fit_blocks(self, parts: list[Delayed], like: Any, passes: Passes) -> FFMLPClassifier:
-        """Design the network from delayed blocks (`ffmlp.dask.blocks.Block`).
-
-        ``like`` has the columns of their samples. Each pass over the blocks is added to ``passes``.
-        """
+        passes = Passes()
+        if like is None:
+            return self._fit(X, y, sample_weight, passes, blobs)
         with all_or_nothing(self):
             check_parameters(self)
-            columns_of(like)  # an error if two have one name
-            validate_data(self, like, skip_check_array=True)
+            given, parts = followed(self, like, blobs), blocks(X, y, sample_weight)
+            n_rows, statistics = statistics_of_blocks(parts, given, like, passes)
+            self._follow(statistics)
+            self._end(n_rows, len(parts), passes)
+        return self
+
+    def _fit(
+        self, X: Any, y: Any, sample_weight: Any, passes: Passes, blobs: Any = None
+    ) -> FFMLPClassifier:
+        parts = blocks(X, y, sample_weight)
+        # Data frames have a sample without rows; of an array, only the number of columns counts.
+        example = X._meta_nonempty if is_frame(X) else np.zeros((1, X.shape[1]))  # noqa: SLF001
+        return self.fit_blocks(parts, example, passes, blobs)
+
+    def fit_blocks(
+        self, parts: list[Delayed], example: Any, passes: Passes, blobs: Any = None
+    ) -> FFMLPClassifier:
+        """Design the network from delayed blocks (`ffmlp.dask.blocks.Block`).
+
+        ``example`` has the columns of their samples. Each pass over the blocks is added to ``passes``.
+        """
+        if blobs is not None and not isinstance(blobs, Blobs):
+            raise TypeError(
+                f"blobs must be ffmlp.Blobs, got {type(blobs).__name__}. The blobs of single samples "
+                "can be given to ffmlp.FFMLPClassifier only, which holds all samples."
+            )
+        with all_or_nothing(self):
+            check_parameters(self)
+            columns_of(example)  # an error if two have one name
+            validate_data(self, example, skip_check_array=True)
             names = column_names(self)
             chosen_columns(self.categorical_features, names)  # an error before anything is read
             survey = block_sum(parts, partial(Survey.of, names, self.categorical_features), passes)
@@ -110,17 +142,23 @@ class FFMLPClassifier(local.FFMLPClassifier):
             class_weight = class_weights(self.class_weight, survey.labels, mass)
             check_two_classes(survey.labels[mass > 0])
             check_size(self.max_neurons, len(survey.labels))
+            if blobs is not None:
+                check_given_blobs(self, blobs, schema.categories, survey.labels)
             table = DaskPartitions(parts, schema.rows, passes)
-            found = intake(table, names, survey.labels, class_weight, n_rows=survey.n_rows)
-            self._design(found)
-            self.pass_seconds_ = passes.seconds
-            if self.verbose:
-                seconds = ", ".join(f"{one:.1f}" for one in passes.seconds)
-                print(
-                    f"[FFMLPClassifier] {survey.n_rows} rows in {len(parts)} partitions, read in "
-                    f"{len(passes)} passes of {seconds} s"
-                )
+            n_rows, labels = survey.n_rows, survey.labels
+            self._design(intake(table, names, labels, class_weight, given=blobs, n_rows=n_rows))
+            self._end(n_rows, len(parts), passes)
         return self
+
+    def _end(self, n_rows: int, n_parts: int, passes: Passes) -> None:
+        """Keep the times of the passes, and print them on demand."""
+        self.pass_seconds_ = passes.seconds
+        if self.verbose:
+            seconds = ", ".join(f"{one:.1f}" for one in passes.seconds)
+            print(
+                f"[FFMLPClassifier] {n_rows} rows in {n_parts} partitions, read in {len(passes)} passes "
+                f"of {seconds} s"
+            )
 
     def to_local(self) -> local.FFMLPClassifier:
         """The same classifier for data in memory, which can be saved and exported."""

@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
+from dask.delayed import Delayed
 from numpy.typing import NDArray
 from sklearn.utils import check_array
 
 from ffmlp.arrays import Floats
+from ffmlp.classifier import FFMLPClassifier
 from ffmlp.dask.blocks import Block
+from ffmlp.dask.partitions import Passes, block_sum
 from ffmlp.data_frames import ColumnKind, column_kinds, columns_of, table_cells, untrained_columns
+from ffmlp.design.region_design import occupied_regions
 from ffmlp.design.rows import Rows
+from ffmlp.design.statistics import Statistics
 from ffmlp.design.weights import WeightSums
+from ffmlp.following import samples_like
 from ffmlp.model.columns import Cells, category_name
+from ffmlp.model.regions import Regions
 from ffmlp.validation import NUMBERS, are_numbers, checked_frequencies
 
 # More categories of a column would not fit beside each other.
@@ -99,6 +107,42 @@ class TableSchema:
         weight = _weight(block) if block.weight is None else self.weights.scaled(_weight(block))
         rows = Rows(Cells(values, self.categories), y, weight)
         return rows if (weight > 0).all() else rows.select(weight > 0)
+
+
+def statistics_of_blocks(
+    parts: list[Delayed], given: Statistics, like: FFMLPClassifier, passes: Passes
+) -> tuple[int, Statistics]:
+    """The number of rows, and their statistics for the hyperplanes of another classifier.
+
+    ``given`` are its own statistics.
+    """
+    counts = block_sum(parts, _Weights.of, passes)
+    counts.sums.check()
+    counts.sums.check_adds_up()
+    regions = block_sum(parts, partial(_regions_like, like, counts.sums), passes)
+    return counts.n_rows, replace(given, regions=regions)
+
+
+@dataclass(frozen=True)
+class _Weights:
+    """The number of rows of blocks, and the sums of their weights."""
+
+    n_rows: int
+    sums: WeightSums
+
+    @classmethod
+    def of(cls, block: Block) -> _Weights:
+        return cls(len(block.X), WeightSums.of(_weight(block)))
+
+    def __add__(self, other: _Weights) -> _Weights:
+        return _Weights(self.n_rows + other.n_rows, self.sums + other.sums)
+
+
+def _regions_like(like: FFMLPClassifier, weights: WeightSums, block: Block) -> Regions | None:
+    """The regions that the rows of a block occupy; None if all have weight 0."""
+    _distinct_labels(block.y, len(block.X))  # an error if they are no labels
+    samples = samples_like(like, block.X, np.asarray(block.y), weights.scaled(_weight(block)))
+    return occupied_regions(like.statistics_.hyperplanes, samples) if len(samples.y) else None
 
 
 def _columns(X: Any, names: Sequence[str]) -> list[Any] | None:

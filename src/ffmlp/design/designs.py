@@ -82,11 +82,12 @@ def design_network(
     Samples of a readout are merged.
     """
     with progress.step("gmm"):
-        has_small_blobs = plan.n_components is None and samples.members is None
+        has_small_blobs = plan.n_components is None and not samples.have_blobs
         seen = samples.thinned(MAX_SAMPLES_OF_SMALL_BLOBS) if has_small_blobs else samples
         gaussianisation = fit_gaussianisation(seen.X, seen.weight) if plan.gaussianise else None
         scores = mapped_features(seen.X, gaussianisation)
-        scaling = Scaling.of(scores, seen.weight)
+        given = samples.given
+        scaling = Scaling.of(scores, seen.weight) if given is None else Scaling.of_blobs(given)
         blobs = _blobs(scores, seen, plan, scaling, rng)
         progress.say(f"{len(blobs)} blobs in {len(samples.labels)} classes")
 
@@ -109,7 +110,7 @@ def design_network(
     names = columns.input_names(labels)
     network = Network(upper.hyperplanes, upper.stages, labels, blobs.classes, names, columns)
     progress.say("network of {} → {} → {} → {} neurons".format(*network.layer_sizes))
-    blobs = scaling.unscaled_blobs(blobs)
+    blobs = scaling.unscaled_blobs(blobs) if given is None else given
     return Design(blobs, upper.pruning_path, network, planes, upper.table)
 
 
@@ -118,6 +119,8 @@ def _blobs(
 ) -> Blobs:
     """Stage 0, in standardised features; the shares of blobs include class weights."""
     y, weight = samples.y, samples.weight
+    if samples.given is not None:
+        return scaling.standardised_blobs(samples.given)
     if samples.members is not None:
         blobs = labelled_blobs(scores, y, samples.members, weight, scaling, shrink=plan.shrink)
     elif plan.n_components is None:
@@ -132,12 +135,12 @@ def _blobs(
 def _hyperplanes(blobs: Blobs, plan: Plan, samples: Samples, rng: np.random.RandomState) -> Hyperplanes:
     """Stage 1, in standardised features."""
     pairs_of = all_pairs if plan.all_pairs else pairs_of_different_classes
-    if plan.discriminant == "drawn_lda" and samples.members is None:
+    if plan.discriminant == "drawn_lda" and not samples.have_blobs:
         mass = np.bincount(samples.y, samples.weight, len(samples.labels)).astype(np.float64)
         return drawn_lda(blobs, pairs_of, mass, samples.class_weight, rng)
-    # Given blobs are no mixture to draw from: their samples are at hand, and this is their LDA.
+    # Known blobs are no mixture to draw from: this is the LDA of their samples.
     separate = DISCRIMINANTS.get(plan.discriminant, lda)
-    if plan.n_components is not None or samples.members is not None:
+    if plan.n_components is not None or samples.have_blobs:
         return separate(blobs, pairs_of(blobs))
     pairs = pairs_of_neighbours(blobs, N_NEIGHBOURS)
     if blobs.axes is None:

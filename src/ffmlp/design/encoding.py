@@ -21,6 +21,7 @@ from ffmlp.design.gaussianise import quantiles
 from ffmlp.design.imputation import MAX_SAMPLES, fit_imputation
 from ffmlp.design.rows import Hashes, Rows
 from ffmlp.design.subsets import evenly, lexicographic, places
+from ffmlp.model.blobs import Blobs
 from ffmlp.model.columns import CategoryColumn, Columns, NumberColumn
 
 N_FOLDS = 5
@@ -127,6 +128,12 @@ class Encoding:
         seen = np.asarray(encoding._encoded(rows.select(chosen), fold[chosen]), np.float64)
         columns = replace(encoding.columns, imputation=fit_imputation(seen, mass[some]))
         return replace(encoding, columns=columns)
+
+    @classmethod
+    def like(cls, blobs: Blobs, names: Sequence[str]) -> Encoding:
+        """The encoding of numbers by given blobs; their mean over all blobs replaces missing ones."""
+        parts = map(NumberColumn, names, blobs.centre.tolist())
+        return cls(Columns(tuple(parts)), (None,) * len(names))
 
     def inputs(self, rows: Rows, fold: Indices) -> AnyFloats:
         """The inputs (n, N) of training samples in these folds, cross-fitted."""

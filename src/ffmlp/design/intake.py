@@ -13,6 +13,7 @@ from ffmlp.arrays import Floats, Indices
 from ffmlp.design.encoding import Census, Encoding, dealt_folds, hashed_folds
 from ffmlp.design.problem import Samples
 from ffmlp.design.rows import Drawn, Partitions, Rows, drawn_below
+from ffmlp.model.blobs import Blobs
 
 T = TypeVar("T")
 
@@ -84,12 +85,14 @@ def intake(
     class_weight: Floats,
     *,
     members: Indices | None = None,
+    given: Blobs | None = None,
     n_rows: int | None = None,
 ) -> Intake:
     """Rows that stand for all, encoded. All rows are read once; twice if most of many are repeated.
 
-    ``members`` (n,) are the blobs of the rows, if known; then all rows are held. ``n_rows`` is their
-    number, if known: then each part draws few.
+    ``members`` (n,) are the blobs of the rows, if known; then all rows are held. ``given`` are the blobs
+    themselves, if known: then columns, which are numbers, depend on these alone. ``n_rows`` is the
+    number of rows, if known: then each part draws few.
     """
     n_classes = len(labels)
     hold_all, below = members is not None, drawn_below(n_rows, len(names))
@@ -103,8 +106,10 @@ def intake(
         census = Census.of(rows, fold, n_classes)
     else:
         fold = hashed_folds(rows)
-    encoded = TrainingEncoding(Encoding.of(census, rows, fold, names), labels, class_weight)
+    encoding = Encoding.of(census, rows, fold, names) if given is None else Encoding.like(given, names)
+    encoded = TrainingEncoding(encoding, labels, class_weight)
     samples = encoded.samples(rows, fold)
     population = None if drawn.complete else EncodedPartitions(partitions, encoded)
     same = samples if encoded.encoding.columns.are_inputs else encoded.samples_of_network(rows)
-    return Intake(replace(samples, members=members, population=population), same)
+    samples = replace(samples, members=members, given=given, population=population)
+    return Intake(samples, same)

@@ -36,7 +36,7 @@ def possible_plans(classifier: FFMLPClassifier, samples: Samples) -> list[Plan]:
     for design in _alternatives(classifier.design, _designs(classifier, samples)):
         literal, of_regions = design == "paper", design in ("paper", "region")
         choices = product(
-            _alternatives(classifier.gaussianise, _gaussianise(classifier, design)),
+            _alternatives(classifier.gaussianise, _gaussianise(classifier, samples, design)),
             ("drawn_lda",) if literal else _alternatives(classifier.discriminant, tuple(DISCRIMINANTS)),
             _alternatives(classifier.n_components, _components(classifier, samples, design)),
             _alternatives(classifier.error_threshold, (0.05, None) if of_regions else (None,)),
@@ -70,14 +70,15 @@ def _designs(classifier: FFMLPClassifier, samples: Samples) -> tuple[str, ...]:
     return ("readout",)
 
 
-def _gaussianise(classifier: FFMLPClassifier, design: str) -> tuple[bool, ...]:
-    if design in ("paper", "region") or (design == "blob" and classifier.design == AUTO):
+def _gaussianise(classifier: FFMLPClassifier, samples: Samples, design: str) -> tuple[bool, ...]:
+    simple = design in ("paper", "region") or (design == "blob" and classifier.design == AUTO)
+    if simple or samples.given is not None:  # given blobs are in the space of the features
         return (False,)
     return (True, False)
 
 
 def _components(classifier: FFMLPClassifier, samples: Samples, design: str) -> tuple[int | None, ...]:
-    if design == "readout" or samples.members is not None:
+    if design == "readout" or samples.have_blobs:
         return (None,)
     if classifier.design == AUTO:
         return _components_that_fit(classifier, samples)
@@ -93,7 +94,9 @@ def _components_that_fit(classifier: FFMLPClassifier, samples: Samples) -> tuple
 
 def _size_of_blob_design(samples: Samples, components: Any) -> int:
     """The number of neurons in l_1, l_2 and l_out, if every class gets all of its blobs."""
-    if samples.members is not None:
+    if samples.given is not None:
+        each = np.bincount(samples.given.classes, minlength=len(samples.labels))
+    elif samples.members is not None:
         _, first = np.unique(samples.members, return_index=True)
         each = np.bincount(samples.y[first], minlength=len(samples.labels))
     else:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ffmlp.arrays import AnyFloats, Floats, Indices
 from ffmlp.design.pruning import PruningPath
 from ffmlp.design.subsets import lexicographic
+from ffmlp.model.blobs import Blobs
 from ffmlp.model.columns import Columns
 from ffmlp.model.hyperplanes import Hyperplanes
 from ffmlp.model.regions import Regions
@@ -37,7 +38,8 @@ class Samples:
 
     ``X`` (n, N) are the inputs that the ``columns`` become. ``weight`` (n,) is the frequency of each
     sample, ``class_weight`` (C,) the weight of a sample of each class, and ``members`` (n,) the blob of
-    each sample, if known. The samples stand for the ``population`` that they are drawn from, if any.
+    each sample, if known. ``given`` are the blobs themselves, if they do not follow from the samples.
+    The samples stand for the ``population`` that they are drawn from, if any.
     """
 
     X: AnyFloats
@@ -47,11 +49,17 @@ class Samples:
     class_weight: Floats
     columns: Columns
     members: Indices | None = None
+    given: Blobs | None = None
     population: Population | None = None
 
     def total(self, statistic: Callable[[Samples], T]) -> T:
         """The sum of a statistic over all samples: over these, or the population that they stand for."""
         return statistic(self) if self.population is None else self.population.sum(statistic)
+
+    @property
+    def have_blobs(self) -> bool:
+        """Whether it is known which blobs there are."""
+        return self.members is not None or self.given is not None
 
     @property
     def importance(self) -> Floats:

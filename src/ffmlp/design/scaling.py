@@ -40,6 +40,11 @@ class Scaling:
         mean = np.where(one_value, X[0], mean * size)
         return cls(mean, np.where(constant, 1.0, scale * size))
 
+    @classmethod
+    def of_blobs(cls, blobs: Blobs) -> Scaling:
+        """The mean and standard deviation of each feature over given blobs."""
+        return cls(blobs.centre, blobs.feature_spreads)
+
     def apply(self, X: AnyFloats) -> Floats:
         """The standardised features, in float64."""
         Z = X - self.mean
@@ -50,6 +55,11 @@ class Scaling:
         """The same hyperplanes for standardised features."""
         weights = planes.weights * self.scale
         return replace(planes, weights=weights, biases=planes.biases + planes.weights @ self.mean)
+
+    def standardised_blobs(self, blobs: Blobs) -> Blobs:
+        """The same blobs, with full covariances, for standardised features."""
+        covariances = blobs.covariances / self.scale / self.scale[:, None]
+        return replace(blobs, means=(blobs.means - self.mean) / self.scale, covariances=covariances)
 
     def unscaled_planes(self, planes: Hyperplanes) -> Hyperplanes:
         """Hyperplanes of standardised features, for the original features."""

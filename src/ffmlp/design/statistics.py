@@ -72,9 +72,10 @@ class Statistics:
     def __add__(self, other: Statistics) -> Statistics:
         for name, what in _SHARED.items():
             if not _equal(getattr(self, name), getattr(other, name)):
+                how = _difference(name, getattr(self, name), getattr(other, name))
                 raise ValueError(
-                    f"The {what} differ. Only statistics of the same ones add up: fit the others with "
-                    "fit(X, y, like=first)."
+                    f"the {what} differ: {how}. Only statistics of the same ones add up: fit the others "
+                    "with fit(X, y, like=first), or all with the same given blobs."
                 )
         return replace(self, regions=self.regions + other.regions)
 
@@ -101,6 +102,25 @@ class Statistics:
             self.columns,
         )
         return Design(self.blobs, upper.pruning_path, network, planes, self.regions)
+
+
+def _difference(name: str, one: Any, two: Any) -> str:
+    """How two parts of this name differ, in the first of their fields and entries that does."""
+    if is_dataclass(one) and type(one) is type(two):
+        names = [field.name for field in fields(one)]
+        found = next(field for field in names if not _equal(getattr(one, field), getattr(two, field)))
+        return _difference(f"{name}.{found}", getattr(one, found), getattr(two, found))
+    if isinstance(one, tuple) and isinstance(two, tuple) and len(one) == len(two):
+        number = next(number for number in range(len(one)) if not _equal(one[number], two[number]))
+        return _difference(f"{name}[{number}]", one[number], two[number])
+    if isinstance(one, np.ndarray) and isinstance(two, np.ndarray):
+        if one.shape != two.shape or one.dtype != two.dtype:
+            kinds = (f"{array.dtype} of shape {array.shape}" for array in (one, two))
+            return f"{name} is {' and '.join(kinds)}"
+        place = np.unravel_index(int(np.argmax(one != two)), one.shape)
+        where = ", ".join(map(str, place))
+        return f"{name}[{where}] is {one[place].item()!r} and {two[place].item()!r}"
+    return f"{name} is {one!r} and {two!r}"
 
 
 def _equal(one: Any, two: Any) -> bool:

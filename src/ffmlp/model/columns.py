@@ -52,7 +52,10 @@ def category_name(value: object) -> str:
 
 @dataclass(frozen=True)
 class NumberColumn:
-    """A column of numbers; ``fill``, the median, replaces missing ones if no training sample had any."""
+    """A column of numbers; ``fill`` replaces missing ones if no training sample had any.
+
+    It is the median, or the mean of given blobs.
+    """
 
     name: str
     fill: float
