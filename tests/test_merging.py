@@ -144,7 +144,7 @@ def given_sites(n_sites, design="region", seed=0, **parameters):
     X, y = overlapping(600, seed=seed)
     order = np.random.default_rng(seed).permutation(len(y))
     X, y = X[order], y[order]
-    blobs = FFMLPClassifier(2, design="blob", random_state=0).fit(X[:300], y[:300]).blobs_
+    blobs = FFMLPClassifier(2, design="region", random_state=0).fit(X[:300], y[:300]).blobs_
     options = {"design": design, "keep_statistics": True, **parameters}
     each = [
         FFMLPClassifier(**options).fit(X[site::n_sites], y[site::n_sites], blobs=blobs)

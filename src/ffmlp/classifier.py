@@ -216,10 +216,11 @@ class FFMLPClassifier(DecisionsMixin, ExportsMixin, ClassifierMixin, BaseEstimat
             The frequency of each sample.
         blobs : array-like of shape (n_samples,) or Blobs, default=None
             The blob of each sample, if known. Then no mixture is fitted and ``n_components`` is ignored.
-            Blobs are numbered by class, then by this id. Or the blobs themselves, with their shares:
-            then hyperplanes between them depend on no sample, and statistics of several sites can be
-            merged (`ffmlp.merge`). For columns of numbers; their mean over all blobs replaces missing
-            ones.
+            Blobs are numbered by class, then by this id. Or the blobs themselves, in the units of X and
+            with their shares: then hyperplanes between them depend on no sample, and statistics of
+            several sites can be merged (`ffmlp.merge`). For columns of numbers; their mean over all
+            blobs replaces missing ones. ``blobs_`` are in the units of X if features are not
+            gaussianised.
         like : FFMLPClassifier, default=None
             A classifier with ``statistics_``, whose plan, classes, columns, blobs and hyperplanes are
             used. Statistics of the two can be merged (`ffmlp.merge`).

@@ -171,10 +171,10 @@ def slow_itself(function):
 def test_a_worker_that_is_killed_changes_nothing(trained, data, monkeypatch):
     monkeypatch.setattr(in_order, "_itself", slow_itself)
     assert predict(trained, "data", "-o", "here", *EVERYTHING) == 0
-    rng = random.Random(0)
-    for number in range(N_KILLS):
-        options = {"threads_per_worker": 1, "dashboard_address": None, "silence_logs": "CRITICAL"}
-        with distributed.LocalCluster(n_workers=2, **options) as running:
+    rng, options = random.Random(0), {"threads_per_worker": 1, "dashboard_address": None}
+    with distributed.LocalCluster(n_workers=2, silence_logs="CRITICAL", **options) as running:
+        for number in range(N_KILLS):
+            running.wait_for_workers(2)
             victim = rng.choice([worker.process.pid for worker in running.workers.values()])
             killer = threading.Timer(rng.uniform(0.2, 2.5), os.kill, (victim, signal.SIGKILL))
             killer.start()
@@ -182,6 +182,7 @@ def test_a_worker_that_is_killed_changes_nothing(trained, data, monkeypatch):
             assert predict(trained, "data", *arguments) == 0
             killer.join()
             assert not running.scheduler.tasks  # nothing is left on the cluster
+    for number in range(N_KILLS):
         for name in PARTS:
             one, two = (pd.read_parquet(f"{place}/{name}.parquet") for place in ("here", f"out{number}"))
             pd.testing.assert_frame_equal(one, two, check_exact=True)

@@ -28,7 +28,7 @@ def given():
     rng = np.random.default_rng(0)
     order = rng.permutation(len(y))
     X, y, weight = X[order], y[order], rng.integers(0, 4, len(y)).astype(float)
-    blobs = ffmlp.FFMLPClassifier(2, design="blob", random_state=0).fit(X[:200], y[:200]).blobs_
+    blobs = ffmlp.FFMLPClassifier(2, design="region", random_state=0).fit(X[:200], y[:200]).blobs_
     return X, y, weight, blobs
 
 
