@@ -178,7 +178,9 @@ def confirm_distances(clf, rows):
         said, point = answer(clf, x, 1.01 * found.distance[row])
         assert said == "sat"
         # Marabou allows for errors of about 1e-6 in every equation.
-        assert clf.network_.leads(point, clf.network_.classes(x[None]))[0].min() <= 1e-4
+        own = clf.network_.classes(x[None])
+        before, after = (clf.network_.leads(at, own)[0].min() for at in (x[None], point))
+        assert after <= 1e-4 * max(1.0, before)
 
 
 @pytest.mark.parametrize("gaussianise", [False, True])
@@ -186,7 +188,7 @@ def confirm_distances(clf, rows):
 def test_marabou_confirms_distances(data, gaussianise):
     pytest.importorskip("maraboupy")
     X = DATA[data][0]
-    confirm_distances(small(data, gaussianise), X[:: len(X) // 3])
+    confirm_distances(small(data, gaussianise), X[:: len(X) // 2])
 
 
 def test_marabou_confirms_the_paper_design():

@@ -168,9 +168,9 @@ def test_maps_that_fall_are_refused(tmp_path):
     falling = replace(maps, scores=tuple(scores[::-1] for scores in maps.scores))
     planes = replace(clf.network_.hyperplanes, gaussianisation=falling)
     clf.network_ = replace(clf.network_, hyperplanes=planes)
-    save(clf, tmp_path / "m.model")
+    ffmlp.save(clf, tmp_path / "m")
     with pytest.raises(ValueError, match="scores must not fall"):
-        load(tmp_path / "m.model")
+        ffmlp.load(tmp_path / "m")
 
 
 def test_only_the_fields_of_regions_are_saved(with_regions, tmp_path):

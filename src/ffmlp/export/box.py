@@ -35,11 +35,13 @@ class Box:
         reach = np.where(network.table.changeable(cells)[0], reach, 0.0)
         (centre,) = np.asarray(network.inputs(cells), np.float64)
         with np.errstate(over="ignore"):
-            ends = np.stack([centre - reach, centre + reach])
-        if not np.isfinite(ends).all():
+            low, high = centre - reach, centre + reach
+        if not np.isfinite([low, high]).all():
             raise ValueError("The box is too large for floating-point numbers. Choose a smaller radius.")
-        least, most = network.hyperplanes.mapped(ends)
-        return cls(ends[0], ends[1], least / 2 + most / 2, most / 2 - least / 2)
+        if network.hyperplanes.gaussianisation is None:
+            return cls(low, high, centre, reach)
+        least, most = network.hyperplanes.mapped(np.stack([low, high]))
+        return cls(low, high, (least + most) / 2, (most - least) / 2)
 
     def inputs(self, planes: Hyperplanes, steps: Floats) -> Floats:
         """The network's inputs (n, N) at steps (n, N)."""
