@@ -12,6 +12,8 @@ Each file is fitted with default parameters to at most 3000 rows. For other rows
   sampled by the package shap,
 - importance: the rank correlation of `feature_importance` with scikit-learn's permutation importance
   of the predictions.
+
+At the end are the median and the mean of the sets, and the size over all samples of all sets.
 """
 
 from __future__ import annotations
@@ -51,7 +53,8 @@ def sampled_shapley(made: Explanations, row: int) -> np.ndarray:
     return explainer(placeholder, max_evals=40 * (2 * n_columns + 1), silent=True).values[0]
 
 
-def measured(path: Path, n_samples: int, n_shapley: int) -> list[float]:
+def measured(path: Path, n_samples: int, n_shapley: int) -> tuple[list[float], np.ndarray]:
+    """The cells of a set's line without the first two, and the size (n,) of each sample."""
     frame = pd.read_csv(path)
     y, X = frame.iloc[:, -1].astype(str).to_numpy(), frame.iloc[:, :-1]
     X = X.astype(dict.fromkeys(X.select_dtypes(exclude="number"), "category"))
@@ -78,15 +81,8 @@ def measured(path: Path, n_samples: int, n_shapley: int) -> list[float]:
     permuted = permutation_importance(clf, X.iloc[tested], own, n_repeats=10, random_state=0)
     ours = feature_importance(clf, X.iloc[tested]).values
     importance = spearmanr(ours, permuted.importances_mean).statistic
-    middle, most = np.percentile(size, [50, 95])
-    return [
-        middle,
-        most,
-        direction,
-        float(np.nanmedian(ranks)),
-        importance,
-        1000 * seconds / len(tested),
-    ]
+    milliseconds = 1000 * seconds / len(tested)
+    return [direction, float(np.nanmedian(ranks)), importance, milliseconds], size
 
 
 def main() -> None:
@@ -98,12 +94,16 @@ def main() -> None:
     warnings.simplefilter("ignore")
     print("| set | size, median | 95 % | direction | shapley | importance | explain, ms a row |")
     print("|---|---|---|---|---|---|---|")
-    rows = []
+    rows, sizes = [], []
     for path in sorted(path for folder in options.data for path in folder.glob("*.csv*")):
-        rows.append(measured(path, options.samples, options.shapley))
+        others, size = measured(path, options.samples, options.shapley)
+        sizes.append(size)
+        rows.append([*np.percentile(size, [50, 95]), *others])
         print(line(path.name.partition(".")[0], rows[-1]), flush=True)
     print(line("**median**", np.nanmedian(rows, axis=0)))
     print(line("**mean**", np.nanmean(rows, axis=0)))
+    middle, most = np.percentile(np.concatenate(sizes), [50, 95])
+    print(f"\nAll {sum(map(len, sizes))} samples: size {middle:.2f} in the median, {most:.1f} at 95 %.")
 
 
 def line(name: str, values: list[float] | np.ndarray) -> str:

@@ -38,31 +38,39 @@ def read_property(text):
 
 
 def verdict(model, text, seconds=20):
-    """What Marabou says about a property of an ONNX model, and the input that it found, if any."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # it misses a parser for another format
-        from maraboupy import Marabou, MarabouCore, MarabouUtils
+    """What Marabou says about a property of an ONNX model, and the input that it found, if any.
+
+    Each alternative is a query of its own, with a time limit in seconds (0: none), because Marabou does
+    not always come to an end with a disjunction.
+    """
     asked = read_property(text)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "graph.onnx"
         path.write_bytes(model.SerializeToString())
-        network = Marabou.read_onnx(str(path))
+        answers = []
+        for pair in asked.alternatives:
+            answers.append(_answer(path, asked, pair, seconds))
+            if answers[-1][0] == "sat":
+                return answers[-1]
+    return next((one for one in answers if one[0] != "unsat"), ("unsat", None))
+
+
+def _answer(path, asked, pair, seconds):
+    """Whether the first output of a pair can be at least the second one, and an input where it is."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it misses a parser for another format
+        from maraboupy import Marabou, MarabouCore, MarabouUtils
+    network = Marabou.read_onnx(str(path))
     inputs, outputs = network.inputVars[0].ravel(), network.outputVars[0].ravel()
     assert len(outputs) == asked.n_outputs
     for variable, low, high in zip(inputs, asked.low, asked.high, strict=True):
         network.setLowerBound(variable, low)
         network.setUpperBound(variable, high)
-    alternatives = []
-    for rival, own in asked.alternatives:
-        leads = MarabouUtils.Equation(MarabouCore.Equation.GE)
-        leads.addAddend(1.0, outputs[rival])
-        leads.addAddend(-1.0, outputs[own])
-        leads.setScalar(0.0)
-        alternatives.append([leads])
-    if len(alternatives) == 1:
-        network.addEquation(alternatives[0][0])
-    else:
-        network.addDisjunctionConstraint(alternatives)
+    leads = MarabouUtils.Equation(MarabouCore.Equation.GE)
+    for sign, output in zip((1.0, -1.0), pair, strict=True):
+        leads.addAddend(sign, outputs[output])
+    leads.setScalar(0.0)
+    network.addEquation(leads)
     options = Marabou.createOptions(verbosity=0, timeoutInSeconds=seconds)
     answer, values, _ = network.solve(verbose=False, options=options)
     return answer, np.array([values[name] for name in inputs]) if answer == "sat" else None

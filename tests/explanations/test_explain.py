@@ -162,12 +162,22 @@ def test_a_sample_compared_with_itself_has_no_reasons():
     assert "Between the two are 0 hyperplanes." in str(made)
 
 
-def test_references_of_another_width_are_refused():
+@pytest.mark.parametrize(
+    ("reference", "problem"),
+    [
+        (NAMED.data.iloc[:1, :3], "Feature names seen at fit time, yet now missing:\n- petal width"),
+        (NAMED.data.iloc[:0], "0 sample"),
+        (NAMED.data.to_numpy()[:1, :3], "X has 3 features, but FFMLPClassifier is expecting 4"),
+        (NAMED.data.iloc[0].to_numpy(), "Expected 2D array, got 1D array"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
+def test_references_of_another_shape_are_refused(reference, problem):
     clf = DESIGNS["region"].fit(NAMED.data, LABELS)
-    with pytest.raises(ValueError, match="feature"):
-        clf.explain(NAMED.data[:1], NAMED.data.iloc[:1, :3])
-    with pytest.raises(ValueError, match="0 sample"):
-        clf.explain(NAMED.data[:1], NAMED.data.iloc[:0])
+    with pytest.raises(ValueError) as raised:
+        clf.explain(NAMED.data[:1], reference)
+    assert str(raised.value).startswith("reference must be samples with the columns of X. ")
+    assert problem in str(raised.value)
 
 
 def test_the_lead_of_the_region_design_compares_two_regions():

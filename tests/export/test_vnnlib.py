@@ -1,5 +1,6 @@
 """Claims about decisions that a verifier can check: the text, and what Marabou says to it."""
 
+import re
 from functools import cache
 
 import numpy as np
@@ -47,25 +48,37 @@ def test_the_text_of_a_tiny_network():
         clf.to_vnnlib([0.1, 1.0], [0.5, 0.0])
         == """\
 ; Is the class no for every input in a box? unsat: it is.
-; sat: an input of another class, or a tie. The network is the graph of to_relu_onnx().
-; At the centre of the box, Y_0 leads by 31.01. In the box, weights in float32
-; change the outputs by at most 2.1e-06.
+; sat: an input of another class, or a tie. The network is that of to_relu_onnx(x, radius).
+; At x, Y_0 leads by 31.01. In the box, weights in float32 change the outputs by at
+; most 2.2e-06. Inputs are steps within the box:
 
-(declare-const X_0 Real) ; x0
-(declare-const X_1 Real) ; x1
+(declare-const X_0 Real) ; x0 = 0.1 + 0.5 * X_0
+(declare-const X_1 Real) ; x1 = 1.0 + 0.0 * X_1
 (declare-const Y_0 Real) ; no
 (declare-const Y_1 Real) ; yes
 
-(assert (>= X_0 -0.4000000059604645))
-(assert (<= X_0 0.6000000238418579))
-(assert (>= X_1 1.0))
-(assert (<= X_1 1.0))
+(assert (>= X_0 -1.0))
+(assert (<= X_0 1.0))
+(assert (>= X_1 0.0))
+(assert (<= X_1 0.0))
 
 (assert (or
     (and (>= Y_1 Y_0))
 ))
 """
     )
+
+
+def test_the_text_of_gaussianised_features():
+    X = np.array([[0.0], [1.0], [2.0], [3.0], [5.0], [6.0], [8.0], [9.0]])
+    clf = FFMLPClassifier(1, design="readout", max_regions=0, gaussianise=True).fit(X, [0] * 4 + [1] * 4)
+    (line,) = [one for one in clf.to_vnnlib([2.0], 0.5).splitlines() if "declare-const X_0" in one]
+    numbers = re.fullmatch(
+        r"\(declare-const X_0 Real\) ; x0 from 1\.5 to 2\.5, score = (\S+) \+ (\S+) \* X_0", line
+    )
+    middle, half = map(float, numbers.groups())
+    scores = clf.hyperplanes_.mapped(np.array([[1.5], [2.5]])).ravel()
+    np.testing.assert_allclose([middle - half, middle + half], scores)
 
 
 @pytest.mark.parametrize(("design", "gaussianise"), RELU)
@@ -94,34 +107,42 @@ def test_the_graph_has_the_classes_of_predict(data, design, gaussianise):
     np.testing.assert_array_equal(clf.classes_[outputs.argmax(axis=1)], clf.predict(X))
 
 
-@pytest.mark.parametrize("gaussianise", [True, False])
+@pytest.mark.parametrize(("design", "gaussianise"), RELU)
 @settings(max_examples=25)
 @given(st.integers(0, 149), st.floats(0.0, 3.0), st.integers(0, 2**32 - 1))
-def test_the_stated_error_bounds_float32(gaussianise, row, radius, seed):
-    """In the box, for all knots and for those of the box; elsewhere the second graph may differ."""
+def test_the_layers_of_a_box_are_the_network(design, gaussianise, row, radius, seed):
+    """With weights in float32, they differ by at most the stated error."""
+    network, (X, _) = small("iris", gaussianise, design).network_, DATA["iris"]
+    box = Box.around(network, X[row : row + 1], radius)
+    steps = np.random.default_rng(seed).uniform(-1.0, 1.0, (50, 4))
+    inputs, layers = box.inputs(network.hyperplanes, steps), box.layers(network)
+    assert (np.abs(inputs - X[row]) <= radius * (1 + 1e-12)).all()
+    exact = output(ReluLayers.of(network), inputs)
+    np.testing.assert_allclose(output(layers, steps), exact, rtol=1e-9, atol=1e-9)
+    rounded = layers.in_float32()
+    in_float64 = ReluLayers(
+        tuple(part.astype(float) for part in rounded.weights),
+        tuple(part.astype(float) for part in rounded.biases),
+    )
+    error = np.abs(output(in_float64, steps) - exact).max()
+    assert error <= layers.rounding_error() + 1e-9
+
+
+@pytest.mark.parametrize("gaussianise", [True, False])
+@given(st.integers(0, 149), st.floats(0.0, 3.0), st.integers(0, 2**32 - 1))
+def test_every_input_of_the_box_is_a_step(gaussianise, row, radius, seed):
     clf, (X, _) = small("iris", gaussianise), DATA["iris"]
-    box = Box.around(clf.network_, X[row : row + 1], radius)
-    tried = np.random.default_rng(seed).uniform(box.low, box.high, (50, 4))
-    exact = clf.network_.confidences(tried)
-    for layers in (ReluLayers.of(clf.network_), ReluLayers.of(clf.network_, box)):
-        np.testing.assert_allclose(output(layers, tried), exact, atol=1e-9)
-        rounded = layers.in_float32()
-        in_float64 = ReluLayers(
-            tuple(part.astype(float) for part in rounded.weights),
-            tuple(part.astype(float) for part in rounded.biases),
-        )
-        error = np.abs(output(in_float64, tried) - exact).max()
-        assert error <= layers.rounding_error(box) + 1e-12
+    planes, box = clf.network_.hyperplanes, Box.around(clf.network_, X[row : row + 1], radius)
+    inputs = np.random.default_rng(seed).uniform(box.low, box.high, (50, 4))
+    away = np.abs(planes.mapped(inputs) - box.middle)
+    assert (away <= box.half + 1e-12 * (1 + np.abs(box.middle))).all()
 
 
-@given(st.floats(-1e6, 1e6), st.floats(0.0, 1e3))
-def test_the_box_holds_the_radius(value, radius):
-    clf = small("iris")
-    asked = read_property(clf.to_vnnlib([value, 3.0, 1.0, 0.2], radius))
-    assert asked.low[0] <= value - radius
-    assert asked.high[0] >= value + radius
-    for end in (asked.low, asked.high):
-        np.testing.assert_array_equal(end, end.astype(np.float32))
+def test_neurons_that_cannot_bend_are_folded():
+    """Around a sample, most neurons are linear or silent; the steps pass l_1 in their place."""
+    clf, (X, _) = small("wine"), DATA["wine"]
+    box = Box.around(clf.network_, X[:1], 1e-6)
+    assert box.layers(clf.network_).weights[0].shape == (13, 13)
 
 
 def test_categories_and_missing_numbers_are_fixed():
@@ -129,59 +150,50 @@ def test_categories_and_missing_numbers_are_fixed():
     X, y = mixed_table()
     clf = designed("readout", X, y)
     row = X.iloc[[0]].assign(age=np.nan, fare=10.0)
-    asked, table = read_property(clf.to_vnnlib(row, 2.0)), clf.network_.table
-    fare = int(table.firsts[2])
-    assert (asked.low[fare], asked.high[fare]) == (8.0, 12.0)
+    asked, network = read_property(clf.to_vnnlib(row, 2.0)), clf.network_
+    fare = int(network.table.firsts[2])
+    assert (asked.low[fare], asked.high[fare]) == (-1.0, 1.0)
     others = np.delete(np.arange(len(asked.low)), fare)
-    np.testing.assert_allclose(asked.low[others], asked.high[others], rtol=1e-6)
-    (inputs,) = clf.network_.inputs(clf._row(row))
-    assert (asked.low <= inputs).all()
-    assert (inputs <= asked.high).all()
+    assert not asked.low[others].any()
+    assert not asked.high[others].any()
+    box, steps = Box.around(network, clf._row(row), 2.0), np.zeros((1, len(asked.low)))
+    (inputs,) = network.inputs(clf._row(row))
+    assert (box.low[fare], box.high[fare]) == (8.0, 12.0)
+    np.testing.assert_allclose(box.inputs(network.hyperplanes, steps)[0][others], inputs[others])
 
 
-def answers(clf, x, radius):
-    """What Marabou says about the whole graph and about that of the box, and the inputs it found."""
-    text = clf.to_vnnlib(x, radius)
-    models = clf.to_relu_onnx(), clf.to_relu_onnx(x, radius)
-    return [verdict(model, text) for model in models]
+def answer(clf, x, radius):
+    """What Marabou says about a box, and the inputs (1, N) it found."""
+    said, steps = verdict(clf.to_relu_onnx(x, radius), clf.to_vnnlib(x, radius))
+    box = Box.around(clf.network_, clf._row(x), radius)
+    return said, None if steps is None else box.inputs(clf.hyperplanes_, steps[None])
 
 
-def confirm_distances(clf, rows, free, n_asked):
+def confirm_distances(clf, rows):
     """Within the lower bound another class is impossible, beyond the distance it is possible."""
-    is_free = np.isin(np.arange(rows.shape[1]), free)
-    found = clf.robustness(rows, norm="inf", frozen=np.flatnonzero(~is_free).tolist())
-    there = np.flatnonzero(np.isfinite(found.distance))[:n_asked]
-    assert len(there) == n_asked
-    for row in there:
-        x, own = rows[row], clf.network_.classes(rows[row : row + 1])
-        inner, outer = 0.99 * found.lower[row] * is_free, 1.01 * found.distance[row] * is_free
-        assert [answer for answer, _ in answers(clf, x, inner)] == ["unsat", "unsat"]
-        for answer, point in answers(clf, x, outer):
-            assert answer == "sat"
-            # Marabou allows for errors of about 1e-6 in every equation.
-            assert clf.network_.leads(point[None], own)[0].min() <= 1e-4
+    found = clf.robustness(rows, norm="inf")
+    assert np.isfinite(found.distance).all()
+    for row, x in enumerate(rows):
+        assert answer(clf, x, 0.99 * found.lower[row])[0] == "unsat"
+        said, point = answer(clf, x, 1.01 * found.distance[row])
+        assert said == "sat"
+        # Marabou allows for errors of about 1e-6 in every equation.
+        own = clf.network_.classes(x[None])
+        before, after = (clf.network_.leads(at, own)[0].min() for at in (x[None], point))
+        assert after <= 1e-4 * max(1.0, before)
 
 
+@pytest.mark.parametrize("gaussianise", [False, True])
 @pytest.mark.parametrize("data", DATA)
-def test_marabou_confirms_distances(data):
+def test_marabou_confirms_distances(data, gaussianise):
     pytest.importorskip("maraboupy")
     X = DATA[data][0]
-    confirm_distances(small(data), X[:: len(X) // 4], np.arange(X.shape[1]), 4)
-
-
-def test_marabou_confirms_distances_of_gaussianised_features():
-    """Along one feature: knots of many features are hard for it."""
-    pytest.importorskip("maraboupy")
-    confirm_distances(small("iris", gaussianise=True), DATA["iris"][0][[60]], [2], 1)
+    confirm_distances(small(data, gaussianise), X[:: len(X) // 2])
 
 
 def test_marabou_confirms_the_paper_design():
     pytest.importorskip("maraboupy")
-    clf, (X, _) = small("iris", design="paper"), DATA["iris"]
-    row = X[120:121]
-    found = clf.robustness(row, norm="inf")
-    assert verdict(clf.to_relu_onnx(), clf.to_vnnlib(row, 0.99 * found.lower[0]))[0] == "unsat"
-    assert verdict(clf.to_relu_onnx(), clf.to_vnnlib(row, 1.01 * found.distance[0]))[0] == "sat"
+    confirm_distances(small("iris", design="paper"), DATA["iris"][0][[120]])
 
 
 @pytest.mark.parametrize("design", ["region", "blob", "readout with regions"])

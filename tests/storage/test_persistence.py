@@ -161,6 +161,18 @@ def test_regions_that_are_not_leaves_of_trees_are_refused(with_regions, part, ch
         ffmlp.load(tmp_path / "m")
 
 
+def test_maps_that_fall_are_refused(tmp_path):
+    """Distances and properties for verifiers rely on maps that rise."""
+    clf = fitted("readout", gaussianise=True)
+    maps = clf.network_.hyperplanes.gaussianisation
+    falling = replace(maps, scores=tuple(scores[::-1] for scores in maps.scores))
+    planes = replace(clf.network_.hyperplanes, gaussianisation=falling)
+    clf.network_ = replace(clf.network_, hyperplanes=planes)
+    ffmlp.save(clf, tmp_path / "m")
+    with pytest.raises(ValueError, match="scores must not fall"):
+        ffmlp.load(tmp_path / "m")
+
+
 def test_only_the_fields_of_regions_are_saved(with_regions, tmp_path):
     low, _ = with_regions.network_.stages.trees.boxes  # computed once, then kept
     ffmlp.save(with_regions, tmp_path / "m")

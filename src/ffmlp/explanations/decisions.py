@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ffmlp.arrays import AnyFloats
 from ffmlp.explanations.explain import Explanations, explained
 from ffmlp.model.blobs import Blobs, feature_units
 from ffmlp.model.familiarity import Familiarity
@@ -63,13 +64,20 @@ class DecisionsMixin:
             One page each if printed; ``explanations.to_frame()`` is a data frame.
         """
         cells = checked_cells(self, X)
-        given = None if reference is None else checked_cells(self, reference)
+        given = None if reference is None else self._reference_cells(reference)
         explanations = explained(self.network_, self.blobs_, cells, given)
         if not counterfactual:
             return explanations
         scale = feature_units(self.blobs_, self.network_.hyperplanes)[self.network_.table.firsts]
         found = self.robustness(X, norm, scale=scale, frozen=frozen, bounds=bounds)
         return replace(explanations, robustness=found)
+
+    def _reference_cells(self, reference: ArrayLike) -> AnyFloats:
+        """The cells of references, or an error that says it is not about X."""
+        try:
+            return checked_cells(self, reference)
+        except ValueError as error:
+            raise ValueError(f"reference must be samples with the columns of X. {error}") from error
 
     def robustness(
         self,

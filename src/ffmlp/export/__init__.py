@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
-from ffmlp.export.relu_layers import Box as Box
+from ffmlp.export.box import Box as Box
 from ffmlp.export.vnnlib import to_vnnlib as to_vnnlib
 from ffmlp.extras import require
 from ffmlp.model.network import Network

@@ -67,16 +67,16 @@ class ExportsMixin:
         Parameters
         ----------
         x, radius : optional
-            As in `to_vnnlib`. With them, the graph is valid in their box only. It is much smaller if
-            features are gaussianised, because each piece of their maps in the box is two neurons.
+            As in `to_vnnlib`. With them, the graph is that of its property: a function of steps within
+            the box, and smaller.
 
         Returns
         -------
         onnx.ModelProto
             Its input ``X`` (rows, inputs) are the network's inputs, ``network_.inputs(cells)``: numbers,
-            and shares of classes in place of categories; nothing is missing. Its output ``Y`` (rows,
-            n_classes) is the evidence of the classes before the softmax. The largest one is that of the
-            predicted class. `to_vnnlib` states how much float32 can change it.
+            and shares of classes in place of categories; nothing is missing. With a box, these are steps
+            instead, from -1 to 1 for each input. Its output ``Y`` (rows, n_classes) is the evidence of
+            the classes before the softmax. The largest one is that of the predicted class.
         """
         check_is_fitted(self)
         if x is None and radius is None:
@@ -88,8 +88,8 @@ class ExportsMixin:
     def to_vnnlib(self, x: ArrayLike, radius: ArrayLike) -> str:
         """The claim that a sample keeps its class within a box, for verifiers of neural networks.
 
-        The text is a VNN-LIB property of the graph of `to_relu_onnx`. If a verifier says *unsat*, no
-        input in the box has another class. *sat* comes with such an input, or with a tie.
+        The text is a VNN-LIB property of the graph of ``to_relu_onnx(x, radius)``. If a verifier says
+        *unsat*, no input in the box has another class. *sat* comes with such an input, or with a tie.
 
         Parameters
         ----------
@@ -101,9 +101,10 @@ class ExportsMixin:
         Returns
         -------
         str
-            The bounds of the box are float32 numbers, rounded outwards, so the box holds all inputs
-            within the radius. The property is about the graph as it is, with weights in float32. A
-            comment bounds their effect on the outputs in this box, and states the lead of the class.
+            Each input of the graph is a step from -1 to 1. A comment says which value it stands for, or
+            which score of a gaussianised feature: scores rise with their feature, so that the scores in
+            the box are a box, too. The property is about the graph as it is, with weights in float32.
+            A comment bounds their effect on the outputs in this box, and states the lead of the class.
 
         Examples
         --------

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from onnx import ModelProto, TensorProto, helper
 
+from ffmlp.export.box import Box
 from ffmlp.export.onnx_graph import Graph
-from ffmlp.export.relu_layers import Box, ReluLayers
+from ffmlp.export.relu_layers import ReluLayers
 from ffmlp.model.network import Network
 
 
 def to_relu_onnx(network: Network, box: Box | None) -> ModelProto:
     """See `FFMLPClassifier.to_relu_onnx`."""
-    layers, graph, result = ReluLayers.of(network, box).in_float32(), Graph(), "X"
+    layers = ReluLayers.of(network) if box is None else box.layers(network)
+    layers, graph, result = layers.in_float32(), Graph(), "X"
     last = len(layers.weights) - 1
     for number, (weights, biases) in enumerate(zip(layers.weights, layers.biases, strict=True)):
         result = graph.apply("MatMul", result, weights)

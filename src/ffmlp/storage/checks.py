@@ -63,6 +63,8 @@ def _check_maps(gaussianisation: Gaussianisation) -> None:
         _require_finite("knots and scores", knots, scores)
         if not len(knots) or len(knots) != len(scores) or not (np.diff(knots) > 0.0).all():
             raise ValueError("knots must ascend, and each needs a score")
+        if not (np.diff(scores) >= 0.0).all():
+            raise ValueError("scores must not fall")
 
 
 def _check_familiar(space: FamiliarSpace) -> None:
