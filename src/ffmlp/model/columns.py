@@ -125,7 +125,7 @@ class CategoryColumn:
 
     def inputs(self, cells: AnyFloats) -> Floats:
         """The inputs (n, n_inputs) of cells (n,)."""
-        return self.shares[self.rows(cells)]
+        return self.shares.T.take(self.rows(cells), axis=1).T
 
     def value(self, cell: float) -> str:
         """What a cell holds."""
@@ -214,8 +214,10 @@ class Columns:
         if self.are_inputs:
             return cells
         # Column by column, as features are mapped.
-        parts = zip(self.parts, cells.T, strict=True)
-        return np.vstack([part.inputs(column).T for part, column in parts]).T
+        inputs = np.empty((sum(part.n_inputs for part in self.parts), len(cells)))
+        for part, first, column in zip(self.parts, self.firsts, cells.T, strict=True):
+            inputs[first : first + part.n_inputs] = part.inputs(column).T
+        return inputs.T
 
     @property
     def fills(self) -> Floats:

@@ -49,7 +49,7 @@ class Imputation:
 
         Takes O(G·(N² + m³)) time for a sample with m missing inputs.
         """
-        filled = X.copy()
+        filled = X.copy(order="K")
         incomplete = np.flatnonzero(np.isnan(X).any(axis=1))
         for rows in row_blocks(len(incomplete), X.shape[1] ** 2, ENTRIES_AT_ONCE):
             chosen = incomplete[rows]
