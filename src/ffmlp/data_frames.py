@@ -54,7 +54,7 @@ def columns_of(X: Any) -> list[Any] | None:
             "ffmlp.dask.FFMLPClassifier fits and predicts it where it is."
         )
     if hasattr(X, "iloc") and np.ndim(X) == 2:  # pandas
-        return [X.iloc[:, number] for number in range(X.shape[1])]
+        return [column for _, column in X.items()]
     if hasattr(X, "get_columns"):  # polars
         return list(X.get_columns())
     if isinstance(X, list | tuple):

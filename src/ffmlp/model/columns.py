@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -167,27 +169,32 @@ class Columns:
     def __len__(self) -> int:
         return len(self.parts)
 
+    def __getstate__(self) -> dict[str, Any]:
+        # Cached properties are computed again.
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the columns."""
         return tuple(part.name for part in self.parts)
 
-    @property
+    # Cached, because explanations ask for these once for each column.
+    @cached_property
     def owners(self) -> Indices:
         """The column (N,) of each input."""
         return np.repeat(np.arange(len(self)), [part.n_inputs for part in self.parts])
 
-    @property
+    @cached_property
     def firsts(self) -> Indices:
         """The first input (M,) of each column."""
         return np.searchsorted(self.owners, np.arange(len(self)))
 
-    @property
+    @cached_property
     def is_number(self) -> Flags:
         """Whether each column (M,) is one of numbers."""
         return np.array([isinstance(part, NumberColumn) for part in self.parts], bool)
 
-    @property
+    @cached_property
     def are_inputs(self) -> bool:
         """Whether each column is one input, a number."""
         return bool(self.is_number.all())
