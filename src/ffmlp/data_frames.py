@@ -56,7 +56,7 @@ def columns_of(X: Any) -> list[Any] | None:
         )
     if hasattr(X, "iloc") and np.ndim(X) == 2:  # pandas
         require_distinct_names(X)
-        return [X.iloc[:, number] for number in range(X.shape[1])]
+        return [column for _, column in X.items()]
     if hasattr(X, "get_columns"):  # polars
         return list(X.get_columns())
     if isinstance(X, list | tuple):

@@ -11,12 +11,15 @@ from ffmlp.design.blobs import (
     TRUSTED_SAMPLES_PER_FEATURE,
     Mixture,
     Scaling,
+    Span,
     assignment,
     expectation,
     fit_mixture,
     labelled_blobs,
+    lloyd,
     maximization,
     maximize_likelihood,
+    nearest,
     seeds,
     shrunk,
 )
@@ -56,6 +59,35 @@ def test_em_equals_gaussian_mixture_from_the_same_start(k, n_features):
     np.testing.assert_allclose(ours.means, oracle.means_, rtol=1e-8, atol=1e-10)
     np.testing.assert_allclose(ours.covariances, oracle.covariances_, rtol=1e-8, atol=1e-10)
     np.testing.assert_allclose(log_likelihood(X, ours), oracle.score(X), rtol=1e-10)
+
+
+@pytest.mark.parametrize("n_distinct", [12, 9, 3])
+def test_em_of_fewer_samples_than_features_is_that_among_all_features(n_distinct):
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(size=(12, 30)), 2 + rng.normal(size=(12, 30))])[:: 24 // n_distinct]
+    X, weight, k = np.repeat(X, 2, axis=0)[:24], rng.integers(1, 4, len(X) * 2)[:24].astype(float), 2
+    means = lloyd(X, weight, seeds(X, weight, k, np.random.RandomState(0)))
+    span = Span.of(X)
+
+    def fitted(samples, origin):
+        start = maximization(assignment(origin, samples, weight, nearest(X, means)))
+        return maximize_likelihood(samples, weight, start)
+
+    plain = fitted(X, means)
+    found = span.mixture(fitted(span.coordinates(X), span.coordinates(means)))
+    np.testing.assert_allclose(found.weights, plain.weights, rtol=1e-9)
+    np.testing.assert_allclose(found.means, plain.means, rtol=1e-8, atol=1e-9)
+    np.testing.assert_allclose(found.covariances, plain.covariances, rtol=1e-8, atol=1e-9)
+
+
+def test_few_samples_of_many_features_take_small_matrices(monkeypatch):
+    sizes, cholesky = [], np.linalg.cholesky
+    monkeypatch.setattr(np.linalg, "cholesky", lambda A: sizes.append(A.shape[-1]) or cholesky(A))
+    X = np.random.default_rng(0).normal(size=(12, 200))
+    mixture = fit_mixture(X, np.ones(12), 2, np.random.RandomState(0))
+    assert mixture.covariances.shape == (2, 200, 200)
+    assert sizes
+    assert max(sizes) <= 12
 
 
 def test_likelihood_never_falls():

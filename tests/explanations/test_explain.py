@@ -20,6 +20,7 @@ from ffmlp import FFMLPClassifier
 from ffmlp.explanations.attribution import Points, attributed
 from ffmlp.explanations.explanation import Crossing, RegionPart
 from ffmlp.explanations.margins import response_spreads
+from ffmlp.model.columns import NumberColumn
 
 pytest.importorskip("pandas")
 NAMED = load_iris(as_frame=True)
@@ -225,6 +226,20 @@ def test_one_explanation_has_the_numbers_of_the_arrays(design):
         total += 0.0 if one.regions is None else one.regions.effect
         assert total == pytest.approx(one.difference)
         assert sum(value for _, value in one.bars(2)) == pytest.approx(one.difference)
+
+
+def test_the_work_of_an_explanation_grows_with_its_columns_not_with_their_square(monkeypatch):
+    def n_counted(n_features):
+        """How often an explanation asks a column for the number of its inputs."""
+        X = np.random.default_rng(0).normal(size=(80, n_features))
+        clf = FFMLPClassifier(2, design="blob", random_state=0).fit(X, X[:, 0] > 0)
+        asked = []
+        monkeypatch.setattr(NumberColumn, "n_inputs", property(lambda column: asked.append(column) or 1))
+        str(clf.explain(X[:1]))
+        monkeypatch.undo()
+        return len(asked)
+
+    assert n_counted(60) <= 1.1 * 6 * n_counted(10)
 
 
 def test_a_crossing_is_where_the_response_is_zero():

@@ -45,7 +45,8 @@ def run(options: argparse.Namespace) -> None:
         warnings.simplefilter("ignore", UserWarning)  # about categories that the model has not seen
         rows = read_rows(model, table)
         update()
-        assessed = HyperplaneEffects.of(model, rows), Importance.of(model, rows)
+        effects = HyperplaneEffects.of(model, rows)
+        assessed = effects, Importance.of(model, rows, effects.attributions)
         update()
         tables = model_report.tables(model, rows, *assessed, table.path.name)
         update()

@@ -117,15 +117,49 @@ def summed(statistic: Callable[..., Moments], n_blobs: int, X: Floats, *others: 
 def fit_mixture(X: Floats, weight: Floats, n_components: int, rng: np.random.RandomState) -> Mixture:
     """Fit a mixture to the samples of one class: k-means++ seeds, Lloyd's iterations, then EM.
 
-    Takes O(n·k·N²) time per iteration and O(n·k) memory. There are fewer than ``n_components`` blobs if
-    there are fewer distinct samples.
+    Takes O(k·d²·(n + d)) time per iteration, where d = min(n, N), and O(k·(n + N²)) memory. There are
+    fewer than ``n_components`` blobs if there are fewer distinct samples.
     """
     order = _order_by_value(X, rng)
     X, weight = X[order], weight[order]
     means = lloyd(X, weight, seeds(X, weight, n_components, rng))
     labels = nearest(X, means)
+    span = Span.of(X) if len(X) < X.shape[1] and len(means) > 1 else None
+    if span is not None:
+        X, means = span.coordinates(X), span.coordinates(means)
     mixture = maximization(summed(partial(assignment, means), len(means), X, weight, labels))
-    return mixture if len(means) == 1 else maximize_likelihood(X, weight, mixture)
+    if len(means) > 1:
+        mixture = maximize_likelihood(X, weight, mixture)
+    return mixture if span is None else span.mixture(mixture)
+
+
+@dataclass(frozen=True, eq=False)
+class Span:
+    """The plane through n samples of N > n features: an origin (N,) and an orthonormal basis (N, n).
+
+    Blobs of these samples have the variance `REGULARIZATION` across the plane, all of them alike. So
+    EM within the plane shares the samples among the blobs as EM among all features does.
+    """
+
+    origin: Floats
+    basis: Floats
+
+    @classmethod
+    def of(cls, X: Floats) -> Span:
+        """The plane through samples (n, N)."""
+        origin = X.mean(axis=0)
+        return cls(origin, np.linalg.qr((X - origin).T)[0].astype(np.float64))
+
+    def coordinates(self, X: Floats) -> Floats:
+        """The coordinates (m, n) of points (m, N) in the plane."""
+        return (X - self.origin) @ self.basis
+
+    def mixture(self, within: Mixture) -> Mixture:
+        """The mixture among all features that a mixture in the plane stands for."""
+        n_features, n_axes = self.basis.shape
+        inner = within.covariances - REGULARIZATION * np.eye(n_axes)
+        covariances = self.basis @ inner @ self.basis.T + REGULARIZATION * np.eye(n_features)
+        return Mixture(within.weights, self.origin + within.means @ self.basis.T, covariances)
 
 
 def _order_by_value(X: Floats, rng: np.random.RandomState) -> Indices:

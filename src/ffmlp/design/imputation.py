@@ -10,7 +10,7 @@ import numpy as np
 
 from ffmlp.arrays import Flags, Floats, row_blocks
 from ffmlp.design.blobs import Mixture, fit_mixture
-from ffmlp.model.imputation import ENTRIES_AT_ONCE, Imputation, completed_deviations, missing_blocks
+from ffmlp.model.imputation import ENTRIES_AT_ONCE, Imputation, conditional_deviations, gaps_of
 
 # Blobs, if each has so many samples.
 N_BLOBS, _FEWEST_SAMPLES = 5, 20
@@ -60,11 +60,13 @@ def _completed(Z: Floats, missing: Flags, weight: Floats) -> Floats:
         hidden = np.zeros_like(covariance)
         for rows in row_blocks(len(incomplete), n_inputs**2, ENTRIES_AT_ONCE):
             chosen = incomplete[rows]
-            gaps = missing[chosen]
-            completed[chosen] = mean + completed_deviations(Z[chosen] - mean, gaps, precision)
-            for some, inputs, own in missing_blocks(gaps, precision):
-                spread = np.linalg.inv(own) * share[chosen[some], None, None]
-                np.add.at(hidden, (inputs[:, :, None], inputs[:, None, :]), spread)
+            deviation = np.where(missing[chosen], 0.0, Z[chosen] - mean)
+            gaps = gaps_of(missing[chosen])
+            deviations, _ = conditional_deviations(deviation, gaps, precision)
+            for some, found in zip(gaps, deviations, strict=True):
+                completed[chosen[some.rows][:, None], some.inputs] = mean[some.inputs] + found
+                spread = np.linalg.inv(some.own(precision)) * share[chosen[some.rows], None, None]
+                np.add.at(hidden, (some.inputs[:, :, None], some.inputs[:, None, :]), spread)
         mean = share @ completed
         deviation = completed - mean
         covariance = (deviation * share[:, None]).T @ deviation + hidden

@@ -78,7 +78,7 @@ class _Partition:
         n_slots = table_size(_SLOTS_PER_REGION * n_regions)
         words = pack(regions.codes)
         self._words = np.ascontiguousarray(words.T)  # (n_words, R)
-        self._bits = pack(np.eye(n_hyperplanes, dtype=bool)).T  # (n_words, L) the bit of each hyperplane
+        self._bits = np.uint64(1) << np.arange(n_hyperplanes, dtype=np.uint64) % 64  # (L,) in its word
         self._keys = np.random.default_rng(0).integers(n_slots, size=(n_hyperplanes,))
         self._slots = slots_of(words, self._keys)
         self._counts = np.array(regions.counts.T, np.float64, order="C")  # (C, R)
@@ -133,14 +133,15 @@ class _Partition:
         The word of that bit is compared first: few other regions differ in it alone, so that the time
         does not grow with the number of words.
         """
+        bits = self._bits[hyperplanes][i]
         if len(self._words) == 1:
-            return self._words[0][a] ^ self._words[0][b] == self._bits[0][hyperplanes][i]
+            return self._words[0][a] ^ self._words[0][b] == bits
         word = (hyperplanes // 64)[i]
-        bits = self._bits[hyperplanes // 64, hyperplanes][i]
         same = self._words[word, a] ^ self._words[word, b] == bits
         left = np.flatnonzero(same)
         others = self._words[:, a[left]] ^ self._words[:, b[left]]
-        same[left] = (others == self._bits[:, hyperplanes[i[left]]]).all(axis=0)
+        others[word[left], np.arange(len(left))] = 0  # has been compared
+        same[left] = ~others.any(axis=0)
         return same
 
     def added_errors(self, hyperplanes: Indices, chosen: Flags | None = None) -> Floats:
@@ -167,7 +168,7 @@ class _Partition:
 
         Returns a lower bound of the change of the cost of each hyperplane in ``left``.
         """
-        word, bit = self._words[hyperplane // 64], self._bits[hyperplane // 64, hyperplane]
+        word, bit = self._words[hyperplane // 64], self._bits[hyperplane]
         beyond = word & bit != 0
         smaller_side = beyond if 2 * np.count_nonzero(beyond) < len(self) else ~beyond
         _, a, b = self._neighbours(np.array([hyperplane]), smaller_side, clashing=False)
@@ -189,12 +190,14 @@ class _Partition:
 
     def _drop(self, gone: Indices, touched: Flags) -> Flags:
         """Move the last regions into the places of those that are ``gone``."""
+        if not len(gone):  # most hyperplanes separate no region from another one alone
+            return touched
         n_regions = len(self) - len(gone)
         stays = np.ones(len(self), bool)
         stays[gone] = False
         last, holes = n_regions + np.flatnonzero(stays[n_regions:]), gone[gone < n_regions]
-        for values in (*self._words, *self._counts, self.largest, self._own, self._slots, touched):
-            values[holes] = values[last]
+        for values in (self._words, self._counts, self.largest, self._own, self._slots, touched):
+            values[..., holes] = values[..., last]
         self._words, self._counts = self._words[:, :n_regions], self._counts[:, :n_regions]
         self.largest, self._own = self.largest[:n_regions], self._own[:n_regions]
         # The number of slots is a power of two: keeping the low bits preserves the algebra of the keys.
@@ -257,7 +260,13 @@ def _cheapest(partition: _Partition, left: Indices, costs: Floats) -> int:
     if at_once >= len(left):
         costs[left] = partition.added_errors(left)
         return int(left[np.argmin(costs[left])])
-    pending = left
+    # The lowest bound is exact in most rounds, and then no other cost is needed.
+    lowest = left[np.argmin(costs[left])]
+    bound = costs[lowest]
+    costs[lowest] = partition.added_errors(np.array([lowest]))[0]
+    if costs[lowest] == bound:
+        return int(lowest)
+    pending = left[left != lowest]
     while True:
         cheapest = left[np.argmin(costs[left])]
         if cheapest not in pending:

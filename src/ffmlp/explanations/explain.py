@@ -198,7 +198,8 @@ class Explanations:
         if self.reference_cells is not None:
             value = part.value(self.reference_cells[column])
             return value if isinstance(value, str) else f"{value:.4g}"
-        return part.near(self.references[number][table.owners == column]).removeprefix("= ")
+        first = table.firsts[column]
+        return part.near(self.references[number][first : first + part.n_inputs]).removeprefix("= ")
 
     def _crossed(self, number: int) -> Indices:
         """The hyperplanes between reference and sample, largest effect first."""

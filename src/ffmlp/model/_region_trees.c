@@ -18,8 +18,8 @@
 
 /* As many as registers hold. */
 #define SAMPLES_AT_ONCE 12
-/* Steps until those that have arrived are left out: as many as a tree of equal ways has and two more, then few. */
-#define MORE_STEPS 2
+/* Steps until those that have arrived are left out: as many as a tree of equal ways has and some more, then few. */
+#define MORE_STEPS 4
 /* The responses of a block of rows stay in the second cache (256 kB), and each tree in the first one. */
 #define RESPONSES_AT_ONCE 65536
 #define FEWEST_ROWS 64
@@ -78,8 +78,8 @@ static inline int go_down(const Place *places, Block *block, int n_left, int n_s
         }
         for (int step = 0; step < n_steps; step++)
             for (int k = 0; k < SAMPLES_AT_ONCE; k++) {
-                const Place *place = places + at[k];
-                at[k] = 2 * place->next + (keys[k][place->axis] > place->threshold);
+                const Place place = places[at[k]];
+                at[k] = 2 * place.next + (keys[k][place.axis] > place.threshold);
             }
         for (int k = 0; k < n; k++) {
             const int32_t sample = samples[k];

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -128,7 +130,7 @@ class CategoryColumn:
 
     def inputs(self, cells: AnyFloats) -> Floats:
         """The inputs (n, n_inputs) of cells (n,)."""
-        return self.shares[self.rows(cells)]
+        return self.shares.T.take(self.rows(cells), axis=1).T
 
     def value(self, cell: float) -> str:
         """What a cell holds."""
@@ -170,27 +172,32 @@ class Columns:
     def __len__(self) -> int:
         return len(self.parts)
 
+    def __getstate__(self) -> dict[str, Any]:
+        # Cached properties are computed again.
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the columns."""
         return tuple(part.name for part in self.parts)
 
-    @property
+    # Cached, because explanations ask for these once for each column.
+    @cached_property
     def owners(self) -> Indices:
         """The column (N,) of each input."""
         return np.repeat(np.arange(len(self)), [part.n_inputs for part in self.parts])
 
-    @property
+    @cached_property
     def firsts(self) -> Indices:
         """The first input (M,) of each column."""
         return np.searchsorted(self.owners, np.arange(len(self)))
 
-    @property
+    @cached_property
     def is_number(self) -> Flags:
         """Whether each column (M,) is one of numbers."""
         return np.array([isinstance(part, NumberColumn) for part in self.parts], bool)
 
-    @property
+    @cached_property
     def are_inputs(self) -> bool:
         """Whether each column is one input, a number."""
         return bool(self.is_number.all())
@@ -217,8 +224,10 @@ class Columns:
         if self.are_inputs:
             return cells
         # Column by column, as features are mapped.
-        parts = zip(self.parts, cells.T, strict=True)
-        return np.vstack([part.inputs(column).T for part, column in parts]).T
+        inputs = np.empty((sum(part.n_inputs for part in self.parts), len(cells)))
+        for part, first, column in zip(self.parts, self.firsts, cells.T, strict=True):
+            inputs[first : first + part.n_inputs] = part.inputs(column).T
+        return inputs.T
 
     @property
     def fills(self) -> Floats:

@@ -169,7 +169,8 @@ class Hyperplanes:
         n_rows, n_mapped, n_features = self.rows_per_product, self.rows_per_map, self.weights.shape[1]
         # Biases are the weights of a feature that is always 1, which saves a pass over h.
         mapped = np.ones((min(n_mapped, -(-len(X) // n_rows) * n_rows), n_features + 1), dtype)
-        transposed = in_whole_tiles(np.vstack([self.weights.T, self.biases]).astype(dtype))
+        transposed = np.zeros((n_features + 1, _in_whole_tiles(len(self))), dtype)
+        transposed[:-1, : len(self)], transposed[-1, : len(self)] = self.weights.T, self.biases
         h = np.empty((n_rows, transposed.shape[1]), dtype)
         for start in range(0, len(X), n_rows):
             if start % n_mapped == 0:
@@ -226,6 +227,10 @@ def in_whole_tiles(factor: NDArray) -> NDArray:
 
     In the columns beyond the last whole tile, some kernels round a few rows unlike the others.
     """
-    n_columns = factor.shape[1]
-    missing = -n_columns % _COLUMNS_PER_TILE if n_columns > _FEWEST_COLUMNS else 0
-    return np.ascontiguousarray(np.pad(factor, ((0, 0), (0, missing))))
+    padded = np.zeros((len(factor), _in_whole_tiles(factor.shape[1])), factor.dtype)
+    padded[:, : factor.shape[1]] = factor
+    return padded
+
+
+def _in_whole_tiles(n_columns: int) -> int:
+    return n_columns if n_columns <= _FEWEST_COLUMNS else n_columns + -n_columns % _COLUMNS_PER_TILE

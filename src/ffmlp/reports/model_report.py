@@ -73,7 +73,7 @@ def tables(
     shown = outcome(model, rows)
     if shown is not None:
         made += [_accuracy(model, rows, shown), _calibration(shown)]
-    return [*made, _importance(importance, rows), _uncertain(model, rows)]
+    return [*made, _importance(model, importance, rows), _uncertain(model, rows)]
 
 
 def _data(model: TableModel, rows: Rows, importance: Importance, name_of_file: str) -> Table:
@@ -222,13 +222,16 @@ def _calibration(shown: Outcome) -> Table:
     return Table(CALIBRATION, text, ("mean probability", "accuracy", "rows"), lines)
 
 
-def _importance(importance: Importance, rows: Rows) -> Table:
+def _importance(model: TableModel, importance: Importance, rows: Rows) -> Table:
     against = "" if rows.labelled.any() else ", measured against the model's own predictions"
     text = (
         "Permutation importance: the accuracy that is lost when the values of one column are shuffled"
         f"{against}. Columns that repeat the information of another one look unimportant."
     )
-    left = len(importance.columns) - _MAX_COLUMNS
+    n_shuffled = len(importance.columns)
+    if n_shuffled < len(model.features):
+        text += f" Only the {n_shuffled} columns with the largest mean attributions were shuffled."
+    left = len(model.features) - _MAX_COLUMNS
     notes = [f"{counted(left, 'more column')}, less important."] if left > 0 else []
     return Table(IMPORTANCE, text, notes=notes)
 

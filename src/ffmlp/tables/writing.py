@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -98,25 +98,33 @@ def _header(output: Output, names: list[str]) -> bytes:
 def _lines(delimiter: str, escaped: Callable[[str], str], block: Predictions) -> bytes:
     """The rows as lines of a text file."""
     labels = [quoted(escaped(str(label)), delimiter).encode() for label in block.labels.tolist()]
-    columns = [_cells(column, delimiter, escaped) for column in block.kept]
+    n_rows, columns = len(block.classes), list[Sequence[bytes]]()
+    for column in block.kept:
+        columns += [_cells(column, delimiter, escaped), [delimiter.encode()] * n_rows]
     columns.append(np.array(labels, object)[block.classes].tolist())
     if block.probabilities is not None:
         columns.append(decimals(block.probabilities, delimiter))
     if block.unfamiliar is not None:
         yes, no = (f"{delimiter}{flag}".encode() for flag in (1, 0))
         columns.append(np.where(block.unfamiliar, yes, no).tolist())
-    rows = columns[0] if len(columns) == 1 else map(b"".join, zip(*columns, strict=True))
-    return b"\n".join(rows) + b"\n"
+    columns.append([b"\n"] * n_rows)
+    # One list of all pieces: to join those of each row first would take three times as long.
+    pieces = [b""] * (n_rows * len(columns))
+    for place, column in enumerate(columns):
+        pieces[place :: len(columns)] = column
+    return b"".join(pieces)
 
 
 def _cells(column: Any, delimiter: str, escaped: Callable[[str], str]) -> list[bytes]:
-    """The cells of a column, each before a delimiter."""
-    texts = ["" if text is None else text for text in column.cast("string").to_pylist()]
+    """The cells of a column."""
+    pyarrow = imported("pyarrow", "data files")
+    texts = column if pyarrow.types.is_string(column.type) else column.cast("string")
+    cells = [b"" if cell is None else cell for cell in texts.view(pyarrow.binary()).to_pylist()]
     if escaped is not str:
-        texts = list(map(escaped, texts))
-    if _needs_quotes("".join(texts), delimiter):
-        texts = [quoted(text, delimiter) for text in texts]
-    return [(text + delimiter).encode() for text in texts]
+        cells = [escaped(cell.decode()).encode() for cell in cells]
+    if _needs_quotes(b"".join(cells).decode(), delimiter):
+        cells = [quoted(cell.decode(), delimiter).encode() for cell in cells]
+    return cells
 
 
 def _without_formula(text: str) -> str:
