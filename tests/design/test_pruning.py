@@ -151,3 +151,21 @@ def test_select_equals_tabulating_anew():
     ours, anew = table(codes, y, 3).select(kept), table(codes[:, kept], y, 3)
     np.testing.assert_array_equal(ours.codes, anew.codes)
     np.testing.assert_array_equal(ours.counts, anew.counts)
+
+
+def test_a_round_computes_one_cost_where_the_lowest_bound_is_exact(monkeypatch):
+    # No two regions are neighbours, so that no deletion adds errors.
+    codes = np.random.default_rng(0).random((40, 300)) < 0.5
+    asked, added_errors = [], _Partition.added_errors
+
+    def counted(self, hyperplanes, chosen=None):
+        if chosen is None:
+            asked.append(len(hyperplanes))
+        return added_errors(self, hyperplanes, chosen)
+
+    monkeypatch.setattr(_Partition, "added_errors", counted)
+    monkeypatch.setattr(pruning_module, "_at_once", lambda n_regions: 6)
+    path = prune(table(codes, np.arange(40) % 3, 3, None), 0.01)
+    assert len(path.deleted) > 200
+    assert np.median(asked) == 1
+    assert sum(asked) < 600

@@ -1,3 +1,5 @@
+import tracemalloc
+
 import numpy as np
 import pytest
 from problems import overlapping
@@ -50,3 +52,14 @@ def test_a_response_does_not_depend_on_the_place_of_a_sample(n_hyperplanes):
     )
     h = planes.log_odds(np.tile(rng.normal(size=20), (1500, 1)))
     np.testing.assert_array_equal(h, np.broadcast_to(h[0], h.shape))
+
+
+def test_responses_copy_the_weights_of_many_features_once():
+    planes = Hyperplanes(np.ones((1000, 1000)), np.zeros(1000), np.zeros((1000, 2), int))
+    X = np.ones((1, 1000))
+    tracemalloc.start()
+    planes.signed_responses(X)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    blocks = 2 * planes.rows_per_product * 1000 * 8  # samples and responses
+    assert peak < 1.1 * (planes.weights.nbytes + blocks)
