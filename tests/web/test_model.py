@@ -3,15 +3,17 @@
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 from browser import chromium, console_errors
-from problems import designed, four_moons
+from problems import designed, four_moons, mixed_table
 from random_readouts import random_readout
 from sklearn.datasets import load_iris
 
 from ffmlp.explanations.explain import explained
+from ffmlp.model.blobs import feature_units
 from ffmlp.model.trained_stages import TrainedStages
 from ffmlp.reports.explorer import blobs_form
+from ffmlp.robustness.distance import Effort, scaled_distances
+from ffmlp.robustness.limits import checked_limits
 from ffmlp.storage.json_form import json_form
 from ffmlp.validation import checked_cells
 from ffmlp.web.joining import WEB, joined_script, one_page
@@ -20,10 +22,16 @@ ROWS = 50
 SCRIPT = (
     f"""
 import {{ explained }} from "{WEB}/explanations/explain.js";
+import {{ nearestChange }} from "{WEB}/explanations/nearest_change.js";
 import {{ Blobs }} from "{WEB}/model/blobs.js";
 import {{ fromJson }} from "{WEB}/model/json_form.js";
 """
     """
+function changed(network, blobs, { units, ranges }, cells) {
+  const problem = { network, blobs, units: fromJson(units), ranges };
+  const found = nearestChange(problem, cells, [...cells.keys()], Infinity);
+  return found && { ...found, cells: [...found.cells] };
+}
 globalThis.answers = JSON.parse(document.getElementById("data").textContent).map((given) => {
   const network = fromJson(given.network);
   const blobs = given.blobs && new Blobs(fromJson(given.blobs));
@@ -36,31 +44,13 @@ globalThis.answers = JSON.parse(document.getElementById("data").textContent).map
     if (!blobs) return answer;
     const why = explained(network, blobs, own);
     for (const name of ["attributions", "reference"]) answer[name] = [...(why[name] ?? [])];
-    return Object.assign(answer, { lead: why.lead, winner: why.winner, rival: why.rival, blob: why.blob });
+    for (const name of ["lead", "winner", "rival", "blob"]) answer[name] = why[name];
+    if (given.search) answer.change = changed(network, blobs, given.search, own);
+    return answer;
   });
 });
 """
 )
-
-
-def mixed_table(seed=0, n=600):
-    """A table of numbers and categories with missing cells, and three classes."""
-    rng = np.random.default_rng(seed)
-    frame = pd.DataFrame(
-        {
-            "age": rng.normal(40, 12, n),
-            "income": rng.lognormal(3, 1, n),
-            "height": rng.normal(170, 9, n),
-            "city": rng.choice(["Bonn", "Kiel", "Ulm", "Hof"], n),
-            "plan": rng.choice(["free", "paid"], n),
-        }
-    )
-    score = frame["age"] / 12 + np.log(frame["income"]) + 2 * (frame["plan"] == "paid")
-    score += (frame["city"] == "Kiel") * rng.normal(1, 0.3, n)
-    y = np.array(["low", "middle", "high"])[np.digitize(score + rng.normal(0, 0.4, n), [6.2, 8.2])]
-    for name in ("age", "income", "city"):
-        frame.loc[rng.random(n) < 0.15, name] = np.nan
-    return frame, y
 
 
 PROBLEMS = {"numbers": load_iris(return_X_y=True), "moons": four_moons(600), "table": mixed_table()}
@@ -73,7 +63,8 @@ def classifiers():
             if design == "readout with regions" and name == "numbers":
                 continue  # regions do not help there
             for mapped in (False,) if design == "paper" else (False, True):
-                clf = designed(design, X, y, gaussianise=mapped)
+                n_blobs = "auto" if design.startswith("readout") else 2
+                clf = designed(design, X, y, n_blobs, gaussianise=mapped)
                 yield f"{design}, {name}, gaussianised: {mapped}", clf, X
     X, y = PROBLEMS["moons"]
     yield "few neurons", designed("readout", X, y, max_neurons=12), X
@@ -131,12 +122,17 @@ def test_probabilities_and_attributions_are_those_of_python(tmp_path):
         np.testing.assert_allclose(stacked(rows, "probabilities"), expected.probabilities, **near)
         familiarity = clf.network_.familiarity(expected.samples, 0.99)
         np.testing.assert_allclose(stacked(rows, "score"), familiarity.scores, **near)
-        np.testing.assert_array_equal(stacked(rows, "winner"), expected.predicted, name)
-        np.testing.assert_array_equal(stacked(rows, "rival"), expected.rivals, name)
-        np.testing.assert_array_equal(stacked(rows, "blob"), expected.reference_blobs, name)
-        np.testing.assert_allclose(stacked(rows, "attributions"), expected.attributions, **near)
-        np.testing.assert_allclose(stacked(rows, "reference"), expected.references, **near)
-        np.testing.assert_allclose(stacked(rows, "lead"), expected.leads, **near)
+        # Rounding decides a tie.
+        ordered = np.sort(expected.probabilities, axis=1)
+        clear = np.flatnonzero(ordered[:, -1] - ordered[:, -2] > 1e-9)
+        assert len(clear) >= ROWS
+        for key, values in {
+            "winner": expected.predicted, "rival": expected.rivals, "blob": expected.reference_blobs,
+            "attributions": expected.attributions, "reference": expected.references,
+            "lead": expected.leads,
+        }.items():  # fmt: skip
+            found = stacked([rows[row] for row in clear], key)
+            np.testing.assert_allclose(found, values[clear], **near)
 
 
 def test_random_and_trained_networks_predict_as_python_does(tmp_path):
@@ -152,3 +148,38 @@ def test_random_and_trained_networks_predict_as_python_does(tmp_path):
         np.testing.assert_allclose(
             stacked(rows, "probabilities"), network.probabilities(own), rtol=1e-9, atol=1e-12
         )
+
+
+def test_changes_that_are_found_change_the_class_and_are_no_nearer_than_the_bounds(tmp_path):
+    problems = [("region", "numbers"), ("readout", "moons"), ("readout with regions", "table")]
+    models = [designed(design, *PROBLEMS[name], 2) for design, name in problems]
+    cells = [
+        cells_of(clf, PROBLEMS[name][0])[::10] for clf, (_, name) in zip(models, problems, strict=True)
+    ]
+    units = [feature_units(clf.blobs_, clf.network_.hyperplanes) for clf in models]
+    given = []
+    for clf, own, unit in zip(models, cells, units, strict=True):
+        limits = np.nanmin(own, axis=0).tolist(), np.nanmax(own, axis=0).tolist()
+        ranges = [{"low": low, "high": high, "whole": False} for low, high in zip(*limits, strict=True)]
+        form = {"network": json_form(clf.network_), "blobs": blobs_form(clf), "cells": json_form(own)}
+        given.append(form | {"search": {"units": json_form(unit), "ranges": ranges}})
+    for clf, own, unit, rows in zip(models, cells, units, answers(tmp_path, given), strict=True):
+        network, table = clf.network_, clf.network_.table
+        moved = np.array([np.nan_to_num(row["change"]["cells"], nan=np.nan) for row in rows], float)
+        scale = unit[table.firsts]
+        distance = np.where(table.is_number, np.abs(moved - own) / scale, 0.0)
+        np.testing.assert_allclose(
+            [row["change"]["distance"] for row in rows], np.nansum(distance, axis=1), rtol=1e-9
+        )
+        np.testing.assert_array_equal(moved[:, ~table.is_number], own[:, ~table.is_number])
+        classes = network.classes(network.inputs(moved))
+        np.testing.assert_array_equal(classes, [row["change"]["winner"] for row in rows])
+        assert (classes != network.classes(network.inputs(own))).all()
+        samples = np.asarray(network.inputs(own), np.float64)
+        limits = checked_limits(table, own, samples, 1, scale, (), None)
+        proved = scaled_distances(network, clf.blobs_, samples, limits, Effort())
+        complete = ~np.isnan(own).any(axis=1)
+        found = np.nansum(distance, axis=1)
+        assert (found >= proved.lower - 1e-6)[complete].all()
+        # The search of Python, which takes longer, is seldom much better.
+        assert np.median((found / proved.distance)[complete]) < 1.2

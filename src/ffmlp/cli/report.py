@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import argparse
 import warnings
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from ffmlp.cli.console import Console, add_shared, check_output, check_suffix, require_packages
 from ffmlp.cli.predict import open_data
 from ffmlp.words import counted
 
-HELP = "write an HTML report on a model: design, accuracy, importance, uncertain rows"
+HELP = "write a page to explore a model: what-if, accuracy, calibration, effects, design"
 EXAMPLE = "ffmlp report iris.model iris.csv -o report.html"
 
 
@@ -21,15 +19,15 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Assess, draw and write."""
-    require_packages("report", "pandas", "tqdm", "skops", "matplotlib")
+    """Assess and write."""
+    require_packages("report", "pandas", "tqdm", "skops")
     check_suffix(options.output, ".html", ".htm")
     check_output(options.output, options.force, options.model, options.data)
     from threadpoolctl import threadpool_limits
 
-    from ffmlp.reports import model_figures, model_report
-    from ffmlp.reports.assessment import HyperplaneEffects, Importance, read_rows
-    from ffmlp.reports.pages import to_html
+    from ffmlp.reports.assessment import read_rows
+    from ffmlp.reports.explorer import explorer_page
+    from ffmlp.reports.model_report import outcome, seen_text
     from ffmlp.storage.whole_files import write_whole
     from ffmlp.tabular.table_model import TableModel
 
@@ -37,27 +35,20 @@ def run(options: argparse.Namespace) -> None:
     model = TableModel.load(options.model)
     table = open_data(options, model, console, options.data)
     with (
-        console.progress(4, "part", "reporting") as update,
+        console.progress(2, "part", "reporting") as update,
         threadpool_limits(1),
-        TemporaryDirectory() as folder,
         warnings.catch_warnings(),
     ):
         warnings.simplefilter("ignore", UserWarning)  # about categories that the model has not seen
         rows = read_rows(model, table)
         update()
-        effects = HyperplaneEffects.of(model, rows)
-        assessed = effects, Importance.of(model, rows, effects.attributions)
+        page = explorer_page(model, rows, options.model, table.path.name)
         update()
-        tables = model_report.tables(model, rows, *assessed, table.path.name)
-        update()
-        pictures = model_figures.draw(model, rows, *assessed, Path(folder))
-        title, text = model_report.introduction(model, options.model)
-        page = to_html(title, text, tables, pictures)
     write_whole(options.output, page.encode(), options.force)
     console.say(f"{options.output}: {counted(len(rows.X), 'row')}, {len(page) / 1e6:.1f} MB")
-    shown = model_report.outcome(model, rows)
+    shown = outcome(model, rows)
     if rows.seen and shown is not None:
-        seen = model_report.seen_text(rows)
+        seen = seen_text(rows)
         console.note(f"{table.path}: {seen} The accuracy in the report is that of {shown.about}.")
     console.result(
         {"page": str(options.output), "rows": len(rows.X), "share_fitted": rows.seen,

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.inspection import permutation_importance
+from sklearn.pipeline import Pipeline
 
 from ffmlp.arrays import Floats
 from ffmlp.design.subsets import evenly
-from ffmlp.tables.tables import TEXT, DataTable
+from ffmlp.tables.tables import TEXT, DataTable, pandas
 from ffmlp.tabular.scores import Confusion, Reliability, log_loss
 from ffmlp.tabular.seen_rows import row_hashes, share_seen
 from ffmlp.tabular.table_model import TableModel
+from ffmlp.validation import checked_cells
 from ffmlp.words import counted
 
 if TYPE_CHECKING:
@@ -28,6 +31,10 @@ _N_PERMUTATIONS = 5
 # Columns to permute: each takes predictions that read all columns. A report shows fewer.
 _MAX_COLUMNS_PERMUTED = 40
 _MAX_ROWS_EXPLAINED = 500
+# A row is unfamiliar if it is farther from all blobs than this share of the training rows.
+KEEP = 0.99
+# The quantile of a Gaussian for intervals of 95 %.
+_QUANTILE = 1.959963984540054
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,6 +93,13 @@ class Outcome:
     log_loss: float
     majority: float
 
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Where the accuracy lies with 95 % confidence."""
+        counts = self.confusion.counts
+        low, high = wilson(np.array([self.confusion.accuracy]), np.array([counts.sum()]))
+        return float(low[0]), float(high[0])
+
     @classmethod
     def of_rows(cls, rows: Rows) -> Outcome | None:
         """Those of the model, for rows with a label; None if there are none."""
@@ -109,6 +123,14 @@ class Outcome:
         confusion = Confusion.of_json(stored["confusion"], len(model.labels))
         reliability = Reliability.of_json(stored["reliability"])
         return cls(about, confusion, reliability, stored["log_loss"], stored["majority"])
+
+
+def wilson(share: Floats, n: NDArray[np.integer]) -> tuple[Floats, Floats]:
+    """Wilson's score intervals of shares of n rows, with 95 % confidence."""
+    square = _QUANTILE**2
+    middle = (share + square / (2 * n)) / (1 + square / n)
+    half = _QUANTILE / (1 + square / n) * np.sqrt(share * (1 - share) / n + square / (4 * n**2))
+    return np.clip(middle - half, 0.0, 1.0), np.clip(middle + half, 0.0, 1.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,19 +157,41 @@ class Importance:
         n_rows = min(_MAX_ROWS_PERMUTED, _MAX_CELLS_PERMUTED // len(model.features) + 1)
         chosen = candidates[evenly(len(candidates), n_rows)]
         shuffled = _with_largest_attributions(model, attributions)
-        whole = rows.X.iloc[chosen]
-        others = whole.drop(columns=shuffled)
+        names, cells, classes = _predicting(model, rows.X.iloc[chosen])
+        places = [names.index(name) for name in shuffled]
 
-        def accuracy(_: Any, X: pd.DataFrame, classes: NDArray[np.intp]) -> float:
-            return float(np.mean(model.classes(others.join(X)) == classes))
+        def accuracy(_: Any, X: NDArray, truth: NDArray[np.intp]) -> float:
+            changed = cells.copy()
+            changed[:, places] = X
+            return float(np.mean(classes(changed) == truth))
 
         found = permutation_importance(
-            model.estimator, whole[shuffled], truth[chosen],
+            model.estimator, cells[:, places], truth[chosen],
             n_repeats=_N_PERMUTATIONS, random_state=0, scoring=accuracy,
         )  # fmt: skip
         order = np.argsort(-found.importances_mean, kind="stable")
         names = [shuffled[column] for column in order]
         return cls(names, found.importances_mean[order], found.importances_std[order])
+
+
+def _predicting(
+    model: TableModel, X: pd.DataFrame
+) -> tuple[list[str], NDArray, Callable[[NDArray], NDArray[np.intp]]]:
+    """The names and the values (n, M) of columns, and what predicts the classes of such values.
+
+    Those of a classifier are its cells, which are predicted without data frames.
+    """
+    if isinstance(model.estimator, Pipeline):
+        names = list(X.columns)
+        return names, X.to_numpy(object), lambda values: model.classes(_like(X, values))
+    network = model.network
+    cells = np.asarray(checked_cells(model.classifier, model.classified(X)), np.float64)
+    return list(model.table.names), cells, lambda values: network.classes(network.inputs(values))
+
+
+def _like(X: pd.DataFrame, values: NDArray) -> pd.DataFrame:
+    """Values as a data frame with the types of another one."""
+    return pandas().DataFrame(values, columns=X.columns).astype(X.dtypes)
 
 
 def _with_largest_attributions(model: TableModel, attributions: Floats) -> list[str]:

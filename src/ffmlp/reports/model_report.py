@@ -1,4 +1,4 @@
-"""The tables of a report on a model and a data file."""
+"""What a report says of a model and a data file in words and tables."""
 
 from __future__ import annotations
 
@@ -11,23 +11,17 @@ from ffmlp.explanations.describe import export_text
 from ffmlp.model.columns import NumberColumn
 from ffmlp.reports.assessment import HyperplaneEffects, Importance, Outcome, Rows
 from ffmlp.reports.pages import Table
-from ffmlp.tabular.substitutes import substitutes
 from ffmlp.tabular.table_model import TableModel
 from ffmlp.words import counted, listed
 
 if TYPE_CHECKING:
     import pandas as pd
 
-DATA, DESIGN, MEANING = "Data", "Network design", "What the neurons mean"
-ACCURACY, CALIBRATION = "Accuracy", "Calibration"
-IMPORTANCE, UNCERTAIN = "Feature importance", "Least certain predictions"
-
 _MAX_DRIVERS = 3
 _MAX_HYPERPLANES = 15
 _MAX_NEURONS = 15
 _MAX_CATEGORIES = 5
 _MAX_COLUMNS = 20
-_N_UNCERTAIN = 10
 
 
 def introduction(model: TableModel, path: Path) -> tuple[str, list[str]]:
@@ -65,18 +59,8 @@ def outcome(model: TableModel, rows: Rows) -> Outcome | None:
     return held_out or Outcome.of_rows(rows)
 
 
-def tables(
-    model: TableModel, rows: Rows, effects: HyperplaneEffects, importance: Importance, name: str
-) -> list[Table]:
-    """All tables of the report; ``name`` is that of the file."""
-    made = [_data(model, rows, importance, name), _design(model), _meaning(model, effects)]
-    shown = outcome(model, rows)
-    if shown is not None:
-        made += [_accuracy(model, rows, shown), _calibration(shown)]
-    return [*made, _importance(model, importance, rows), _uncertain(model, rows)]
-
-
-def _data(model: TableModel, rows: Rows, importance: Importance, name_of_file: str) -> Table:
+def data_table(model: TableModel, rows: Rows, importance: Importance, name_of_file: str) -> Table:
+    """The columns of the file."""
     shown = set(importance.columns[:_MAX_COLUMNS])
     described = []
     for name in [name for name in model.features if name in shown]:
@@ -104,7 +88,7 @@ def _data(model: TableModel, rows: Rows, importance: Importance, name_of_file: s
         unknown = int((~rows.labelled).sum())
         if unknown:
             notes.append(f"{counted(unknown, 'row')} without {model.target}, or with an unseen class.")
-    return Table(DATA, text, ("column", "kind", "missing", "values"), described, notes)
+    return Table("Data", text, ("column", "kind", "missing", "values"), described, notes)
 
 
 def _range(cells: pd.Series) -> str:
@@ -118,7 +102,8 @@ def _most_frequent(cells: pd.Series) -> str:
     return ", ".join(shown) + (f", {more} more" if more > 0 else "")
 
 
-def _design(model: TableModel) -> Table:
+def design_table(model: TableModel) -> Table:
+    """The layers, and the plans that were compared."""
     clf = model.classifier
     network, selection = clf.network_, clf.selection_
     header, *lines = selection.table
@@ -136,10 +121,10 @@ def _design(model: TableModel) -> Table:
         f"weight follows from the Gaussian blobs that make up each class. {chosen}"
     )
     seconds = ", ".join(f"{step} {value:.3f} s" for step, value in clf.timings_.items())
-    return Table(DESIGN, text, header, lines, [f"Fit time: {seconds}."])
+    return Table("Network design", text, header, lines, [f"Fit time: {seconds}."])
 
 
-def _meaning(model: TableModel, effects: HyperplaneEffects) -> Table:
+def meaning_table(model: TableModel, effects: HyperplaneEffects) -> Table:
     """The neurons of l_2, and the hyperplanes with the largest effects on the decisions."""
     network = model.classifier.network_
     n_planes, n_second = len(network.hyperplanes), network.layer_sizes[2]
@@ -165,7 +150,7 @@ def _meaning(model: TableModel, effects: HyperplaneEffects) -> Table:
         ("The design as text", export_text(model.classifier)),
     ]
     header = ("", "effect", "positive side", "main features (+ towards this side)")
-    return Table(MEANING, text, header, lines, (), details)
+    return Table("What the neurons mean", text, header, lines, (), details)
 
 
 def _drivers(model: TableModel, effects: HyperplaneEffects, plane: int) -> str:
@@ -177,23 +162,7 @@ def _drivers(model: TableModel, effects: HyperplaneEffects, plane: int) -> str:
     return ", ".join(f"{signs[j] if numbers[j] else ''}{table.parts[j].name}" for j in order if sizes[j])
 
 
-def _accuracy(model: TableModel, rows: Rows, shown: Outcome) -> Table:
-    found = shown.confusion
-    text = (
-        f"The accuracy on {shown.about} is {found.accuracy:.1%} (balanced accuracy "
-        f"{found.balanced_accuracy:.1%}, log-loss {shown.log_loss:.3f}). Predicting the most frequent "
-        f"class would give {shown.majority:.1%}."
-    )
-    labels = list(map(str, model.labels.tolist()))
-    lines = [
-        [label, *map(str, row), *("–" if np.isnan(share) else f"{share:.1%}" for share in shares)]
-        for label, row, *shares in zip(labels, found.counts, found.recall, found.precision, strict=True)
-    ]
-    header = ("true class", *(f"as {label}" for label in labels), "recall", "precision")
-    return Table(ACCURACY, text, header, lines, _notes_on_seen_rows(model, rows))
-
-
-def _notes_on_seen_rows(model: TableModel, rows: Rows) -> list[str]:
+def notes_on_seen_rows(model: TableModel, rows: Rows) -> list[str]:
     """What the accuracy is about, if the model was fitted to some of the rows."""
     own, held_out = Outcome.of_rows(rows), Outcome.of_held_out(model)
     if not rows.seen or own is None:
@@ -208,58 +177,3 @@ def _notes_on_seen_rows(model: TableModel, rows: Rows) -> list[str]:
         "rows. Accuracy, confusion matrix and calibration are those of held-out rows: fit predicted "
         "them with models that it had fitted to the other rows."
     ]
-
-
-def _calibration(shown: Outcome) -> Table:
-    found = shown.reliability
-    text = (
-        "If the model is calibrated, 80% of the predictions with a probability of 80% are correct. The "
-        f"expected calibration error, the mean difference between the two, is {found.error:.1%} on "
-        f"{shown.about}."
-    )
-    bins = zip(found.confidence, found.accuracy, found.counts, strict=True)
-    lines = [[f"{probability:.1%}", f"{right:.1%}", str(count)] for probability, right, count in bins]
-    return Table(CALIBRATION, text, ("mean probability", "accuracy", "rows"), lines)
-
-
-def _importance(model: TableModel, importance: Importance, rows: Rows) -> Table:
-    against = "" if rows.labelled.any() else ", measured against the model's own predictions"
-    text = (
-        "Permutation importance: the accuracy that is lost when the values of one column are shuffled"
-        f"{against}. Columns that repeat the information of another one look unimportant."
-    )
-    n_shuffled = len(importance.columns)
-    if n_shuffled < len(model.features):
-        text += f" Only the {n_shuffled} columns with the largest mean attributions were shuffled."
-    left = len(model.features) - _MAX_COLUMNS
-    notes = [f"{counted(left, 'more column')}, less important."] if left > 0 else []
-    return Table(IMPORTANCE, text, notes=notes)
-
-
-def least_certain(rows: Rows, n: int) -> list[int]:
-    """The rows whose two most probable classes are closest."""
-    ordered = np.sort(rows.probability, axis=1)
-    return np.argsort(ordered[:, -1] - ordered[:, -2], kind="stable")[:n].tolist()
-
-
-def _uncertain(model: TableModel, rows: Rows) -> Table:
-    shown = least_certain(rows, _N_UNCERTAIN)
-    labels = model.labels.tolist()
-    lines, details = [], []
-    explanations = model.classifier.explain(model.classified(rows.X.iloc[shown]))
-    for number, (row, why) in enumerate(zip(shown, explanations, strict=True)):
-        probability = rows.probability[row]
-        first_two = np.argsort(-probability, kind="stable")[:2]
-        likeliest = [f"{labels[label]} ({probability[label]:.1%})" for label in first_two]
-        truth = "unknown" if rows.truth[row] < 0 else str(labels[rows.truth[row]])
-        lines.append([f"row {row + 1}", *likeliest, truth])
-        cells = substitutes(model.table, rows.X.iloc[row], explanations.samples[number])
-        instead = "".join(f"{cell}\n" for cell in cells)
-        text = f"{instead}\n{why}" if instead else str(why)
-        details.append((f"Why row {row + 1} is {why.label}", text))
-    text = (
-        f"The {counted(len(shown), 'row')} whose two most probable classes are closest, each with an "
-        "explanation below. Rows count from 1, without the header."
-    )
-    header = ("row", "predicted", "runner-up", "true class")
-    return Table(UNCERTAIN, text, header, lines, (), details)

@@ -1,0 +1,222 @@
+/* A search for near rows of another class. What is found is a change; that none is nearer is not proved.
+
+Near is the least sum of changes of numbers, in standard deviations. Categories and missing cells stay. */
+
+import { argmax } from "../model/arrays.js";
+
+const STEPS = 30;
+const BISECTIONS = 40;
+const ROUNDS = 3;
+// A step goes to the boundary of the linearised lead, times this factor.
+const STEP_FACTOR = 1.02;
+// Values of a column that are tried, rivals whose boundaries are, and blobs that the search starts from.
+const [VALUES_TRIED, RIVALS_TRIED, BLOBS_TRIED] = [24, 3, 8];
+
+/** The nearest change that is found within some milliseconds: `{ cells, winner, distance }`, or null.
+
+`units` (N,) and `ranges` are those of the columns; the first of the `columns` are tried first. */
+export function nearestChange(problem, cells, columns, milliseconds) {
+  const search = new ChangeSearch(problem, cells, columns, performance.now() + milliseconds);
+  for (const start of search.starts()) {
+    search.consider(start);
+    if (performance.now() > search.end) break;
+  }
+  return search.best && search.answer();
+}
+
+/** The distance of changed cells from others. */
+export function changeSize({ network, units }, cells, others) {
+  return network.table.parts.reduce((sum, part, column) => {
+    const size = Math.abs(cells[column] - others[column]) / units[network.table.firsts[column]];
+    return sum + (part.isNumber && size > 0 ? size : 0);
+  }, 0);
+}
+
+/** Categories of one column that give another class, the most probable class first. */
+export function categoryChanges({ network }, cells, columns, most) {
+  const own = network.classOf(network.inputs(cells));
+  const found = [];
+  for (const column of columns) {
+    const names = network.table.parts[column].categories ?? [];
+    for (let cell = 0; cell < Math.min(names.length, most); cell++) {
+      const changed = cells.slice();
+      changed[column] = cell;
+      const probabilities = network.probabilities(network.inputs(changed));
+      const winner = argmax(probabilities);
+      if (winner !== own) found.push({ cells: changed, column, winner, share: probabilities[winner] });
+    }
+  }
+  return found.sort((a, b) => b.share - a.share);
+}
+
+class ChangeSearch {
+  constructor(problem, cells, columns, end) {
+    Object.assign(this, problem, { cells, end, best: null, least: Infinity });
+    const { parts } = this.network.table;
+    this.columns = columns.filter((column) => parts[column].isNumber && !Number.isNaN(cells[column]));
+    this.own = this._classOf(cells);
+  }
+
+  _classOf(cells) {
+    return this.network.classOf(this.network.inputs(cells));
+  }
+
+  isChanged(cells) {
+    return this._classOf(cells) !== this.own;
+  }
+
+  unit(column) {
+    return this.units[this.network.table.firsts[column]];
+  }
+
+  /** A value within the range of a column, or the value of the row if it is beyond. */
+  within(column, value) {
+    const { low, high } = this.ranges[column];
+    const own = this.cells[column];
+    return Math.min(Math.max(value, Math.min(low, own)), Math.max(high, own));
+  }
+
+  /** Candidates for rows of another class, one after the other. */
+  *starts() {
+    const descended = this.descended();
+    if (descended) yield descended;
+    for (const column of this.columns) yield* this.alongColumn(column);
+    yield* this.blobMeans();
+  }
+
+  /** Steps to the boundary of the linearised lead, until the class changes; null if it does not. */
+  descended() {
+    const cells = this.cells.slice();
+    for (let step = 0; step < STEPS && performance.now() < this.end; step++) {
+      const next = this.steepest(cells);
+      if (!next) return null;
+      cells[next.column] = this.within(next.column, cells[next.column] + next.change);
+      if (this.isChanged(cells)) return cells;
+    }
+    return null;
+  }
+
+  /** The column and the change that reach the boundary of the linearised lead soonest; null if flat. */
+  steepest(cells) {
+    const { hyperplanes, stages, table } = this.network;
+    const x = this.network.inputs(cells);
+    const h = this.network.responses(x);
+    const scores = stages.scores(h);
+    let best = null;
+    for (const rival of this.rivals(scores)) {
+      const lead = Math.max(scores[this.own] - scores[rival], 1e-9);
+      const slopes = hyperplanes.byInputs(stages.leadSlopes(h, this.own, rival));
+      const gradient = hyperplanes.byFeatures(slopes, x);
+      for (const column of this.columns) {
+        const slope = gradient[table.firsts[column]];
+        const change = (-STEP_FACTOR * lead) / slope;
+        const size = Math.abs(change) / this.unit(column);
+        const moves = this.within(column, cells[column] + change) !== cells[column];
+        if (moves && size < (best?.size ?? Infinity)) best = { column, change, size };
+      }
+    }
+    return best;
+  }
+
+  rivals(scores) {
+    const others = [...scores.keys()].filter((k) => k !== this.own && scores[k] > -Infinity);
+    return others.sort((a, b) => scores[b] - scores[a]).slice(0, RIVALS_TRIED);
+  }
+
+  /** The nearest tried value of a column, below and above, at which the class is another. */
+  *alongColumn(column) {
+    const { low, high } = this.ranges[column];
+    for (const limit of [low, high]) {
+      for (let k = 1; k <= VALUES_TRIED; k++) {
+        const cells = this.cells.slice();
+        cells[column] += ((limit - cells[column]) * k) / VALUES_TRIED;
+        if (performance.now() > this.end || this.beyondBest(cells)) break;
+        if (this.isChanged(cells)) {
+          yield cells;
+          break;
+        }
+      }
+    }
+  }
+
+  /** The means of the nearest blobs of other classes. */
+  *blobMeans() {
+    const { hyperplanes, table } = this.network;
+    const means = [...this.blobs.classes.keys()]
+      .filter((blob) => this.blobs.classes[blob] !== this.own)
+      .map((blob) => {
+        const x = hyperplanes.unmapped(this.blobs.means.row(blob));
+        const cells = this.cells.slice();
+        for (const column of this.columns) {
+          cells[column] = this.within(column, x[table.firsts[column]]);
+        }
+        return cells;
+      });
+    const nearest = means.sort((a, b) => this.distance(a) - this.distance(b)).slice(0, BLOBS_TRIED);
+    for (const cells of nearest) if (this.isChanged(cells)) yield cells;
+  }
+
+  distance(cells) {
+    return changeSize(this, cells, this.cells);
+  }
+
+  beyondBest(cells) {
+    return this.distance(cells) >= this.least;
+  }
+
+  /** Bring a row of another class nearer, and keep it if it is the nearest so far. */
+  consider(start) {
+    let cells = this.bisected(start);
+    for (let round = 0; round < ROUNDS; round++) {
+      const before = this.distance(cells);
+      cells = this.bisected(this.reduced(cells));
+      if (this.distance(cells) > 0.999 * before) break;
+    }
+    cells = this.rounded(cells);
+    if (!this.beyondBest(cells)) [this.best, this.least] = [cells, this.distance(cells)];
+  }
+
+  /** The row just beyond the boundary, on the line from the row. */
+  bisected(far) {
+    let [near, beyond] = [0, 1];
+    const at = (share) =>
+      far.map((value, column) => {
+        const own = this.cells[column];
+        return Number.isNaN(own) || value === own ? own : own + share * (value - own);
+      });
+    for (let k = 0; k < BISECTIONS; k++) {
+      const middle = 0.5 * (near + beyond);
+      if (this.isChanged(at(middle))) beyond = middle;
+      else near = middle;
+    }
+    return beyond === 1 ? far : at(beyond);
+  }
+
+  /** A row of another class in which as few columns as possible are changed, the smallest first. */
+  reduced(changed) {
+    const cells = changed.slice();
+    const size = (column) => Math.abs(changed[column] - this.cells[column]) / this.unit(column);
+    const moved = this.columns.filter((column) => changed[column] !== this.cells[column]);
+    for (const column of moved.sort((a, b) => size(a) - size(b))) {
+      cells[column] = this.cells[column];
+      if (!this.isChanged(cells)) cells[column] = changed[column];
+    }
+    return cells;
+  }
+
+  /** The row with whole numbers where columns have them, if it is of another class, too. */
+  rounded(changed) {
+    const cells = changed.slice();
+    for (const column of this.columns) {
+      if (this.ranges[column].whole && cells[column] !== this.cells[column]) {
+        const away = cells[column] > this.cells[column] ? Math.ceil : Math.floor;
+        cells[column] = away(cells[column]);
+      }
+    }
+    return this.isChanged(cells) ? cells : changed;
+  }
+
+  answer() {
+    return { cells: this.best, winner: this._classOf(this.best), distance: this.least };
+  }
+}
