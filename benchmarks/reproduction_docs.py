@@ -3,8 +3,8 @@
     python benchmarks/reproduction_docs.py           # write the numbers of docs/paper/reproduction.csv
     python benchmarks/reproduction_docs.py --check   # only say which pages differ, with exit code 1
 
-`docs/paper/reproduction.csv` is the `runs.csv` of a full run of `ffmlp reproduce`. The pages quote it between
-the comments ``<!-- reproduction: NAME -->`` and ``<!-- end -->`` and nowhere else.
+`docs/paper/reproduction.csv` is the `runs.csv` of a full run of `ffmlp reproduce`. The pages quote it
+between the comments ``<!-- reproduction: NAME -->`` and ``<!-- end -->`` and nowhere else.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from ffmlp.datasets import make_loans
 sys.path.insert(0, str(Path(__file__).parent))  # gallery_figures
 
 project, author, version = "ffmlp", "The ffmlp developers", ffmlp.__version__
-copyright = author  # noqa: A001: Sphinx's name
+copyright = author  # noqa: A001
 release = version
 language = "en"
 extensions = [

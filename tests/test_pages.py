@@ -1,4 +1,4 @@
-"""The README and the pages of the site: their code prints what they show, their numbers are recomputed."""
+"""README and pages of the site: their code prints what they show, their numbers are recomputed."""
 
 import re
 import shlex
@@ -18,7 +18,9 @@ ROOT = Path(__file__).parents[1]
 PAGES = ["README.md", *sorted(str(page.relative_to(ROOT)) for page in ROOT.glob("docs/**/*.md"))]
 TEXTS = {page: (ROOT / page).read_text(encoding="utf-8") for page in PAGES}
 # A block of code and, if it prints something, what it prints.
-_BLOCK = re.compile(r"^```(python|bash)\n(.*?)^```$(?:\n\n^```text\n(.*?)^```$)?", re.DOTALL | re.MULTILINE)
+_BLOCK = re.compile(
+    r"^```(python|bash)\n(.*?)^```$(?:\n\n^```text\n(.*?)^```$)?", re.DOTALL | re.MULTILINE
+)
 # What some pages need beside the core.
 _PACKAGES = {
     "docs/guide/export.md": ("skops", "torch", "onnxruntime", "skl2onnx"),

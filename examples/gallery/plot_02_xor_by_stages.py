@@ -20,7 +20,9 @@ clf = FFMLPClassifier(2, design="region", error_threshold=0.05, random_state=0).
 figure, ((first, second), (third, fourth)) = plt.subplots(2, 2, figsize=(10, 8), layout="constrained")
 SamplesDisplay.from_data(train.X, train.y, title="samples", ax=first)
 HyperplanesDisplay.from_estimator(clf, train.X, train.y, title="hyperplanes after pruning", ax=second)
-DecisionRegionsDisplay.from_estimator(clf, train.X, train.y, blobs=True, title="blobs and regions", ax=third)
+DecisionRegionsDisplay.from_estimator(
+    clf, train.X, train.y, blobs=True, title="blobs and regions", ax=third
+)
 NetworkDisplay.from_estimator(clf, title="the network", ax=fourth)
 
 # %%

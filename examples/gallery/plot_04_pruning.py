@@ -31,4 +31,9 @@ HyperplanesDisplay.from_estimator(clf, moons.X, moons.y)
 proved = FFMLPClassifier(3, design="region", error_threshold=0.05, pruning="optimal", random_state=0)
 proved.fit(moons.X, moons.y)
 print("greedy pruning keeps", len(clf.hyperplanes_.biases), "hyperplanes")
-print("the fewest are", len(proved.hyperplanes_.biases), "and at least", proved.pruning_path_.proved_minimum)
+print(
+    "the fewest are",
+    len(proved.hyperplanes_.biases),
+    "and at least",
+    proved.pruning_path_.proved_minimum,
+)

@@ -17,7 +17,12 @@ refused = X[(clf.predict(X) == "no") & (clf.predict_proba(X)[:, 1] > 0.2)].iloc[
 print(refused.to_string(index=False))
 
 (found,) = clf.recourse(
-    refused, wanted="yes", frozen=["purpose", "housing"], rising=["years_employed"], max_changed=1, n_answers=2
+    refused,
+    wanted="yes",
+    frozen=["purpose", "housing"],
+    rising=["years_employed"],
+    max_changed=1,
+    n_answers=2,
 )
 print(found)
 

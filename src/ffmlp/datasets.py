@@ -127,10 +127,10 @@ def load(name: str, *, random_state: int = 0, pima_path: str | Path | None = Non
 def make_loans(n_rows: int = 600, random_state: int = 0) -> Any:
     """An invented table of loan applications, with categories and missing cells (needs pandas).
 
-    The log-odds of an approval are ``4 ln(income / 2500) - 2 ln(amount / 9000) + 0.4 (years_employed - 3)``,
-    where years beyond 8 do not count, plus 1 for own housing and minus 1 for the parents' housing. Whoever
-    wants more than 12 000 for a holiday is refused. Afterwards, one cell in fifteen of ``years_employed``
-    and ``housing`` is left empty.
+    The log-odds of an approval are ``4 ln(income / 2500) - 2 ln(amount / 9000)`` and
+    ``0.4 (years_employed - 3)``, where years beyond 8 do not count, plus 1 for own housing and minus 1
+    for the parents' housing. Whoever wants more than 12 000 for a holiday is refused. Afterwards, one
+    cell in fifteen of ``years_employed`` and ``housing`` is left empty.
 
     Parameters
     ----------
@@ -142,8 +142,8 @@ def make_loans(n_rows: int = 600, random_state: int = 0) -> Any:
     Returns
     -------
     pandas.DataFrame
-        The columns ``application`` (an id), ``income`` (a month), ``amount``, ``years_employed``, ``housing``,
-        ``purpose`` and the target ``approved``, "yes" or "no".
+        The columns ``application`` (an id), ``income`` (a month), ``amount``, ``years_employed``,
+        ``housing``, ``purpose`` and the target ``approved``, "yes" or "no".
 
     Examples
     --------
