@@ -52,6 +52,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = "ffmlp"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_context = {"default_mode": "auto"}
 html_show_sourcelink = False
 html_copy_source = False
 html_sidebars = {"index": [], "tutorial": []}
@@ -59,6 +60,8 @@ html_theme_options = {
     "logo": {"text": "ffmlp"},
     "github_url": "https://github.com/ffmlp/ffmlp",
     "header_links_before_dropdown": 6,
+    # The field with the keys of its shortcut has another name than it shows.
+    "navbar_persistent": ["search-button"],
     "show_toc_level": 2,
     "navigation_with_keys": False,
     "footer_start": ["copyright"],
