@@ -33,6 +33,7 @@ myst_heading_anchors = 3
 myst_enable_extensions = ["colon_fence"]
 # Docstrings say what parameters are.
 autodoc_typehints = "none"
+toc_object_entries_show_parents = "hide"
 numpydoc_show_class_members = False
 
 sphinx_gallery_conf = {
