@@ -1,10 +1,10 @@
-"""Recompute every number of the reproduction that README and docs quote.
+"""Recompute every number of the reproduction that the docs quote.
 
-    python benchmarks/reproduction_docs.py           # write the numbers of docs/reproduction.csv
+    python benchmarks/reproduction_docs.py           # write the numbers of docs/paper/reproduction.csv
     python benchmarks/reproduction_docs.py --check   # only say which pages differ, with exit code 1
 
-`docs/reproduction.csv` is the `runs.csv` of a full run of `ffmlp reproduce`. The pages quote it between
-the comments ``<!-- reproduction: NAME -->`` and ``<!-- end -->`` and nowhere else.
+`docs/paper/reproduction.csv` is the `runs.csv` of a full run of `ffmlp reproduce`. The pages quote it
+between the comments ``<!-- reproduction: NAME -->`` and ``<!-- end -->`` and nowhere else.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import textwrap
 from collections.abc import Callable
 from pathlib import Path
 
-from ffmlp.reports.pages import to_markdown
+from ffmlp.reports.pages import Table, to_markdown
 from ffmlp.reports.records import read_records
 from ffmlp.reproduction import report
 from ffmlp.reproduction.cells import with_spread
@@ -26,7 +26,12 @@ from ffmlp.reproduction.verdicts import Comparison, by_split, values, verdict_co
 from ffmlp.words import counted
 
 ROOT = Path(__file__).parents[1]
-PAGES = ("README.md", "docs/design.md", "docs/designs.md", "docs/reproduction.md")
+PAGES = (
+    *("docs/design.md", "docs/guide/paper.md"),
+    *("docs/paper/index.md", "docs/paper/accuracy.md", "docs/paper/answers.md"),
+)
+# The first table of the page on claims and questions; those before it are on the page on accuracy.
+_FIRST_ANSWER = "Section V, claim by claim"
 _BLOCK = re.compile(r"^( *)<!-- reproduction: (.+?) -->\n.*?<!-- end -->$", re.DOTALL | re.MULTILINE)
 _WIDTH = 120
 
@@ -36,7 +41,7 @@ def _accuracy(runs: list[Run], key: str, method: str) -> str:
 
 
 def summary(runs: list[Run]) -> str:
-    """The paragraph of the README."""
+    """The paragraph that opens the pages on the paper."""
     verdicts = verdict_counts(ROWS, runs, "literal")
     shown = []
     for key in ("four_moons", "iris"):
@@ -97,10 +102,29 @@ def literal_mode(runs: list[Run]) -> str:
     )
 
 
-def results(runs: list[Run]) -> str:
-    """Findings and tables of the report."""
-    page = to_markdown(report.TITLE, report.findings(runs), report.tables(runs, {}), [])
-    return page.partition("\n")[2].strip().replace("\n## ", "\n### ")
+def findings(runs: list[Run]) -> str:
+    """The findings that open the report."""
+    return "\n\n".join(report.findings(runs))
+
+
+def accuracy(runs: list[Run]) -> str:
+    """The tables of the report on accuracy."""
+    return _without_title(_tables_of_pages(runs)[0])
+
+
+def answers(runs: list[Run]) -> str:
+    """The tables of the report on claims and questions."""
+    return _without_title(_tables_of_pages(runs)[1])
+
+
+def _tables_of_pages(runs: list[Run]) -> tuple[list[Table], list[Table]]:
+    tables = report.tables(runs, {})
+    first = [table.title for table in tables].index(_FIRST_ANSWER)
+    return tables[:first], tables[first:]
+
+
+def _without_title(tables: list[Table]) -> str:
+    return to_markdown("", [], tables, []).partition("\n")[2].strip()
 
 
 QUOTES: dict[str, Callable[[list[Run]], str]] = {
@@ -108,7 +132,9 @@ QUOTES: dict[str, Callable[[list[Run]], str]] = {
     "shrinkage": shrinkage,
     "pruning": pruned_moons,
     "literal mode": literal_mode,
-    "results": results,
+    "findings": findings,
+    "accuracy": accuracy,
+    "answers": answers,
 }
 
 
@@ -131,7 +157,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--check", action="store_true", help="write nothing, list the pages that differ")
     check = parser.parse_args().check
-    runs = read_records(ROOT / "docs" / "reproduction.csv", Run)
+    runs = read_records(ROOT / "docs" / "paper" / "reproduction.csv", Run)
     different = 0
     for name in PAGES:
         path = ROOT / name
@@ -139,7 +165,7 @@ def main() -> int:
         after = written(before, runs)
         if before != after:
             different += 1
-            print(f"{name}: {'differs from' if check else 'now quotes'} docs/reproduction.csv")
+            print(f"{name}: {'differs from' if check else 'now quotes'} docs/paper/reproduction.csv")
             if not check:
                 path.write_text(after, encoding="utf-8")
     return int(check and different > 0)

@@ -111,3 +111,25 @@ def test_a_pima_set_that_is_not_available_says_why(tmp_path, monkeypatch):
         match=r"not available: .*pip install 'ffmlp\[datasets\]'; OpenML does not respond \(no route\)",
     ):
         datasets.load("pima")
+
+
+def test_loans_follow_their_rule():
+    pytest.importorskip("pandas")
+    table = datasets.make_loans(20_000)
+    assert table.equals(datasets.make_loans(20_000))
+    assert not table.equals(datasets.make_loans(20_000, random_state=1))
+    missing = table.isna().mean()
+    assert set(missing.index[missing > 0]) == {"years_employed", "housing"}
+    np.testing.assert_allclose(missing[missing > 0], 1 / 15, atol=0.01)
+    refused = (table.purpose == "holiday") & (table.amount > 12_050)  # amounts are rounded
+    assert (table.approved[refused] == "no").all()
+    known = table[~refused & (table.amount < 11_950)].dropna()
+    log_odds = 4 * np.log(known.income / 2500) - 2 * np.log(known.amount / 9000)
+    log_odds += 0.4 * (np.minimum(known.years_employed, 8) - 3)
+    log_odds += known.housing.map({"owns": 1, "rents": 0, "parents": -1})
+    probability = 1 / (1 + np.exp(-log_odds))
+    for low in np.arange(0, 1, 0.2):
+        near = probability.between(low, low + 0.2)
+        assert (known.approved[near] == "yes").mean() == pytest.approx(
+            probability[near].mean(), abs=0.03
+        )

@@ -75,7 +75,7 @@ class BackpropClassifier(ClassifierMixin, BaseEstimator):
     ----------
     classes_ : ndarray of shape (C,)
     weights_, biases_ : tuples of three ndarrays
-        The trained network, in the format of `Network.weights` and `Network.biases`.
+        The trained network, in the format of ``Network.weights`` and ``Network.biases``.
     history_ : History
         Accuracy and time by epoch.
 

@@ -30,15 +30,17 @@ def naive_left_out(F, Y, weight, ridge):
     mean = np.average(F, axis=0, weights=weight)
     scale = np.sqrt(np.average((F - mean) ** 2, axis=0, weights=weight))
     F = (F - mean) / scale
+    # The means of all samples stay, as they do in the closed form, and the offset has no penalty.
+    with_offset, n_columns = np.column_stack([F, np.ones(len(F))]), F.shape[1]
+    penalty = np.sqrt(ridge * weight.sum()) * np.eye(n_columns, n_columns + 1)
     predicted = np.empty_like(Y)
     for row in range(len(F)):
         left = weight.copy()
         left[row] -= 1
-        model = Ridge(ridge * weight.sum(), fit_intercept=False)
-        # The means of all samples stay, as they do in the closed form.
-        augmented = np.column_stack([F, np.full(len(F), 1e6)])
-        model.fit(augmented, Y, sample_weight=left)
-        predicted[row] = model.predict(augmented[[row]])[0]
+        root = np.sqrt(left)[:, None]
+        equations = np.vstack([root * with_offset, penalty])
+        targets = np.vstack([root * Y, np.zeros((n_columns, Y.shape[1]))])
+        predicted[row] = with_offset[row] @ np.linalg.lstsq(equations, targets)[0]
     return predicted
 
 

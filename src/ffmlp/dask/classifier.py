@@ -116,7 +116,7 @@ class FFMLPClassifier(local.FFMLPClassifier):
     def fit_blocks(
         self, parts: list[Delayed], example: Any, passes: Passes, blobs: Any = None
     ) -> FFMLPClassifier:
-        """Design the network from delayed blocks (`ffmlp.dask.blocks.Block`).
+        """Design the network from delayed blocks (``ffmlp.dask.blocks.Block``).
 
         ``example`` has the columns of their samples. Each pass over the blocks is added to ``passes``.
         """

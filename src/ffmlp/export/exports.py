@@ -51,9 +51,9 @@ class ExportsMixin:
         Returns
         -------
         onnx.ModelProto
-            Its input is ``X`` (rows, n_features_in_). With categories, each column is an input of its
-            own (rows, 1), by name; categories are strings, empty if missing. Its outputs are those of
-            `predict` and `predict_proba`: ``label`` (rows,), ``probabilities`` (rows, n_classes).
+            Its input is ``X`` (rows, ``n_features_in_``). With categories, each column is an input of
+            its own (rows, 1), by name; categories are strings, empty if missing. Its outputs are those
+            of `predict` and `predict_proba`: ``label`` (rows,), ``probabilities`` (rows, n_classes).
         """
         check_is_fitted(self)
         return export.to_onnx(self.network_, input_type)
