@@ -314,7 +314,7 @@ def test_ctrl_c_leaves_no_model(here, capsys, monkeypatch):
 
     monkeypatch.setattr("ffmlp.tabular.table_model.save", interrupted)
     assert fit("data.csv", "--target", "species", "-o", "data.model") == 130
-    assert capsys.readouterr().err == "ffmlp: interrupted; nothing was written.\n"
+    assert capsys.readouterr().err == "ffmlp: interrupted; no partial file is left.\n"
     assert [path.name for path in here.iterdir()] == ["data.csv"]
 
 

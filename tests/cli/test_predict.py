@@ -162,7 +162,7 @@ def test_ctrl_c_in_a_block_leaves_no_file(trained, here, capsys, monkeypatch):
 
     monkeypatch.setattr("ffmlp.tabular.predictions._predicted", interrupted)
     assert predict(trained, "new.csv", "-o", "o.csv", "--block-rows", "10") == 130
-    assert capsys.readouterr().err == "ffmlp: interrupted; nothing was written.\n"
+    assert capsys.readouterr().err == "ffmlp: interrupted; no partial file is left.\n"
     assert [path.name for path in here.iterdir()] == ["new.csv"]
 
 
@@ -192,7 +192,7 @@ sys.exit(main(sys.argv[1:]))
 @pytest.mark.parametrize(
     ("number", "code", "message"),
     [
-        (signal.SIGINT, 130, b"ffmlp: interrupted; nothing was written.\n"),
+        (signal.SIGINT, 130, b"ffmlp: interrupted; no partial file is left.\n"),
         pytest.param(
             signal.SIGKILL, -9, b"", marks=pytest.mark.skipif(sys.platform != "linux", reason="Linux")
         ),

@@ -51,22 +51,13 @@ class Page(HTMLParser):
                 self.cells[-1][2] += data
 
 
-@pytest.fixture
-def picture(tmp_path):
-    """A picture beside the section of a title."""
-    path = tmp_path / "figures" / "drawn.png"
-    path.parent.mkdir()
-    # What a page reads of a PNG file is its width.
-    start = b"\x89PNG\r\n\x1a\n" + bytes(8)
-
-    def drawn(beside, width=1000):
-        path.write_bytes(start + width.to_bytes(4, "big") + bytes(8))
-        return Picture(path, "A < B", "See it.", beside)
-
-    return drawn
+def picture(beside, width=1000):
+    """A picture beside the section of a title; what a page reads of a PNG image is its width."""
+    png = b"\x89PNG\r\n\x1a\n" + bytes(8) + width.to_bytes(4, "big") + bytes(8)
+    return Picture(png, "A < B", "See it.", beside, "figures/drawn.png")
 
 
-def test_pages(picture):
+def test_pages():
     tables = [
         Table("Sizes", "Neurons.", ["set", "d|1"], [["Iris", "2.0 ± 0.1"]], ["A note."]),
         Table("Missing", "", ["row", "reason"], [["pima", "no <network>"]], (), [("Why", "a\n  b")]),
@@ -96,7 +87,7 @@ def test_pages(picture):
     assert page.index("Sizes</h2>") < page.index("<img") < page.index("Missing</h2>")
 
 
-def test_a_picture_with_the_title_of_the_page_opens_it(picture):
+def test_a_picture_with_the_title_of_the_page_opens_it():
     content = "The page", ["First.", "Second."], [Table("Sizes", "Text.")], [picture("The page")]
     page = to_html(*content)
     assert page.count("<img") == 1
@@ -107,7 +98,7 @@ def test_a_picture_with_the_title_of_the_page_opens_it(picture):
 
 
 @pytest.mark.parametrize(("width", "scrolls"), [(1000, False), (1200, True)])
-def test_only_a_wide_picture_scrolls(picture, width, scrolls):
+def test_only_a_wide_picture_scrolls(width, scrolls):
     page = to_html("The page", (), (), [picture("The page", width)])
     assert ('class="scroll wide"' in page) == scrolls
 

@@ -155,3 +155,60 @@ with whole_file(Path(sys.argv[1])) as temporary:
         process.send_signal(number)
         process.wait()
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.fixture(params=["in one step", "in two steps"])
+def steps(request, monkeypatch):
+    """Both ways to replace a folder: Linux can exchange two."""
+    if request.param == "in two steps":
+        monkeypatch.setattr(whole_files, "_exchanged", lambda first, second: False)
+
+
+def test_a_folder_with_files_is_replaced(steps, tmp_path):
+    path = tmp_path / ("n" * 255)
+    for content in ("old", "new"):
+        with whole_folder(path) as new:
+            (new / content).write_text(content)
+        assert [file.name for file in path.iterdir()] == [content]
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_folder_that_cannot_be_replaced_stays(tmp_path, monkeypatch):
+    path, rename = tmp_path / "folder", type(tmp_path).rename
+
+    def write():
+        with whole_folder(path) as new:
+            (new / "new").write_text("2")
+            monkeypatch.setattr(type(tmp_path), "rename", refused)
+
+    def refused(source, target):
+        if source.name == "new":
+            raise OSError(errno.EIO, "Input/output error")
+        return rename(source, target)
+
+    path.mkdir()
+    (path / "old").write_text("1")
+    monkeypatch.setattr(whole_files, "_exchanged", lambda first, second: False)
+    with pytest.raises(OSError, match="Input/output"):
+        write()
+    assert [file.name for file in path.iterdir()] == ["old"]
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no locks")
+def test_what_killed_processes_left_is_removed_by_the_next_one(tmp_path):
+    file, folder = tmp_path / ".ffmlp-0123456789abcdef", tmp_path / ".ffmlp-fedcba9876543210"
+    kept, young, mine = tmp_path / ".ffmlp-only-copy", tmp_path / ".ffmlp-young", tmp_path / ".mine"
+    file.write_text("half")
+    (folder / "new").mkdir(parents=True)
+    (folder / "new" / "half").write_text("half")
+    (kept / "old").mkdir(parents=True)  # what a folder was to replace, in two steps
+    for path in (young, mine):
+        path.write_text("")
+    with whole_folder(tmp_path / "folder") as new:
+        for path in (file, folder, kept, mine, new.parent):
+            os.utime(path, (0, 0))
+        write_whole(tmp_path / "file", b"content")
+        assert new.parent.exists()  # it is in use
+    left = {path.name for path in tmp_path.iterdir()}
+    assert left == {"folder", "file", kept.name, young.name, ".mine"}

@@ -2,6 +2,7 @@ import bz2
 import gzip
 import io
 import lzma
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -46,15 +47,43 @@ def test_the_first_bytes_of_standard_input_are_its_type(monkeypatch, written):
     assert table.place(1, "b").startswith("standard input, ")
 
 
-def test_errors_name_standard_input_and_the_copy_is_removed(tmp_path):
-    program = (
-        "import sys; from ffmlp.tables.opening import *; table = open_table(STANDARD_INPUT); "
-        "print(table.source); [part() for part in table.parts(9, {'b': 'number'})]"
-    )
+PROGRAM = """
+import sys
+from ffmlp.tables.opening import *
+table = open_table(STANDARD_INPUT)
+print(table.source, flush=True)
+[part() for part in table.parts(9, {"b": "number"})]
+"""
+
+
+def read_as_input(content, folder):
+    """The output and the errors of a process that keeps temporary files in a folder."""
+    environment = {**os.environ, "TMPDIR": str(folder)}
     done = subprocess.run(
-        [sys.executable, "-c", program], input=b"a,b\n1,x\n", capture_output=True, cwd=tmp_path
+        [sys.executable, "-c", PROGRAM], input=content, capture_output=True, env=environment
     )
-    assert b"standard input, line 2, column 2 ('b'): expected a number, got 'x'." in done.stderr
-    copy = Path(done.stdout.decode().strip())
-    assert copy.name.startswith("ffmlp-")
-    assert not copy.exists()
+    return done.stdout.decode(), done.stderr.decode()
+
+
+@pytest.mark.parametrize("written", [bytes, gzip.compress])
+def test_errors_name_standard_input_and_the_copy_is_removed(tmp_path, written):
+    copy, errors = read_as_input(written(b"a,b\n1,x\n"), tmp_path)
+    assert "standard input, line 2, column 2 ('b'): expected a number, got 'x'." in errors
+    assert not Path(copy.strip()).exists()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_input_that_cannot_be_decompressed_leaves_nothing(tmp_path):
+    _, errors = read_as_input(gzip.compress(b"a,b\n1,2\n" * 100)[:-20], tmp_path)
+    assert "ValueError: standard input cannot be decompressed: " in errors
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of file sizes")
+def test_input_that_does_not_fit_on_the_disk_is_reported(tmp_path, monkeypatch):
+    limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (99, 99))"
+    monkeypatch.setattr(sys.modules[__name__], "PROGRAM", limit + PROGRAM)
+    _, errors = read_as_input(b"a,b\n1,2\n" * 100, tmp_path)
+    message = f"standard input cannot be copied to {tmp_path}: File too large. Name a folder with more"
+    assert message in errors
+    assert list(tmp_path.iterdir()) == []

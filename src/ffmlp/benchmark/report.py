@@ -211,17 +211,20 @@ def _pictures(results: Sequence[Results], folder: Path) -> list[Picture]:
         folder.mkdir(exist_ok=True)
     pictures = []
     bars = "Bars: standard deviation over splits."
+
+    def add(name: str, png: bytes, title: str, caption: str, beside: str) -> None:
+        write_whole(folder / name, png)
+        pictures.append(Picture(png, title, caption, beside, f"{folder.name}/{name}"))
+
     if len(drawn) > 1:
-        path = folder / "training_rows.png"
-        write_whole(path, growth(drawn))
         caption = f"Mean accuracy and median fit time over the mean number of training rows. {bars}"
-        pictures.append(Picture(path, "Accuracy and fit time by training rows", caption, GROWTH))
+        title = "Accuracy and fit time by training rows"
+        add("training_rows.png", growth(drawn), title, caption, GROWTH)
     for one in drawn:
-        path = folder / f"accuracy_time_{one.train_rows}.png"
-        write_whole(path, accuracy_and_time(one))
         title = f"Accuracy and fit time, {one.rows_text}"
         caption = f"Mean accuracy against median fit time of each model. {bars}"
-        pictures.append(Picture(path, title, caption, beside=summary_title(one)))
+        name = f"accuracy_time_{one.train_rows}.png"
+        add(name, accuracy_and_time(one), title, caption, summary_title(one))
     return pictures
 
 

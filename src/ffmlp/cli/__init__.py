@@ -10,8 +10,10 @@ import os
 import re
 import signal
 import sys
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from types import FrameType
 from typing import Any, NoReturn
 
 from ffmlp import __version__
@@ -62,10 +64,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if unexpected:
         first = unexpected[0]
         options.refuse(f"{'unknown option' if first[0] == '-' else 'unexpected argument'} {first!r}")
+    with _ended_by_one_signal():
+        return _run(options)
+
+
+def _run(options: argparse.Namespace) -> int:
     try:
-        with _ended_by_signal():
-            options.module.run(options)
-            sys.stdout.flush()
+        options.module.run(options)
+        sys.stdout.flush()
         return DONE
     except BrokenPipeError:  # the reader of the output has closed it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -74,23 +80,39 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"ffmlp: {one_line(_message(error))}", file=sys.stderr)
         return WRONG_INPUT
     except KeyboardInterrupt:
-        what_now = getattr(options.module, "INTERRUPTED", "nothing was written")
+        what_now = getattr(options.module, "INTERRUPTED", "no partial file is left")
         print(f"ffmlp: interrupted; {what_now}.", file=sys.stderr)
         return INTERRUPTED
 
 
 @contextmanager
-def _ended_by_signal() -> Iterator[None]:
-    """SIGTERM raises SystemExit, so that a command closes its files and stops its processes."""
-    try:
-        before = signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(TERMINATED))
-    except ValueError:  # only the main thread receives signals
+def _ended_by_one_signal() -> Iterator[None]:
+    """Ctrl-C and SIGTERM raise an exception, so that a command closes its files and stops its processes.
+
+    Meanwhile, further signals are ignored: they would end that, too.
+    """
+    if threading.current_thread() is not threading.main_thread():  # only that receives signals
         yield
         return
+    before = {signal.SIGINT: signal.getsignal(signal.SIGINT), signal.SIGTERM: _exit}
+    # An interrupt that is ignored, as in a script that starts commands in the background, stays so.
+    handlers = {number: handler for number, handler in before.items() if callable(handler)}
+
+    def end(number: int, frame: FrameType | None) -> None:
+        for each in handlers:
+            signal.signal(each, signal.SIG_IGN)
+        handlers[signal.Signals(number)](number, frame)
+
+    restored = {number: signal.signal(number, end) for number in handlers}
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in restored.items():
+            signal.signal(number, handler)
+
+
+def _exit(number: int, frame: FrameType | None) -> NoReturn:
+    sys.exit(TERMINATED)
 
 
 # Messages of argparse, and what is printed instead.

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import io
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from ffmlp.cli.console import Console, add_shared, check_output, check_suffix, require_packages
@@ -80,15 +80,15 @@ def _content(drift: Drift, path: Path) -> bytes:
     from ffmlp.plots import DriftDisplay
 
     kind = path.suffix.lower()
-    with TemporaryDirectory() as folder, rc_context({"text.parse_math": False}):  # labels may have a $
+    image = io.BytesIO()
+    with rc_context({"text.parse_math": False}):  # labels may have a $
         figure = Figure(figsize=(8.0, 1.6 + 0.32 * min(16, len(drift.names))), layout="constrained")
         DriftDisplay.from_drift(drift, ax=figure.subplots())
-        image = Path(folder) / f"drift{kind.replace('html', 'png')}"
-        figure.savefig(image, dpi=_DOTS_PER_INCH)
-        return _page(drift, image) if kind == ".html" else image.read_bytes()
+        figure.savefig(image, format="svg" if kind == ".svg" else "png", dpi=_DOTS_PER_INCH)
+    return _page(drift, image.getvalue()) if kind == ".html" else image.getvalue()
 
 
-def _page(drift: Drift, image: Path) -> bytes:
+def _page(drift: Drift, png: bytes) -> bytes:
     """A page with the figure and the shares of all blobs."""
     from ffmlp.reports.pages import Picture, Table, to_html
 
@@ -101,5 +101,5 @@ def _page(drift: Drift, image: Path) -> bytes:
     title, header = "Drift", ("place", "before", "after", "change in points")
     table = Table("All blobs", "The most changed ones first.", header, lines)
     caption = "Share of the rows in each blob, before and after; unfamiliar rows are in none."
-    picture = Picture(image, "Most changed blobs", caption, title)
+    picture = Picture(png, "Most changed blobs", caption, title)
     return to_html(title, [str(drift)], [table], [picture]).encode()

@@ -6,7 +6,6 @@ from base64 import b64encode
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
-from pathlib import Path
 
 from ffmlp.words import counted
 
@@ -97,15 +96,17 @@ class Table:
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure: a PNG file, its title and caption, and the title of the table that it belongs to.
+    """A figure: a PNG image, its title and caption, and the title of the table that it belongs to.
 
-    A figure with the title of the page stands above the tables.
+    A figure with the title of the page stands above the tables. ``link`` is where a Markdown page finds
+    the image.
     """
 
-    path: Path
+    png: bytes
     title: str
     caption: str
     beside: str
+    link: str = ""
 
 
 def to_markdown(
@@ -156,8 +157,7 @@ def _pipes(table: Table) -> str:
 
 
 def _link(picture: Picture) -> str:
-    link = f"{picture.path.parent.name}/{picture.path.name}"
-    return f"![{picture.title}]({link})\n\n**{picture.title}.** {picture.caption}"
+    return f"![{picture.title}]({picture.link})\n\n**{picture.title}.** {picture.caption}"
 
 
 def _section(number: int, table: Table, pictures: Sequence[Picture]) -> str:
@@ -217,7 +217,7 @@ def _cell(text: str, bold: bool) -> str:
 
 
 def _figure(picture: Picture) -> str:
-    png = picture.path.read_bytes()
+    png = picture.png
     # The header of a PNG file has the width at its 17th byte.
     width = round(_SHOWN_SHARE * int.from_bytes(png[16:20], "big"))
     title, source = escape(picture.title), f"data:image/png;base64,{b64encode(png).decode()}"

@@ -57,13 +57,17 @@ def open_figures(rows: Sequence[Row], settings: Settings, folder: Path) -> list[
 
 def pictures(rows: Sequence[Row], runs: Sequence[Run], folder: Path) -> list[Picture]:
     """The overview of these runs, which is drawn here, and the figures of these rows."""
-    first = Picture(folder / "overview.png", "Test accuracy, row by row", _OVERVIEW, TITLE)
-    _write(figures.overview([_accuracies(row, runs) for row in rows]), first.path)
+    overview = folder / "overview.png"
+    _write(figures.overview([_accuracies(row, runs) for row in rows]), overview)
     others = (
-        Picture(folder / _file_name(plan, shown), plan.title, plan.caption, plan.beside)
+        _picture(folder / _file_name(plan, shown), plan.title, plan.caption, plan.beside)
         for plan, shown in _plans(rows)
     )
-    return [first, *others]
+    return [_picture(overview, "Test accuracy, row by row", _OVERVIEW, TITLE), *others]
+
+
+def _picture(path: Path, title: str, caption: str, beside: str) -> Picture:
+    return Picture(path.read_bytes(), title, caption, beside, f"{path.parent.name}/{path.name}")
 
 
 # The methods of the overview: our method, the field of its runs, and the paper's name.

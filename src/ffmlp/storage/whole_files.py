@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import os
 import shutil
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
+if sys.platform != "win32":
+    import fcntl
+
 # Errors of writing, which do not name the file.
-_NO_SPACE = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
+NO_SPACE = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
 # On Linux, a file without a name disappears with its process, however that ends.
 _NAMELESS = getattr(os, "O_TMPFILE", None)
+# How the names of other temporary files and folders begin.
+_HIDDEN = ".ffmlp-"
+# Seconds after which one that no process holds is abandoned: enough to take hold of a new one.
+_PATIENCE = 60.0
+# Arguments of renameat2: names are relative to the working folder; both must exist and change places.
+_HERE, _EXCHANGE = -100, 2
 
 
 def write_whole(path: Path, content: bytes, replace: bool = True) -> None:
@@ -33,12 +45,12 @@ def whole_file(path: Path, replace: bool = True) -> Iterator[Path]:
         raise ValueError(f"{path} is not a regular file. Choose another name.")
     mode = path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask()
     try:
-        with _temporary(path.parent) as temporary:
+        with temporary_file(path.parent) as temporary:
             yield temporary
             temporary.chmod(mode)  # before, only the owner had access
             _publish(temporary, path, replace)
     except OSError as error:
-        if error.errno in _NO_SPACE:
+        if error.errno in NO_SPACE:
             raise OSError(error.errno, os.strerror(error.errno), str(path)) from error
         raise
 
@@ -49,45 +61,120 @@ def whole_folder(path: Path, replace: bool = True) -> Iterator[Path]:
 
     Unless ``replace`` is set, an existing one is an error, also if it is made in the meantime.
     """
-    temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}."))
-    old = temporary / "old"  # beside the new one, so that both are moved, not copied
-    new = temporary / "new"
-    try:
+    _remove_abandoned(path.parent)
+    with _hidden(path.parent, partial(Path.mkdir, mode=0o700)) as temporary, _in_use(temporary):
+        new = temporary / "new"
         new.mkdir()
         yield new
-        if path.exists() and not replace:
-            raise _made_meanwhile(path)
-        if path.exists():
-            path.replace(old)
+        if replace and path.exists():
+            if not _exchanged(new, path):
+                _replace_folder(path, new, temporary / "old")
+            return
         try:
-            new.replace(path)
-        except BaseException:
-            if old.exists():
-                old.replace(path)
+            new.rename(path)  # one with files in it is not replaced
+        except OSError:
+            if path.exists():
+                raise _made_meanwhile(path) from None
             raise
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _exchanged(first: Path, second: Path) -> bool:
+    """Whether two folders have changed places, in one step, which only Linux can do."""
+    rename = getattr(ctypes.CDLL(None), "renameat2", None) if sys.platform == "linux" else None
+    names = os.fsencode(first), os.fsencode(second)
+    return rename is not None and rename(_HERE, names[0], _HERE, names[1], _EXCHANGE) == 0
+
+
+def _replace_folder(path: Path, new: Path, old: Path) -> None:
+    """Move a folder, after the one that it replaces."""
+    path.rename(old)
+    try:
+        new.rename(path)
+    except BaseException:
+        old.rename(path)
+        raise
 
 
 @contextmanager
-def _temporary(folder: Path) -> Iterator[Path]:
-    """A file that has no name, if the file system can make one, else a hidden name."""
+def temporary_file(folder: Path) -> Iterator[Path]:
+    """An empty file that has no name, if the file system can make one, else a hidden one.
+
+    Other processes can open it while this one runs.
+    """
+    _remove_abandoned(folder)
     try:
         if _NAMELESS is None:
             raise OSError(errno.EOPNOTSUPP)
         descriptor = os.open(folder, _NAMELESS | os.O_RDWR, 0o600)
     except OSError:
-        descriptor, name = tempfile.mkstemp(dir=folder, prefix=".ffmlp-")
-        os.close(descriptor)
-        try:
-            yield Path(name)
-        finally:
-            Path(name).unlink(missing_ok=True)
+        with _hidden(folder, partial(Path.touch, mode=0o600)) as temporary, _in_use(temporary):
+            yield temporary
     else:
         try:
-            yield Path(f"/proc/self/fd/{descriptor}")
+            yield Path("/proc/self").resolve() / "fd" / str(descriptor)
         finally:
             os.close(descriptor)
+
+
+@contextmanager
+def _hidden(folder: Path, make: Callable[[Path], object]) -> Iterator[Path]:
+    """A hidden name for what ``make`` makes there; it is removed at the end, unless it was moved."""
+    temporary = folder / f"{_HIDDEN}{os.urandom(8).hex()}"
+    try:
+        make(temporary)
+        yield temporary
+    finally:
+        try:
+            _remove(temporary)
+        except BaseException:  # a signal; a command receives one only
+            _remove(temporary)
+            raise
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
+
+
+@contextmanager
+def _in_use(path: Path) -> Iterator[None]:
+    """Hold a lock, where the file system has locks; it ends with its process."""
+    with ExitStack() as held:
+        with suppress(OSError):
+            held.callback(os.close, _lock(path))
+        yield
+
+
+def _lock(path: Path) -> int:
+    """A descriptor that locks a file or folder; an OSError if another one does, or if there are no locks."""
+    if sys.platform == "win32":
+        raise OSError(errno.EOPNOTSUPP)
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def _remove_abandoned(folder: Path) -> None:
+    """Remove what processes have left that could not end by themselves.
+
+    A folder that holds another one, out of the way of a new one, is the only copy of it and stays.
+    """
+    for path in folder.glob(f"{_HIDDEN}*"):
+        with suppress(OSError):
+            is_young = time.time() - path.stat().st_mtime < _PATIENCE
+            if is_young or (path / "old").exists():
+                continue
+            descriptor = _lock(path)
+            try:
+                _remove(path)
+            finally:
+                os.close(descriptor)
 
 
 def _publish(temporary: Path, path: Path, replace: bool) -> None:
@@ -100,9 +187,8 @@ def _publish(temporary: Path, path: Path, replace: bool) -> None:
     elif temporary.parent == path.parent:
         temporary.replace(path)
     else:
-        hidden = path.parent / f".ffmlp-{os.urandom(4).hex()}"
-        _link(temporary, hidden)
-        hidden.replace(path)
+        with _hidden(path.parent, partial(_link, temporary)) as hidden:
+            hidden.replace(path)
 
 
 def _made_meanwhile(path: Path) -> ValueError:
