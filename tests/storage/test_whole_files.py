@@ -136,6 +136,18 @@ def test_a_full_disk_is_reported_with_the_name_of_the_file(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_errors_do_not_name_temporary_files(tmp_path):
+    def write(whole, temporary):
+        with whole(tmp_path / "output") as new:
+            raise OSError(errno.EACCES, "Permission denied", str(new if temporary else "input"))
+
+    for whole in (whole_file, whole_folder):
+        for temporary, name in ((True, str(tmp_path / "output")), (False, "input")):
+            with pytest.raises(PermissionError) as caught:
+                write(whole, temporary)
+            assert caught.value.filename == name
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere, files have names at once")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_a_killed_process_leaves_no_file(number, tmp_path):

@@ -8,12 +8,8 @@ import io
 import itertools
 import os
 import re
-import signal
 import sys
-import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from types import FrameType
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from ffmlp import __version__
@@ -30,8 +26,9 @@ from ffmlp.cli import (
     reproduce,
 )
 from ffmlp.cli.console import one_line
+from ffmlp.cli.signals import ended_by_one_signal
 
-DONE, WRONG_INPUT, INTERRUPTED, TERMINATED = 0, 2, 130, 143
+DONE, WRONG_INPUT, INTERRUPTED = 0, 2, 130
 
 COMMANDS = {
     "Models of tables (CSV, TSV or Parquet)": {
@@ -60,16 +57,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # column names may not fit its encoding
             stream.reconfigure(errors="backslashreplace")
-    options, unexpected = _parser().parse_known_args(arguments)
-    if unexpected:
-        first = unexpected[0]
-        options.refuse(f"{'unknown option' if first[0] == '-' else 'unexpected argument'} {first!r}")
-    with _ended_by_one_signal():
-        return _run(options)
+    with ended_by_one_signal():
+        return _run(arguments)
 
 
-def _run(options: argparse.Namespace) -> int:
+def _run(arguments: Sequence[str] | None) -> int:
+    what_now = "no partial file is left"
     try:
+        options, unexpected = _parser().parse_known_args(arguments)
+        what_now = getattr(options.module, "INTERRUPTED", what_now)
+        if unexpected:
+            first = unexpected[0]
+            what = "unknown option" if first[0] == "-" else "unexpected argument"
+            options.refuse(f"{what} {first!r}")
         options.module.run(options)
         sys.stdout.flush()
         return DONE
@@ -80,39 +80,8 @@ def _run(options: argparse.Namespace) -> int:
         print(f"ffmlp: {one_line(_message(error))}", file=sys.stderr)
         return WRONG_INPUT
     except KeyboardInterrupt:
-        what_now = getattr(options.module, "INTERRUPTED", "no partial file is left")
         print(f"ffmlp: interrupted; {what_now}.", file=sys.stderr)
         return INTERRUPTED
-
-
-@contextmanager
-def _ended_by_one_signal() -> Iterator[None]:
-    """Ctrl-C and SIGTERM raise an exception, so that a command closes its files and stops its processes.
-
-    Meanwhile, further signals are ignored: they would end that, too.
-    """
-    if threading.current_thread() is not threading.main_thread():  # only that receives signals
-        yield
-        return
-    before = {signal.SIGINT: signal.getsignal(signal.SIGINT), signal.SIGTERM: _exit}
-    # An interrupt that is ignored, as in a script that starts commands in the background, stays so.
-    handlers = {number: handler for number, handler in before.items() if callable(handler)}
-
-    def end(number: int, frame: FrameType | None) -> None:
-        for each in handlers:
-            signal.signal(each, signal.SIG_IGN)
-        handlers[signal.Signals(number)](number, frame)
-
-    restored = {number: signal.signal(number, end) for number in handlers}
-    try:
-        yield
-    finally:
-        for number, handler in restored.items():
-            signal.signal(number, handler)
-
-
-def _exit(number: int, frame: FrameType | None) -> NoReturn:
-    sys.exit(TERMINATED)
 
 
 # Messages of argparse, and what is printed instead.

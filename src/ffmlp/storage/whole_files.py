@@ -20,6 +20,8 @@ if sys.platform != "win32":
 NO_SPACE = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
 # On Linux, a file without a name disappears with its process, however that ends.
 _NAMELESS = getattr(os, "O_TMPFILE", None)
+# Where it is found nevertheless.
+_DESCRIPTORS = "/proc/"
 # How the names of other temporary files and folders begin.
 _HIDDEN = ".ffmlp-"
 # Seconds after which one that no process holds is abandoned: enough to take hold of a new one.
@@ -44,14 +46,21 @@ def whole_file(path: Path, replace: bool = True) -> Iterator[Path]:
     if path.exists() and not path.is_file():  # a device would be replaced by a file
         raise ValueError(f"{path} is not a regular file. Choose another name.")
     mode = path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask()
+    with _errors_about(path), temporary_file(path.parent) as temporary:
+        yield temporary
+        temporary.chmod(mode)  # before, only the owner had access
+        _publish(temporary, path, replace)
+
+
+@contextmanager
+def _errors_about(path: Path) -> Iterator[None]:
+    """Errors that name a temporary file, or none because the disk is full, name this one instead."""
     try:
-        with temporary_file(path.parent) as temporary:
-            yield temporary
-            temporary.chmod(mode)  # before, only the owner had access
-            _publish(temporary, path, replace)
+        yield
     except OSError as error:
-        if error.errno in NO_SPACE:
-            raise OSError(error.errno, os.strerror(error.errno), str(path)) from error
+        name = str(error.filename)
+        if error.errno in NO_SPACE or _HIDDEN in name or name.startswith(_DESCRIPTORS):
+            raise OSError(error.errno, os.strerror(error.errno or 0), str(path)) from error
         raise
 
 
@@ -62,7 +71,8 @@ def whole_folder(path: Path, replace: bool = True) -> Iterator[Path]:
     Unless ``replace`` is set, an existing one is an error, also if it is made in the meantime.
     """
     _remove_abandoned(path.parent)
-    with _hidden(path.parent, partial(Path.mkdir, mode=0o700)) as temporary, _in_use(temporary):
+    made = _hidden(path.parent, partial(Path.mkdir, mode=0o700))
+    with _errors_about(path), made as temporary, _in_use(temporary):
         new = temporary / "new"
         new.mkdir()
         yield new
@@ -111,7 +121,7 @@ def temporary_file(folder: Path) -> Iterator[Path]:
             yield temporary
     else:
         try:
-            yield Path("/proc/self").resolve() / "fd" / str(descriptor)
+            yield Path(_DESCRIPTORS, "self").resolve() / "fd" / str(descriptor)
         finally:
             os.close(descriptor)
 
@@ -148,7 +158,7 @@ def _in_use(path: Path) -> Iterator[None]:
 
 
 def _lock(path: Path) -> int:
-    """A descriptor that locks a file or folder; an OSError if another one does, or if there are no locks."""
+    """A descriptor that locks a file or folder; an OSError if another one does, or if none can."""
     if sys.platform == "win32":
         raise OSError(errno.EOPNOTSUPP)
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
