@@ -2,7 +2,7 @@
 
     pip install '.[persistence,serve]'
     python examples/serve.py iris.model --port 8000
-    curl localhost:8000/predict -d '{"rows": [{"petal length": 4.2, "petal width": null}], "explain": true}'
+    curl localhost:8000/predict -d '{"rows": [{"length": 4.2, "width": null}], "explain": true}'
 
 A row has a value for each column of the model, by name; null is a missing value. Requests that are
 wrong are answered with a status of 4xx and a sentence. The server has neither encryption nor
@@ -14,7 +14,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import math
+import sys
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,7 @@ from ffmlp import FFMLPClassifier
 
 MOST_BYTES, MOST_ROWS, MOST_EXPLAINED = 2**20, 1000, 20
 SECONDS_TO_SEND = 10.0
+_LARGEST = sys.float_info.max
 
 
 def application(clf: FFMLPClassifier) -> Starlette:
@@ -45,8 +46,7 @@ def application(clf: FFMLPClassifier) -> Starlette:
         rows, explain = _parsed(await _body(request))
         return _json(await run_in_threadpool(_answer, clf, rows, explain))
 
-    async def refused(request: Request, error: Exception) -> Response:
-        assert isinstance(error, HTTPException)
+    async def refused(request: Request, error: Any) -> Response:
         return _json({"error": error.detail}, error.status_code)
 
     routes = [Route("/health", health), Route("/predict", predict, methods=["POST"])]
@@ -114,31 +114,28 @@ def _answer(clf: FFMLPClassifier, rows: list[dict[str, Any]], explain: bool) -> 
             what = "is missing" if wrong in table.names else "is not one of the model"
             raise HTTPException(400, f"Row {number}: column {wrong!a} {what}.")
         cells[number] = [_cell(number, column, row[column.name]) for column in table.parts]
-    X = pd.DataFrame(cells, columns=table.names) if hasattr(clf, "feature_names_in_") else cells
+    X = (
+        pd.DataFrame(cells, columns=table.names, dtype=object)
+        if hasattr(clf, "feature_names_in_")
+        else cells
+    )
     probabilities = clf.predict_proba(X)
     labels = clf.classes_[probabilities.argmax(axis=1)].tolist()
-    answer = {
-        "labels": labels,
-        "classes": clf.classes_.tolist(),
-        "probabilities": probabilities.tolist(),
-    }
+    answer = {"labels": labels, "probabilities": probabilities.tolist()}
+    answer["classes"] = clf.classes_.tolist()
     return answer | ({"explanations": list(map(str, clf.explain(X)))} if explain else {})
 
 
 def _cell(number: int, column: Any, value: Any) -> float | str | None:
     """A value of a row, as the model takes it."""
-    place = f"Row {number}, column {column.name!a}:"
-    if value is None:
-        return None
-    if _kind(column) == "category":
-        if not isinstance(value, str | bool | int | float):
-            raise HTTPException(400, f"{place} a category must be a text, a number or true or false.")
-        return str(value)
+    kind, place = _kind(column), f"Row {number}, column {column.name!a}:"
+    if value is None or (kind == "category" and isinstance(value, str)):
+        return value
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise HTTPException(400, f"{place} expected a number or null.")
-    if abs(value) > np.finfo(float).max or not math.isfinite(value):
+        raise HTTPException(400, f"{place} expected a {kind} or null.")
+    if not -_LARGEST <= value <= _LARGEST:
         raise HTTPException(400, f"{place} the number is too large.")
-    return float(value)
+    return float(value) if kind == "number" else str(value)
 
 
 def _kind(column: Any) -> str:

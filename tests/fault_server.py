@@ -25,6 +25,7 @@ MODULES = ["benchmark.report", "benchmark.runs", "export", "plots", "reports.mod
            "reproduction.report", "reproduction.gallery", "tabular.predictions"]  # fmt: skip
 # What the moments of faults are counted by: whatever opens or changes files.
 EVENTS = ("open", "os.", "shutil.", "tempfile.")
+WAITING = (signal.SIGINT, signal.SIGTERM)
 # Bytes of output that need no reader.
 PIPE = 2**20
 # Rights of the superuser to read and write what it has no permission for.
@@ -34,15 +35,21 @@ CAPABILITY_VERSION = 0x20080522
 
 def serve():
     """Answer one request after the other."""
-    from ffmlp.cli import main
+    from ffmlp import cli
+    from ffmlp.reports import model_figures
     from ffmlp.reproduction import experiments
 
     for name in [*PACKAGES, *(f"ffmlp.{module}" for module in MODULES)]:
         import_module(name)
     # The files are the point: their content takes minutes.
     experiments.run_split = lambda row, settings, split: all_runs(row.key, settings.n_splits)
+    model_figures._DOTS_PER_INCH = 20
+    # Signals wait until the command is ready for them.
+    signal.pthread_sigmask(signal.SIG_BLOCK, WAITING)
+    run = cli._run
+    cli._run = lambda given: (signal.pthread_sigmask(signal.SIG_UNBLOCK, WAITING), run(given))[1]
     for line in sys.stdin:
-        processes = [started(main, **run) for run in json.loads(line)]
+        processes = [started(cli.main, **request) for request in json.loads(line)]
         print(json.dumps([finished(*process) for process in processes]), flush=True)
 
 

@@ -43,7 +43,7 @@ def check_outcome(bench, folder, outcome, *parts):
 def test_a_disk_that_fills_up_leaves_whole_files(name, bench):
     reference, written = bench.reference(name)
     rng = np.random.default_rng([1, *name.encode()])
-    for event in [1, *events(rng, reference)]:
+    for event in events(rng, reference):
         folder = bench.folder()
         outcome = bench.run(name, folder, fault=["full"], event=event)
         named = COMMANDS[name].output, str(bench.server.temporary)

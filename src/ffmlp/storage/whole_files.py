@@ -76,16 +76,15 @@ def whole_folder(path: Path, replace: bool = True) -> Iterator[Path]:
         new = temporary / "new"
         new.mkdir()
         yield new
-        if replace and path.exists():
-            if not _exchanged(new, path):
-                _replace_folder(path, new, temporary / "old")
-            return
         try:
             new.rename(path)  # one with files in it is not replaced
         except OSError:
-            if path.exists():
+            if not path.exists():
+                raise
+            if not replace:
                 raise _made_meanwhile(path) from None
-            raise
+            if not _exchanged(new, path):
+                _replace_folder(path, new, temporary / "old")
 
 
 def _exchanged(first: Path, second: Path) -> bool:
