@@ -8,7 +8,7 @@ from problems import DESIGNS, designed, mixed_table
 
 pytest.importorskip("pandas")
 sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
-from soak import N_THREADS, in_threads, soaked  # noqa: E402
+from soak import N_THREADS, in_threads, soaked
 
 X, Y = mixed_table()
 # Single predictions of 200 bytes that were kept would take more; the allocator keeps some memory.

@@ -2,6 +2,7 @@ import argparse
 import json
 import subprocess
 import sys
+from contextlib import suppress
 
 import pytest
 
@@ -108,8 +109,11 @@ ATTACK = "\x1b[31m\x1b]0;title\x07\x9b2J\u202e"  # colour, title of the window, 
 def test_names_and_labels_do_not_reach_the_terminal_as_commands(tmp_path, monkeypatch, capsys):
     pytest.importorskip("pandas")
     pytest.importorskip("skops")
+    pytest.importorskip("matplotlib")
+    pytest.importorskip("daqp")
     monkeypatch.chdir(tmp_path)
-    name = f"t{ATTACK}.csv"
+    monkeypatch.setattr("ffmlp.cli.console._SECONDS_BETWEEN_LINES", -1.0)  # all progress is printed
+    name, other, folder = f"t{ATTACK}.csv", f"m{ATTACK}.model", f"out{ATTACK}"
     rows = [f"{row % 7},{'uv'[row % 2]}{ATTACK},{'pq'[row % 7 > 3]}{ATTACK}\n" for row in range(60)]
     (tmp_path / name).write_text(f"a{ATTACK},c,y\n" + "".join(rows), encoding="utf-8")
     commands = [
@@ -122,10 +126,24 @@ def test_names_and_labels_do_not_reach_the_terminal_as_commands(tmp_path, monkey
         ["predict", "m.model", name, "-o", "o.csv"],
         ["predict", "m.model", name, "-o", "o.csv"],  # which exists
         ["fit", name, "--target", f"z{ATTACK}", "-o", "n.model"],
+        ["fit", name, "--target", "y", "--design", "blob", "--test-size", "0", "-o", other],
+        ["evaluate", other, name, "--json"],
+        ["drift", other, name, name, "-o", f"d{ATTACK}.svg"],
+        ["drift", other, f"gone{ATTACK}.csv", name, "-o", "d.svg"],
+        ["report", f"gone{ATTACK}.model", name, "-o", "r.html"],
+        ["report", other, name, "-o", f"r{ATTACK}.txt"],
+        ["export", other, "--to", "text", "-o", f"m{ATTACK}.txt"],
+        ["predict", other, name, "-o", f"p{ATTACK}.csv", "--flag-unfamiliar", "--keep"],
+        ["benchmark", "--data", name, "--models", "lda", "--splits", "1", "--out", folder],
+        ["benchmark", "--data", name, "--models", ATTACK],
+        ["reproduce", "--rows", "pima", "--pima", f"p{ATTACK}.csv", "--out", folder],
+        [f"fit{ATTACK}"],
+        ["fit", f"--{ATTACK}", name],
     ]
     seen = ""
     for command in commands:
-        main(command)
+        with suppress(SystemExit):
+            main(command)
         captured = capsys.readouterr()
         shown = captured.out + captured.err
         assert shown.replace("\n", "").isprintable(), command

@@ -86,4 +86,5 @@ def run(options: argparse.Namespace) -> None:
         print(visible(f"{table.title}\n{report.to_text(table)}\n"))
     for what, reason in missing.items():
         print(one_line(f"{what} not run: {reason}"), file=sys.stderr)
-    print(f"{counted(len(runs), 'run')}: {options.out / 'report.html'}, report.md and runs.csv")
+    page = options.out / "report.html"
+    print(one_line(f"{counted(len(runs), 'run')}: {page}, report.md and runs.csv"))

@@ -54,6 +54,7 @@ class Console:
 
         What was done ``before`` says nothing about the time that is left.
         """
+        label = one_line(label)  # it may name a file
         if sys.stderr.isatty() and not self.quiet:
             from tqdm import tqdm
 

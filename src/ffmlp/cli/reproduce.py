@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ffmlp.cli.console import check_numbers
+from ffmlp.cli.console import check_numbers, one_line
 from ffmlp.extras import require
 from ffmlp.reproduction.paper import ROWS, ROWS_BY_KEY
 from ffmlp.words import counted
@@ -55,7 +55,7 @@ def run(options: argparse.Namespace) -> None:
     chosen = [row for row in ROWS if options.rows is None or row.key in options.rows]
     rows, missing = experiments.available(chosen, settings)
     for key, reason in missing.items():
-        print(f"{key} is left out: {reason}", file=sys.stderr)
+        print(one_line(f"{key} is left out: {reason}"), file=sys.stderr)
     if not rows:
         raise ValueError("no data set of these rows is available.")
     figures = options.out / "figures"
@@ -70,7 +70,5 @@ def run(options: argparse.Namespace) -> None:
     content = report.TITLE, report.findings(runs), report.tables(runs, missing), pictures
     write_whole(options.out / "report.md", pages.to_markdown(*content).encode())
     write_whole(options.out / "report.html", pages.to_html(*content).encode())
-    print(
-        f"{counted(len(runs), 'run')} and {counted(len(pictures), 'figure')}: "
-        f"{options.out / 'report.html'}, report.md and runs.csv"
-    )
+    made = f"{counted(len(runs), 'run')} and {counted(len(pictures), 'figure')}"
+    print(one_line(f"{made}: {options.out / 'report.html'}, report.md and runs.csv"))
