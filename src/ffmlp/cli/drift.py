@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import io
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -81,7 +82,8 @@ def _content(drift: Drift, path: Path) -> bytes:
 
     kind = path.suffix.lower()
     image = io.BytesIO()
-    with rc_context({"text.parse_math": False}):  # labels may have a $
+    with rc_context({"text.parse_math": False}), warnings.catch_warnings():  # labels may have a $
+        warnings.filterwarnings("ignore", "Glyph")  # with the character itself, which may be an escape
         figure = Figure(figsize=(8.0, 1.6 + 0.32 * min(16, len(drift.names))), layout="constrained")
         DriftDisplay.from_drift(drift, ax=figure.subplots())
         figure.savefig(image, format="svg" if kind == ".svg" else "png", dpi=_DOTS_PER_INCH)
