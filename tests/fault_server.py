@@ -21,7 +21,7 @@ from pathlib import Path
 from reproduction_runs import all_runs
 
 PACKAGES = ["matplotlib.figure", "onnx", "pandas", "pyarrow.parquet", "skops.io", "tqdm", "daqp"]
-MODULES = ["benchmark.report", "benchmark.runs", "export", "plots", "reports.model_figures",
+MODULES = ["benchmark.report", "benchmark.runs", "export", "plots", "reports.pages",
            "reproduction.report", "reproduction.gallery", "tabular.predictions"]  # fmt: skip
 # What the moments of faults are counted by: whatever opens or changes files.
 EVENTS = ("open", "os.", "shutil.", "tempfile.")
@@ -36,14 +36,12 @@ CAPABILITY_VERSION = 0x20080522
 def serve():
     """Answer one request after the other."""
     from ffmlp import cli
-    from ffmlp.reports import model_figures
     from ffmlp.reproduction import experiments
 
     for name in [*PACKAGES, *(f"ffmlp.{module}" for module in MODULES)]:
         import_module(name)
     # The files are the point: their content takes minutes.
     experiments.run_split = lambda row, settings, split: all_runs(row.key, settings.n_splits)
-    model_figures._DOTS_PER_INCH = 20
     # Signals wait until the command is ready for them.
     signal.pthread_sigmask(signal.SIG_BLOCK, WAITING)
     run = cli._run
