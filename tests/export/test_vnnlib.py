@@ -116,7 +116,7 @@ def test_the_layers_of_a_box_are_the_network(design, gaussianise, row, radius, s
     box = Box.around(network, X[row : row + 1], radius)
     steps = np.random.default_rng(seed).uniform(-1.0, 1.0, (50, 4))
     inputs, layers = box.inputs(network.hyperplanes, steps), box.layers(network)
-    assert (np.abs(inputs - X[row]) <= radius * (1 + 1e-12)).all()
+    assert (np.abs(inputs - X[row]) <= radius + 1e-14 * np.abs(X).max()).all()
     exact = output(ReluLayers.of(network), inputs)
     np.testing.assert_allclose(output(layers, steps), exact, rtol=1e-9, atol=1e-9)
     rounded = layers.in_float32()
