@@ -2,6 +2,7 @@ import json
 import re
 from collections import Counter
 from html.parser import HTMLParser
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ import ffmlp
 from ffmlp.cli import main
 from ffmlp.storage.persistence import load_with_metadata
 
+DATA = Path(__file__).parents[1] / "data"
 pd = pytest.importorskip("pandas")
 pytest.importorskip("tqdm")
 pytest.importorskip("skops")
@@ -167,6 +169,17 @@ def test_report_of_rows_without_numbers(iris, here):
     (here / "new.csv").write_text("sepal length,sepal width,petal length,petal width,size\n,,,,small\n")
     assert main(["report", str(iris / "iris.model"), "new.csv", "-o", "r.html", "--quiet"]) == 0
     assert _Page(here / "r.html").data["model"] is not None
+
+
+def test_report_of_a_pipeline_says_that_it_cannot_predict(here):
+    cases = json.loads((DATA / "table-2.json").read_text(encoding="utf-8"))
+    pd.DataFrame(cases["rows"]).to_csv("rows.csv", index=False)
+    assert main(["report", str(DATA / "table-2.model"), "rows.csv", "-o", "r.html", "--quiet"]) == 0
+    data = _Page(here / "r.html").data
+    assert data["model"] is None
+    assert "pipeline" in data["unavailable"]
+    assert data["effects"] is None
+    assert len(data["importance"]) == 5
 
 
 def test_a_small_network_is_drawn_as_it_is(iris, here):

@@ -48,7 +48,7 @@ _MAX_CHARACTERS = 16_000_000
 def explorer_page(model: TableModel, rows: Rows, model_path: Path, data_name: str) -> str:
     """The page as HTML."""
     folder = WEB / "explorer"
-    title, text = introduction(model, model_path)
+    title, text = introduction(model, rows, model_path)
     data = {"title": title, "text": text, **explorer_data(model, rows, data_name)}
     body, style = ((folder / name).read_text("utf-8") for name in ("explorer.html", "explorer.css"))
     body = body.replace("<!-- network -->", drawn_network(model.network))

@@ -24,7 +24,7 @@ _MAX_CATEGORIES = 5
 _MAX_COLUMNS = 20
 
 
-def introduction(model: TableModel, path: Path) -> tuple[str, list[str]]:
+def introduction(model: TableModel, rows: Rows, path: Path) -> tuple[str, list[str]]:
     """The title of the page and the text below it."""
     labels = listed(model.labels.tolist())
     fitted = ""
@@ -33,7 +33,7 @@ def introduction(model: TableModel, path: Path) -> tuple[str, list[str]]:
     features = counted(len(model.features), "column")
     text = [f"The model {path.name} predicts {model.target} ({labels}) from {features}.{fitted}"]
     evaluation = model.facts.get("evaluation")
-    if evaluation:
+    if evaluation and rows.seen != 1.0:  # otherwise, it is the accuracy of the report
         deviation = evaluation["accuracy_deviation"]
         spread = f" ± {100 * deviation:.1f}" if deviation else ""
         text.append(
