@@ -32,7 +32,7 @@ from ffmlp.reports.model_report import (
     outcome,
     seen_text,
 )
-from ffmlp.reports.shown_rows import ShownRow, proved_changes, shown_rows
+from ffmlp.reports.shown_rows import LEAST_CERTAIN, WRONG, ShownRow, proved_changes, shown_rows
 from ffmlp.storage.json_form import json_form
 from ffmlp.tabular.table_model import TableModel
 from ffmlp.validation import checked_cells
@@ -233,6 +233,7 @@ def _effect(curve: EffectCurve) -> dict[str, Any]:
 def _row(row: ShownRow, rows: Rows) -> dict[str, Any]:
     return {
         "group": row.group,
+        "isTypical": row.group not in (LEAST_CERTAIN, WRONG),
         "number": row.number + 1,
         "truth": int(rows.truth[row.number]),
         "probability": rows.probability[row.number].tolist(),
