@@ -11,6 +11,7 @@ from sklearn.datasets import load_iris
 
 import ffmlp
 from ffmlp.cli import main
+from ffmlp.reports import explorer
 from ffmlp.storage.persistence import load_with_metadata
 
 DATA = Path(__file__).parents[1] / "data"
@@ -180,6 +181,20 @@ def test_report_of_a_pipeline_says_that_it_cannot_predict(here):
     assert "pipeline" in data["unavailable"]
     assert data["effects"] is None
     assert len(data["importance"]) == 5
+
+
+def test_report_of_a_large_network_says_how_to_make_it_smaller(here, monkeypatch):
+    monkeypatch.setattr(explorer, "_MAX_CHARACTERS", 1000)
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(400, 2)), columns=["a", "b"])
+    frame["y"] = np.where(np.sin(3 * frame["a"]) > frame["b"] ** 2 - 1, "in", "out")
+    frame.to_csv("t.csv", index=False)
+    fit = ["fit", "t.csv", "--target", "y", "-o", "t.model", "--design", "readout", "--quiet"]
+    assert main(fit) == 0
+    assert main(["report", "t.model", "t.csv", "-o", "r.html", "--quiet"]) == 0
+    data = _Page(here / "r.html").data
+    assert data["model"] is None
+    assert re.search(r"too large .* With at most \d+ regions", data["unavailable"])
 
 
 def test_a_small_network_is_drawn_as_it_is(iris, here):

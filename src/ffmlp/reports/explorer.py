@@ -107,11 +107,11 @@ def _live(
     packed = _packed(_model(model, rows, cells, chosen))
     if len(packed) <= _MAX_CHARACTERS:
         return {"model": packed, "unavailable": ""}
-    fewer = int(model.network.stages.n_regions * _MAX_CHARACTERS / len(packed))
-    text = (
-        f"The network is too large to predict in a page: it would take {len(packed) / 1e6:.0f} MB. A "
-        f"model of ffmlp fit --max-regions {fewer // 1000 * 1000} would not."
-    )
+    text = f"The network is too large to predict in a page: it would take {len(packed) / 1e6:.0f} MB."
+    trees = model.network.stages.trees
+    if trees is not None:
+        fewer = int(len(trees) * _MAX_CHARACTERS / len(packed))
+        text += f" With at most {fewer} regions (ffmlp fit --max-regions), it would not be."
     return {"model": None, "unavailable": text}
 
 
