@@ -2,6 +2,7 @@ import json
 import re
 from collections import Counter
 from html.parser import HTMLParser
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,8 +11,10 @@ from sklearn.datasets import load_iris
 
 import ffmlp
 from ffmlp.cli import main
+from ffmlp.reports import explorer
 from ffmlp.storage.persistence import load_with_metadata
 
+DATA = Path(__file__).parents[1] / "data"
 pd = pytest.importorskip("pandas")
 pytest.importorskip("tqdm")
 pytest.importorskip("skops")
@@ -167,6 +170,31 @@ def test_report_of_rows_without_numbers(iris, here):
     (here / "new.csv").write_text("sepal length,sepal width,petal length,petal width,size\n,,,,small\n")
     assert main(["report", str(iris / "iris.model"), "new.csv", "-o", "r.html", "--quiet"]) == 0
     assert _Page(here / "r.html").data["model"] is not None
+
+
+def test_report_of_a_pipeline_says_that_it_cannot_predict(here):
+    cases = json.loads((DATA / "table-2.json").read_text(encoding="utf-8"))
+    pd.DataFrame(cases["rows"]).to_csv("rows.csv", index=False)
+    assert main(["report", str(DATA / "table-2.model"), "rows.csv", "-o", "r.html", "--quiet"]) == 0
+    data = _Page(here / "r.html").data
+    assert data["model"] is None
+    assert "pipeline" in data["unavailable"]
+    assert data["effects"] is None
+    assert len(data["importance"]) == 5
+
+
+def test_report_of_a_large_network_says_how_to_make_it_smaller(here, monkeypatch):
+    monkeypatch.setattr(explorer, "_MAX_CHARACTERS", 1000)
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(400, 2)), columns=["a", "b"])
+    frame["y"] = np.where(np.sin(3 * frame["a"]) > frame["b"] ** 2 - 1, "in", "out")
+    frame.to_csv("t.csv", index=False)
+    fit = ["fit", "t.csv", "--target", "y", "-o", "t.model", "--design", "readout", "--quiet"]
+    assert main(fit) == 0
+    assert main(["report", "t.model", "t.csv", "-o", "r.html", "--quiet"]) == 0
+    data = _Page(here / "r.html").data
+    assert data["model"] is None
+    assert re.search(r"too large .* With at most \d+ regions", data["unavailable"])
 
 
 def test_a_small_network_is_drawn_as_it_is(iris, here):

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from iris_files import fit_incomplete_iris
 
+from ffmlp.model.network import Network
 from ffmlp.reports import assessment
 from ffmlp.reports.assessment import HyperplaneEffects, Importance, Outcome, read_rows
 from ffmlp.tables.opening import open_table
@@ -39,8 +40,8 @@ def test_of_many_columns_only_those_with_the_largest_attributions_are_shuffled(t
     model = TableModel.load(iris / "iris.model")
     rows = read_rows(model, open_table(iris / "iris.csv"))
     attributions = HyperplaneEffects.of(model, rows).attributions
-    whole, asked, classes = Importance.of(model, rows, attributions), [], TableModel.classes
-    monkeypatch.setattr(TableModel, "classes", lambda *given: asked.append(0) or classes(*given))
+    whole, asked, classes = Importance.of(model, rows, attributions), [], Network.classes
+    monkeypatch.setattr(Network, "classes", lambda *given: asked.append(0) or classes(*given))
     monkeypatch.setattr(assessment, "_MAX_COLUMNS_PERMUTED", 2)
     importance = Importance.of(model, rows, attributions)
     largest = np.argsort(-attributions)[:2]

@@ -83,6 +83,12 @@ def texts(browser, selector):
     return browser.execute_script(script, selector)
 
 
+def shortened(name, longest):
+    """A name without its middle."""
+    tail = (longest - 1) // 2
+    return name if len(name) <= longest else f"{name[: longest - 1 - tail]}…{name[-tail:]}"
+
+
 def press(browser, selector):
     """Press a button, wherever the page is scrolled to."""
     browser.execute_script("document.querySelector(arguments[0]).click()", selector)
@@ -134,7 +140,7 @@ def test_names_that_look_like_html_are_text(browser, hostile):
     page = opened(browser, hostile)
     assert page.execute_script("return window.hacked === undefined && !document.images.length")
     assert HOSTILE in texts(page, "label.name")
-    assert HOSTILE in texts(page, ".probabilities .name")
+    assert shortened(HOSTILE, 18) in texts(page, ".probabilities .name")
     assert HOSTILE in texts(page, ".column option")
     page.execute_script("for (const part of document.querySelectorAll('summary')) part.click()")
     assert page.execute_script("return window.hacked === undefined && !document.images.length")
@@ -147,9 +153,7 @@ def test_the_nearest_change_is_applied_and_undone(browser, hostile):
     wait(page, "return document.querySelector('.changes button:enabled') !== null")
     then = texts(page, ".changes p strong")
     press(page, ".changes button")
-    assert texts(page, ".headline strong") == [
-        text[:39] + "…" if len(text) > 40 else text for text in then
-    ]
+    assert texts(page, ".headline strong") == [shortened(text, 40) for text in then]
     press(page, ".begin button")
     assert texts(page, ".headline strong") == before
 

@@ -9,7 +9,7 @@ from ffmlp.cli.console import Console, add_shared, check_output, check_suffix, r
 from ffmlp.cli.predict import open_data
 from ffmlp.words import counted
 
-HELP = "write a page to explore a model: what-if, accuracy, calibration, effects, design"
+HELP = "write a page to explore a model: what-if, accuracy, effects, design"
 EXAMPLE = "ffmlp report iris.model iris.csv -o report.html"
 
 

@@ -32,7 +32,7 @@ from ffmlp.reports.model_report import (
     outcome,
     seen_text,
 )
-from ffmlp.reports.shown_rows import ShownRow, proved_changes, shown_rows
+from ffmlp.reports.shown_rows import LEAST_CERTAIN, WRONG, ShownRow, proved_changes, shown_rows
 from ffmlp.storage.json_form import json_form
 from ffmlp.tabular.table_model import TableModel
 from ffmlp.validation import checked_cells
@@ -48,7 +48,7 @@ _MAX_CHARACTERS = 16_000_000
 def explorer_page(model: TableModel, rows: Rows, model_path: Path, data_name: str) -> str:
     """The page as HTML."""
     folder = WEB / "explorer"
-    title, text = introduction(model, model_path)
+    title, text = introduction(model, rows, model_path)
     data = {"title": title, "text": text, **explorer_data(model, rows, data_name)}
     body, style = ((folder / name).read_text("utf-8") for name in ("explorer.html", "explorer.css"))
     body = body.replace("<!-- network -->", drawn_network(model.network))
@@ -107,11 +107,11 @@ def _live(
     packed = _packed(_model(model, rows, cells, chosen))
     if len(packed) <= _MAX_CHARACTERS:
         return {"model": packed, "unavailable": ""}
-    fewer = int(model.network.stages.n_regions * _MAX_CHARACTERS / len(packed))
-    text = (
-        f"The network is too large to predict in a page: it would take {len(packed) / 1e6:.0f} MB. A "
-        f"model of ffmlp fit --max-regions {fewer // 1000 * 1000} would not."
-    )
+    text = f"The network is too large to predict in a page: it would take {len(packed) / 1e6:.0f} MB."
+    trees = model.network.stages.trees
+    if trees is not None:
+        fewer = int(len(trees) * _MAX_CHARACTERS / len(packed))
+        text += f" With at most {fewer} regions (ffmlp fit --max-regions), it would not be."
     return {"model": None, "unavailable": text}
 
 
@@ -233,6 +233,7 @@ def _effect(curve: EffectCurve) -> dict[str, Any]:
 def _row(row: ShownRow, rows: Rows) -> dict[str, Any]:
     return {
         "group": row.group,
+        "isTypical": row.group not in (LEAST_CERTAIN, WRONG),
         "number": row.number + 1,
         "truth": int(rows.truth[row.number]),
         "probability": rows.probability[row.number].tolist(),

@@ -22,18 +22,21 @@ _MAX_HYPERPLANES = 15
 _MAX_NEURONS = 15
 _MAX_CATEGORIES = 5
 _MAX_COLUMNS = 20
+_MAX_LABELS = 8
 
 
-def introduction(model: TableModel, path: Path) -> tuple[str, list[str]]:
+def introduction(model: TableModel, rows: Rows, path: Path) -> tuple[str, list[str]]:
     """The title of the page and the text below it."""
     labels = listed(model.labels.tolist())
+    if len(model.labels) > _MAX_LABELS:
+        labels = counted(len(model.labels), "class")
     fitted = ""
     if "file" in model.facts:
         fitted = f" It was fitted to {counted(model.facts['rows'], 'row')} of {model.facts['file']}."
     features = counted(len(model.features), "column")
     text = [f"The model {path.name} predicts {model.target} ({labels}) from {features}.{fitted}"]
     evaluation = model.facts.get("evaluation")
-    if evaluation:
+    if evaluation and rows.seen != 1.0:  # otherwise, it is the accuracy of the report
         deviation = evaluation["accuracy_deviation"]
         spread = f" ± {100 * deviation:.1f}" if deviation else ""
         text.append(

@@ -8,7 +8,8 @@ const MOST_BARS_SHOWN = 20;
 /** The least certain rows and the worst errors, each a button that opens it if `explore` is given. */
 export function showRows({ rows, labels }, explore) {
   const header = ["row", "shown as", "predicted", "runner-up", "true class"];
-  const lines = rows.map(({ group, number, truth, probability }, k) => {
+  const listed = [...rows.entries()].filter(([, { isTypical }]) => !isTypical);
+  const lines = listed.map(([k, { group, number, truth, probability }]) => {
     const [first, second] = [...probability.keys()].sort((a, b) => probability[b] - probability[a]);
     const said = (label) => `${labels[label]} (${percent(probability[label])})`;
     const open = { type: "button", click: () => explore(k), "aria-label": `Explore row ${number}` };
@@ -21,8 +22,8 @@ export function showRows({ rows, labels }, explore) {
     ];
   });
   const text =
-    "The ten rows whose two most probable classes are closest, the most confident errors, and a typical " +
-    "row of each class. Rows count from 1, without the header." +
+    "The ten rows whose two most probable classes are closest, and the most confident errors. Rows count " +
+    "from 1, without the header." +
     (explore ? " Choose one to explore it." : "");
   part("rows").append(make("p", {}, text), table("Rows to look at", header, lines));
 }

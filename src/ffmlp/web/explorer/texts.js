@@ -32,9 +32,11 @@ export function percent(share, digits = 1) {
   return `${(100 * share).toFixed(digits)}%`;
 }
 
-/** A name that is cut if it is long. */
+/** A name without its middle if it is long: long names often differ at their ends. */
 export function cut(name, longest = LONGEST) {
-  return name.length > longest ? `${name.slice(0, longest - 1)}…` : name;
+  if (name.length <= longest) return name;
+  const tail = (longest - 1) >> 1;
+  return `${name.slice(0, longest - 1 - tail)}…${name.slice(-tail)}`;
 }
 
 /** A number and its noun, which gets an s where needed. */

@@ -46,7 +46,7 @@ export function probabilityBars(row, labels) {
         return make(
           "li",
           {},
-          make("span", { class: "name", title: labels[label] }, labels[label]),
+          make("span", { class: "name", title: labels[label] }, cut(labels[label])),
           make("span", { class: "track", "aria-hidden": "true" }, fill),
           make("span", { class: "value" }, percent(probabilities[label])),
         );
