@@ -48,13 +48,13 @@ def console_errors(browser):
 
 
 def requests(browser):
-    """The addresses that the page has requested since the last call, files and data apart."""
+    """The addresses requested since the last call, apart from files, data and the empty tab at the start."""
     messages = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
     sent = [part["params"] for part in messages if part["method"] == "Network.requestWillBeSent"]
     return [
         part["request"]["url"]
         for part in sent
-        if not part["request"]["url"].startswith(("file:", "data:", "blob:"))
+        if not part["request"]["url"].startswith(("file:", "data:", "blob:", "chrome:"))
     ]
 
 

@@ -30,7 +30,6 @@ def browser(tmp_path_factory):
     if not (SITE / "index.html").is_file():
         pytest.skip("the site is not built: see CONTRIBUTING.md")
     with chromium(tmp_path_factory.mktemp("profile")) as opened:
-        requests(opened)  # those of the empty tab that the browser opens
         yield opened
 
 

@@ -6,7 +6,7 @@ Three blobs in each of four classes have 54 pairs of different classes, hence 54
 one that costs the fewest training errors, again and again, until the error rate would reach the threshold.
 """
 
-# sphinx_gallery_alternative_text = "The training error against the number of hyperplanes: nearly flat from 54 down to about ten hyperplanes, then it rises steeply through the threshold of five percent."
+# sphinx_gallery_alternative_text = "The training error against the number of hyperplanes: nearly flat from 54 down to seven hyperplanes, then it rises steeply through the threshold of five percent."
 
 from ffmlp import FFMLPClassifier
 from ffmlp.datasets import load

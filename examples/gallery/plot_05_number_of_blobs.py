@@ -2,8 +2,8 @@
 How many blobs a class needs
 ============================
 
-A ring is no Gaussian. More blobs follow it more closely: two cut it coarsely, four enclose it, eight
-add little but neurons.
+A ring is no Gaussian. More blobs follow it more closely: two cut it coarsely, four enclose it. Eight make
+many more neurons and regions without samples, and are no better.
 """
 
 # sphinx_gallery_alternative_text = "The same circle and ring three times, with two, four and eight blobs for each class: the region of the circle becomes rounder and the number of lines grows."

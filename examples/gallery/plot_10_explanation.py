@@ -15,12 +15,12 @@ from ffmlp.plots import ExplanationDisplay
 loans = make_loans()
 X, y = loans.drop(columns=["application", "approved"]), loans.approved
 clf = FFMLPClassifier(max_neurons=30, random_state=0).fit(X, y)
-ExplanationDisplay.from_estimator(clf, X, row=3)
+ExplanationDisplay.from_estimator(clf, X, row=5)
 
 # %%
 # The same as text, and as numbers: the sum is exact.
 
-explanations = clf.explain(X.iloc[[3]])
+explanations = clf.explain(X.iloc[[5]])
 print(explanations)
 print(explanations.attributions.sum().round(9))
 print((explanations.leads - explanations.reference_leads).round(9))

@@ -13,7 +13,9 @@ from ffmlp.plots import ChangeDisplay
 loans = make_loans()
 X, y = loans.drop(columns=["application", "approved"]), loans.approved
 clf = FFMLPClassifier(design="readout", max_neurons=30, random_state=0).fit(X, y)
-refused = X[(clf.predict(X) == "no") & (clf.predict_proba(X)[:, 1] > 0.2)].iloc[[0]]
+refused = X[(clf.predict(X) == "no") & (clf.predict_proba(X)[:, 1] > 0.2) & (X.amount < 12_000)].iloc[
+    [0]
+]
 print(refused.to_string(index=False))
 
 (found,) = clf.recourse(

@@ -20,14 +20,15 @@ some = np.random.default_rng(0).choice(len(moons.X), 25, replace=False)
 CounterfactualsDisplay.from_estimator(clf, moons.X, moons.y, samples=moons.X[some], norm=2)
 
 # %%
-# The whole map: how many samples keep their class, whatever moves them by at most so much? (Needs the extra
-# ``robustness``.)
+# How many samples keep their right class, whatever moves them by at most so much? (The Euclidean norm needs the
+# extra ``robustness``.)
 
-# sphinx_gallery_alternative_text = "The share of samples that no change of a given size can move to another class, falling from one as the size grows, for the maximum norm and the Euclidean norm."
+# sphinx_gallery_alternative_text = "The share of samples with the right class that no change of a given size takes away, falling from one as the size grows, for the maximum norm and the Euclidean norm."
 
-sizes = np.linspace(0, 1, 50)
-shares = {
-    f"norm {norm}": (clf.robustness(moons.X[::10], norm=norm).distance[:, None] > sizes).mean(axis=0)
-    for norm in (2, "inf")
-}
-RobustAccuracyDisplay(sizes, shares).plot()
+X, y = moons.X[::10], moons.y[::10]
+radii, right, spread = np.linspace(0, 1.5, 50), clf.predict(X) == y, moons.X.std(axis=0)
+accuracies = {}
+for norm in (2, "inf"):
+    distances = clf.robustness(X, norm=norm, scale=spread).distance
+    accuracies[f"norm {norm}"] = [np.mean(right & (distances > radius)) for radius in radii]
+RobustAccuracyDisplay(radii, accuracies).plot()

@@ -40,7 +40,7 @@ def naive_left_out(F, Y, weight, ridge):
         root = np.sqrt(left)[:, None]
         equations = np.vstack([root * with_offset, penalty])
         targets = np.vstack([root * Y, np.zeros((n_columns, Y.shape[1]))])
-        predicted[row] = with_offset[row] @ np.linalg.lstsq(equations, targets)[0]
+        predicted[row] = with_offset[row] @ np.linalg.lstsq(equations, targets, rcond=None)[0]
     return predicted
 
 
