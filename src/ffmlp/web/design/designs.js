@@ -53,7 +53,7 @@ export function upperLayers(samples, plan, blobs, planes) {
 export function networkAfter(samples, plan, blobs, planes, table, kept) {
   const left = selectedPlanes(planes, kept);
   const stages = plan.design === "blob"
-    ? blobStages(samples, blobs, left)
+    ? blobStages(samples, plan, blobs, left)
     : regionStages(plan, selectedRegions(table, kept));
   return { planes: left, stages };
 }
@@ -63,8 +63,8 @@ export function regionStages({ design, penalty }, regions) {
   return { design, regions, penalty, neuronClasses: majorityClasses(regions), C: regions.C };
 }
 
-/** One l_2 neuron per blob that still has a hyperplane. */
-function blobStages(samples, blobs, planes) {
+/** One l_2 neuron per blob that still has a hyperplane; the plan may have a temperature. */
+function blobStages(samples, plan, blobs, planes) {
   const left = [...new Set(planes.pairs)].sort((a, b) => a - b);
   const numbers = new Map(left.map((blob, neuron) => [blob, neuron]));
   const stages = {
@@ -74,6 +74,7 @@ function blobStages(samples, blobs, planes) {
     neuronClasses: Int32Array.from(left, (blob) => blobs.classes[blob]),
     C: samples.C,
   };
+  if (plan.temperature) return { ...stages, temperature: plan.temperature };
   const evidence = blobEvidence(planes, stages, samples.X);
   return { ...stages, temperature: blobTemperature(evidence, stages.neuronClasses, samples) };
 }
