@@ -23,7 +23,7 @@ const page = {
   view: null, isQuick: false, player: null,
 };
 const picture = element("picture");
-const percent = (share) => (Number.isNaN(share) ? "–" : `${(100 * share).toFixed(1)} %`);
+const percent = (share) => (Number.isNaN(share) ? "–" : `${(100 * share).toFixed(1)}\u202f%`);
 
 /* Drawing. */
 
@@ -38,7 +38,11 @@ function redrawSoon() {
 }
 
 function redraw() {
-  page.view ??= viewOf(bench.samples, bench.drawn, picture.clientWidth, picture.clientHeight, bench.settings.set !== "csv");
+  if (page.view === null) {
+    const isSquare = bench.settings.set !== "csv";
+    page.view = viewOf(bench.samples, bench.drawn, picture.clientWidth, picture.clientHeight, isSquare);
+    rival.draw(element("rival"), page.view);
+  }
   page.step = Math.min(page.step, bench.path.deleted.length);
   if (page.selected >= bench.planes.n) page.selected = -1;
   drawPicture(picture, bench, page.view, page);
@@ -334,7 +338,8 @@ function renewRival() {
 }
 
 function showRival({ epochs, train, test }) {
-  element("rival-result").textContent = `Epoch ${epochs}: training ${percent(train)}, test ${percent(test)}`;
+  element("rival-result").textContent =
+    `Epoch ${epochs}: training accuracy ${percent(train)}, test accuracy ${percent(test)}`;
   if (page.view) rival.draw(element("rival"), page.view);
 }
 

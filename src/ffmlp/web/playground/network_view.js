@@ -25,10 +25,10 @@ export function drawNetwork(canvas, bench, x) {
 
 /** Places of the neurons of each layer; of large layers, some neurons are shown, evenly spaced. */
 function layersOf(sizes, width, height) {
-  const [left, right, top, bottom] = [16, width - 92, 12, height - 34];
+  const [left, right, top, bottom] = [26, width - 88, 12, height - 46];
   return sizes.map((size, i) => {
     const n = Math.min(size, MOST_SHOWN[i]);
-    const gap = Math.min(26, (bottom - top) / n);
+    const gap = Math.min(30, (bottom - top) / n);
     const first = (top + bottom - gap * (n - 1)) / 2;
     const x = left + ((right - left) * i) / 3;
     const neurons = Array.from({ length: n }, (_, j) => ({
@@ -122,7 +122,7 @@ function nameOutputs(context, bench, { neurons, radius }, found, theme) {
   for (const { neuron, x, y } of neurons) {
     const label = String(bench.table.labels[neuron]);
     const short = label.length > 9 ? `${label.slice(0, 8)}…` : label;
-    const share = found ? ` ${Math.round(100 * found.probabilities[neuron])} %` : "";
+    const share = found ? `: ${Math.round(100 * found.probabilities[neuron])}\u202f%` : "";
     writeText(context, short + share, x + radius + 5, y, theme, "left");
   }
 }
@@ -130,7 +130,7 @@ function nameOutputs(context, bench, { neurons, radius }, found, theme) {
 function nameLayers(context, layout, design, theme, height) {
   const names = ["inputs", "half-spaces", design === "blob" ? "blobs" : "regions", "classes"];
   layout.forEach(({ x, size }, i) => {
-    const align = i === 0 ? "left" : "center";
-    writeText(context, `${size} ${names[i]}`, i === 0 ? 2 : x, height - 9, theme, align);
+    writeText(context, String(size), x, height - 22, theme, "center");
+    writeText(context, names[i], x, height - 8, theme, "center");
   });
 }

@@ -148,7 +148,7 @@ export function drawMarker(context, label, x, y, size) {
 
 function ringErrors(context, bench, view, theme) {
   const { X, y, n, N } = bench.samples;
-  const size = sampleSize(n) + 1.6;
+  const size = sampleSize(n) + 1.2;
   const path = new Path2D();
   for (let i = 0; i < n; i++) {
     if (bench.predicted.classes[i] === y[i]) continue;
@@ -156,8 +156,8 @@ function ringErrors(context, bench, view, theme) {
     path.moveTo(left + size, top);
     path.arc(left, top, size, 0, 2 * Math.PI);
   }
-  context.strokeStyle = cssColour(theme.ink, 0.8);
-  context.lineWidth = 1.1;
+  context.strokeStyle = cssColour(theme.ink, 0.6);
+  context.lineWidth = 1;
   context.stroke(path);
 }
 
