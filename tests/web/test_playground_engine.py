@@ -158,9 +158,9 @@ def test_temperature_of_many_samples(engine):
     """More samples than are looked at for doubt: some of them stand for all."""
     X, y = datasets.load("nine_blobs").X, datasets.load("nine_blobs").y
     X, y = np.vstack([X, X + 1e-3]), np.concatenate([y, y])
-    clf = FFMLPClassifier(
-        8, design="blob", gaussianise=False, error_threshold=None, random_state=0
-    ).fit(X, y)
+    clf = FFMLPClassifier(8, design="blob", gaussianise=False, error_threshold=None, random_state=0).fit(
+        X, y
+    )
     blobs = standardised(clf.blobs_, X)
     points = places(X)
     given = {"samples": as_samples(X, y), "blobs": blobs, "points": points.tolist()}
@@ -182,7 +182,7 @@ def test_blobs_of_known_members(engine, shrink):
 
 
 def test_expectation_maximisation(engine):
-    X, y, _, _ = problem("wine")
+    X, *_ = problem("wine")
     Z = Scaling.of(X, np.ones(len(X))).apply(X)
     weight = np.ones(len(Z))
     means = seeds(Z, weight, 3, np.random.RandomState(0))

@@ -1,5 +1,6 @@
 /* The playground: controls, pictures and what connects them. */
 
+import { predictorOf } from "../design/prediction.js";
 import { drawCurve, stepAt } from "./curve.js";
 import { createEditor, withoutPlane } from "./editing.js";
 import { FileProblem, MOST_BYTES } from "./csv.js";
@@ -18,11 +19,17 @@ const STAGE_TITLES = ["Samples", "Blobs", "Hyperplanes", "Pruning", "Regions", "
 const PLAY_DELAY = 1600;
 
 const bench = new Workbench();
+const picture = element("picture");
 const page = {
   stage: "classes", step: 0, tool: "look", brush: 0, selected: -1, pointer: null, cursor: null,
-  view: null, isQuick: false, player: null,
+  isQuick: false, player: null, knownView: null,
+  /** The part of the plane that is drawn; it is found anew after `knownView` was set to null. */
+  get view() {
+    const [width, height] = [picture.clientWidth, picture.clientHeight];
+    page.knownView ??= viewOf(bench.samples, bench.drawn, width, height, bench.settings.set !== "csv");
+    return page.knownView;
+  },
 };
-const picture = element("picture");
 const percent = (share) => (Number.isNaN(share) ? "–" : `${(100 * share).toFixed(1)}\u202f%`);
 
 /* Drawing. */
@@ -38,11 +45,6 @@ function redrawSoon() {
 }
 
 function redraw() {
-  if (page.view === null) {
-    const isSquare = bench.settings.set !== "csv";
-    page.view = viewOf(bench.samples, bench.drawn, picture.clientWidth, picture.clientHeight, isSquare);
-    rival.draw(element("rival"), page.view);
-  }
   page.step = Math.min(page.step, bench.path.deleted.length);
   if (page.selected >= bench.planes.n) page.selected = -1;
   drawPicture(picture, bench, page.view, page);
@@ -164,7 +166,7 @@ function act(change, { keepsView = false } = {}) {
     if (!(error instanceof FileProblem)) throw error;
     say(error.message);
   }
-  if (!keepsView) page.view = null;
+  if (!keepsView) page.knownView = null;
   renewRival();
   writeControls();
   redrawSoon();
@@ -340,7 +342,7 @@ function renewRival() {
 function showRival({ epochs, train, test }) {
   element("rival-result").textContent =
     `Epoch ${epochs}: training accuracy ${percent(train)}, test accuracy ${percent(test)}`;
-  if (page.view) rival.draw(element("rival"), page.view);
+  rival.draw(element("rival"), page.view);
 }
 
 function toggleTraining() {
@@ -476,13 +478,21 @@ bindControls();
 bindPicture();
 bindDrops();
 new ResizeObserver(() => {
-  page.view = null;
+  page.knownView = null;
+  rival.draw(element("rival"), page.view);
   redrawSoon();
 }).observe(picture);
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redrawSoon);
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
+  rival.draw(element("rival"), page.view);
+  redrawSoon();
+});
 addEventListener("hashchange", openLink);
 showStage(page.stage);
 redraw();
 act(() => {});
 openLink();
-window.playground = { bench, page, redraw };
+// For the console of the browser, and for tests.
+window.playground = {
+  bench, page, redraw, savedText: () => savedText(bench),
+  classesOf: (X) => [...predictorOf(bench.network)(Float64Array.from(X)).classes],
+};

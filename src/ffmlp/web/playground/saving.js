@@ -12,7 +12,6 @@ export function savedText(bench) {
   const labels = table.labels.every(Number.isSafeInteger)
     ? indexArray([table.C], table.labels)
     : array("object", [table.C], table.labels.map(String));
-  const columns = tableParts(bench);
   const whole = {
     ffmlp: "classifier",
     version: 1,
@@ -29,7 +28,7 @@ export function savedText(bench) {
       hyperplanes: planesForm(network.planes),
       stages: stagesForm(network),
       feature_names: inputs.map((input) => table.names[input]),
-      columns: { tag: "columns", parts: columns, imputation: null },
+      columns: table.parts ? { tag: "columns", parts: tableParts(bench) } : null,
     },
     blobs: {
       tag: "blobs",
@@ -78,7 +77,7 @@ function stagesForm({ planes, stages }) {
 
 /** The columns of the inputs; a design of two drawn inputs has only these, as numbers. */
 function tableParts({ table, inputs, base, settings }) {
-  if (!table.parts || settings.inputs !== "all") {
+  if (settings.inputs !== "all") {
     return inputs.map((input, j) => ({ tag: "number-column", name: table.names[input], fill: base[j] }));
   }
   return table.parts.map((part) => part.categories
