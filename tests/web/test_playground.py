@@ -129,7 +129,9 @@ def mixed_table():
     frame = pd.DataFrame(
         {
             "size": rng.normal(y, 0.6),
-            "colour": np.array(["red", "green", "blue", "grey"])[np.minimum(y + rng.integers(0, 2, 400), 3)],
+            "colour": np.array(["red", "green", "blue", "grey"])[
+                np.minimum(y + rng.integers(0, 2, 400), 3)
+            ],
             "weight": rng.normal(2.0 * y, 1.0),
             "kind": np.array(["a", "b, c", 'd "e"'])[y],
         }
@@ -353,7 +355,9 @@ def test_the_trained_rival_learns(page):
     for _ in range(100):
         settled(page)
         text = page.find_element("id", "rival-result").text
-        shares = [float(word) for word in text.replace("\u202f", " ").replace("%", "").split() if "." in word]
+        shares = [
+            float(word) for word in text.replace("\u202f", " ").replace("%", "").split() if "." in word
+        ]
         if shares and min(shares) > 95:
             break
     page.find_element("id", "train").click()

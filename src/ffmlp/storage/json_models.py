@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ffmlp.classifier import FFMLPClassifier
+from ffmlp.design.plans import components_of_each
 from ffmlp.design.problem import Plan
 from ffmlp.design.pruning import PruningPath
 from ffmlp.design.selection import Selection
@@ -229,9 +230,12 @@ def _classifier(network: Network, blobs: Blobs, path: PruningPath, plan: Plan) -
     """A classifier with the parameters of the plan."""
     if plan.design != network.stages.design:
         raise ValueError(f"the plan is of a {plan.design} design, the network is not")
-    each = plan.n_components
+    each: Any = "auto"
+    if plan.n_components is not None:
+        each = dict(zip(network.labels.tolist(), plan.n_components, strict=True))
+        components_of_each(each, network.labels)
     clf = FFMLPClassifier(
-        "auto" if each is None else dict(zip(network.labels.tolist(), each, strict=True)),
+        each,
         design=plan.design,
         gaussianise=plan.gaussianise,
         discriminant="lda" if plan.discriminant == "drawn_lda" else plan.discriminant,

@@ -2,11 +2,11 @@
 
 Samples are {X (n, N), y (n,), n, N, C}. A plan is {design, k, threshold, penalty}. */
 
+import { softplus } from "../model/activations.js";
 import { fittedBlobs } from "./blobs.js";
 import {
   drawnLda, lda, pairsOfDifferentClasses, selectedPlanes, signedResponses,
 } from "./discriminants.js";
-import { softplus } from "./prediction.js";
 import { prune } from "./pruning.js";
 import { randomSource } from "./random.js";
 import { majorityClasses, selectedRegions, signCodes, tabulated } from "./regions.js";

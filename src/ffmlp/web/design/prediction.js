@@ -1,11 +1,7 @@
 /* What region, paper and blob designs predict, fast enough for pictures. */
 
+import { softplus } from "../model/activations.js";
 import { regionIndex } from "./regions.js";
-
-/** log(1 + exp(z)). */
-export function softplus(z) {
-  return Math.max(z, 0) + Math.log1p(Math.exp(-Math.abs(z)));
-}
 
 /** A function (X) that gives the class, the winning l_2 neuron and whether none responds, per sample. */
 export function predictorOf(network) {

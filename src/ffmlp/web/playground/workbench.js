@@ -109,9 +109,6 @@ export class Workbench {
       : generatedTable(set, noise, seed);
     const { N } = this.table;
     if (N < 2) throw new FileProblem("The picture needs two columns besides the class. Add one.");
-    const axes = this.settings.axes.map((axis) => Math.min(axis, N - 1));
-    if (axes[0] === axes[1]) axes[1] = axes[0] === 0 ? 1 : 0;
-    this.settings.axes = axes;
   }
 
   /** The inputs of the design: all, or the two that are drawn. */
@@ -120,7 +117,15 @@ export class Workbench {
     return inputs === "all" ? [...this.table.names.keys()] : axes;
   }
 
+  /** Two different inputs to draw, whatever was chosen for another table. */
+  checkAxes() {
+    const axes = this.settings.axes.map((axis) => Math.min(axis, this.table.N - 1));
+    if (axes[0] === axes[1]) axes[1] = axes[0] === 0 ? 1 : 0;
+    this.settings.axes = axes;
+  }
+
   makeSamples() {
+    this.checkAxes();
     const { table, edits, inputs } = this;
     const { axes } = this.settings;
     const [N, C] = [inputs.length, table.C];
