@@ -14,8 +14,8 @@ from ffmlp.web.playground import playground_page
 # Frames are drawn after a change; a busy machine takes its time.
 _SETTLED = """
 const done = arguments[arguments.length - 1];
-const frames = (n) => n ? requestAnimationFrame(() => frames(n - 1)) : done(document.getElementById("message").textContent);
-setTimeout(() => frames(3), 60);
+const message = () => done(document.getElementById("message").textContent);
+setTimeout(() => requestAnimationFrame(() => requestAnimationFrame(message)), 40);
 """
 _DROP = """
 const transfer = new DataTransfer();
