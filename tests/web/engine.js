@@ -15,8 +15,12 @@ function samplesOf({ X, y, C }) {
 
 function blobsOf({ classes, means, covariances, weights }) {
   return {
-    n: weights.length, N: means[0].length, classes: Int32Array.from(classes), means: floats(means),
-    covariances: floats(covariances), weights: floats(weights),
+    n: weights.length,
+    N: means[0].length,
+    classes: Int32Array.from(classes),
+    means: floats(means),
+    covariances: floats(covariances),
+    weights: floats(weights),
   };
 }
 
@@ -25,14 +29,22 @@ function plain({ planes, table, path, network }, points) {
   const { regions } = stages;
   const found = predictorOf(network)(floats(points));
   return {
-    weights: [...planes.weights], biases: [...planes.biases], pairs: [...planes.pairs],
-    nRegions: table.n, path,
-    codes: regions && [...Array(regions.n * regions.L).keys()].map((i) =>
-      isAbove(regions, Math.floor(i / regions.L), i % regions.L)),
+    weights: [...planes.weights],
+    biases: [...planes.biases],
+    pairs: [...planes.pairs],
+    nRegions: table.n,
+    path,
+    codes:
+      regions &&
+      [...Array(regions.n * regions.L).keys()].map((i) =>
+        isAbove(regions, Math.floor(i / regions.L), i % regions.L),
+      ),
     counts: regions && [...regions.counts],
     temperature: stages.temperature,
     neuronClasses: [...stages.neuronClasses],
-    classes: [...found.classes], neurons: [...found.neurons], silent: [...found.silent],
+    classes: [...found.classes],
+    neurons: [...found.neurons],
+    silent: [...found.silent],
     probabilities: points.map((x) => [...layerResponses(network, x).probabilities]),
     responses: points.map((x) => {
       const { first, second, outputs } = layerResponses(network, x);
@@ -58,17 +70,28 @@ window.engine = {
   labelled({ samples, members, shrink }) {
     const own = samplesOf(samples);
     const blobs = labelledBlobs(own.X, own.y, members, own.N, own.C, shrink);
-    return { ...blobs, classes: [...blobs.classes], means: [...blobs.means],
-      covariances: [...blobs.covariances], weights: [...blobs.weights] };
+    return {
+      ...blobs,
+      classes: [...blobs.classes],
+      means: [...blobs.means],
+      covariances: [...blobs.covariances],
+      weights: [...blobs.weights],
+    };
   },
   mixture({ Z, start, means }) {
     const N = Z[0].length;
     const ended = maximizedLikelihood(floats(Z), N, {
-      k: start.weights.length, weights: floats(start.weights), means: floats(start.means),
+      k: start.weights.length,
+      weights: floats(start.weights),
+      means: floats(start.means),
       covariances: floats(start.covariances),
     });
-    return { weights: [...ended.weights], means: [...ended.means],
-      covariances: [...ended.covariances], lloyd: [...lloyd(floats(Z), N, floats(means)).means] };
+    return {
+      weights: [...ended.weights],
+      means: [...ended.means],
+      covariances: [...ended.covariances],
+      lloyd: [...lloyd(floats(Z), N, floats(means)).means],
+    };
   },
   whole({ samples, plan, seed, points }) {
     const design = designedNetwork(samplesOf(samples), plan, seed);

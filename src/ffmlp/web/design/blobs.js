@@ -261,12 +261,17 @@ function finishMoments(product, deviation, mass, N) {
 function collected(mixtures, N, shrink) {
   const parts = mixtures.map((mixture) => ({ ...mixture, filled: filledBlobs(mixture, N) }));
   const total = parts.reduce(
-    (sum, part) => sum + part.filled.reduce((mass, m) => mass + part.weights[m] * part.total, 0), 0,
+    (sum, part) => sum + part.filled.reduce((mass, m) => mass + part.weights[m] * part.total, 0),
+    0,
   );
   const n = parts.reduce((sum, part) => sum + part.filled.length, 0);
   const blobs = {
-    n, N, classes: new Int32Array(n), means: new Float64Array(n * N),
-    covariances: new Float64Array(n * N * N), weights: new Float64Array(n),
+    n,
+    N,
+    classes: new Int32Array(n),
+    means: new Float64Array(n * N),
+    covariances: new Float64Array(n * N * N),
+    weights: new Float64Array(n),
   };
   let g = 0;
   for (const part of parts) {

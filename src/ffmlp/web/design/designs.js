@@ -5,7 +5,11 @@ Samples are {X (n, N), y (n,), n, N, C}. A plan is {design, k, threshold, penalt
 import { softplus } from "../model/activations.js";
 import { fittedBlobs } from "./blobs.js";
 import {
-  drawnLda, lda, pairsOfDifferentClasses, selectedPlanes, signedResponses,
+  drawnLda,
+  lda,
+  pairsOfDifferentClasses,
+  selectedPlanes,
+  signedResponses,
 } from "./discriminants.js";
 import { prune } from "./pruning.js";
 import { randomSource } from "./random.js";
@@ -24,7 +28,11 @@ export function designedNetwork(samples, plan, seed) {
   const shrink = plan.design !== "paper";
   const scaled = fittedBlobs(Z, samples.y, samples.N, samples.C, plan.k, shrink, random);
   const planes = hyperplanes(scaled, scaling, plan.design, classCounts(samples), random);
-  return { blobs: unscaledBlobs(scaling, scaled), planes, ...upperLayers(samples, plan, scaled, planes) };
+  return {
+    blobs: unscaledBlobs(scaling, scaled),
+    planes,
+    ...upperLayers(samples, plan, scaled, planes),
+  };
 }
 
 /** Stage 1: hyperplanes, for the original features, of blobs of standardised features. */
@@ -52,9 +60,10 @@ export function upperLayers(samples, plan, blobs, planes) {
 /** The network of the hyperplanes that are kept. */
 export function networkAfter(samples, plan, blobs, planes, table, kept) {
   const left = selectedPlanes(planes, kept);
-  const stages = plan.design === "blob"
-    ? blobStages(samples, plan, blobs, left)
-    : regionStages(plan, selectedRegions(table, kept));
+  const stages =
+    plan.design === "blob"
+      ? blobStages(samples, plan, blobs, left)
+      : regionStages(plan, selectedRegions(table, kept));
   return { planes: left, stages };
 }
 

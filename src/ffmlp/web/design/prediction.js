@@ -3,6 +3,9 @@
 import { softplus } from "../model/activations.js";
 import { regionIndex } from "./regions.js";
 
+// Beyond it, a softplus differs from its ReLU by less than rounding errors.
+const LARGEST_BEND = 40;
+
 /** A function (X) that gives the class, the winning l_2 neuron and whether none responds, per sample. */
 export function predictorOf(network) {
   const decide = DECISIONS[network.stages.design](network);
@@ -26,12 +29,14 @@ export function predictorOf(network) {
 const DECISIONS = { region: regionDecision, paper: paperDecision, blob: blobDecision };
 
 /** The class of the region, or of the one that is violated least: of the largest h·code. */
-function regionDecision({ planes, stages }) {
-  const ownRegion = regionFinder(planes.n, stages.regions);
+function regionDecision({ stages }) {
+  const index = regionIndex(stages.regions);
+  const code = new Int32Array(stages.regions.W);
   return (h, found, i) => {
-    let region = ownRegion(h);
+    packSigns(h, code);
+    let region = index.find(code, 0);
     found.silent[i] = region < 0 ? 1 : 0;
-    if (region < 0) region = leastViolated(h, stages.regions);
+    if (region < 0) region = leastViolated(h, code, stages.regions);
     found.neurons[i] = region;
     found.classes[i] = stages.neuronClasses[region];
   };
@@ -62,15 +67,12 @@ A region responds only if the responses against it add up to less than 1 / (1 + 
 the sample's own region, or one across hyperplanes with small responses. */
 function respondingFinder(L, regions, penalty) {
   const index = regionIndex(regions);
-  const words = new Int32Array(regions.W);
+  const code = new Int32Array(regions.W);
   const all = Array.from({ length: regions.n }, (_, r) => r);
   return (h) => {
     let total = 0;
-    words.fill(0);
-    for (let l = 0; l < L; l++) {
-      total += Math.abs(h[l]);
-      if (h[l] > 0) words[l >> 5] |= 1 << (l & 31);
-    }
+    for (let l = 0; l < L; l++) total += Math.abs(h[l]);
+    packSigns(h, code);
     const near = [];
     for (let l = 0; l < L; l++) if (Math.abs(h[l]) * (1 + penalty) < total * (1 + 1e-12)) near.push(l);
     if (1 << Math.min(near.length, 30) > regions.n) return all;
@@ -78,8 +80,8 @@ function respondingFinder(L, regions, penalty) {
     for (let subset = 0; subset < 1 << near.length; subset++) {
       const changed = subset === 0 ? -1 : 31 - Math.clz32(subset & -subset);
       // Gray code: each subset differs from the one before in a single hyperplane.
-      if (changed >= 0) words[near[changed] >> 5] ^= 1 << (near[changed] & 31);
-      const region = index.find(words, 0);
+      if (changed >= 0) code[near[changed] >> 5] ^= 1 << (near[changed] & 31);
+      const region = index.find(code, 0);
       if (region >= 0) found.push(region);
     }
     return found.sort((a, b) => a - b);
@@ -93,7 +95,8 @@ function blobDecision({ planes, stages }) {
   return (h, found, i) => {
     blobShares(h, planes.n, stages, scores, shares);
     for (let c = 0; c < stages.C; c++) if (shares[c] > shares[found.classes[i]]) found.classes[i] = c;
-    for (let g = 0; g < scores.length; g++) if (scores[g] > scores[found.neurons[i]]) found.neurons[i] = g;
+    for (let g = 0; g < scores.length; g++)
+      if (scores[g] > scores[found.neurons[i]]) found.neurons[i] = g;
   };
 }
 
@@ -101,7 +104,8 @@ function blobDecision({ planes, stages }) {
 function blobShares(h, L, { pairs, neuronClasses, temperature }, scores, shares) {
   scores.fill(0);
   for (let l = 0; l < L; l++) {
-    const bend = Math.log1p(Math.exp(-Math.abs(h[l])));
+    const size = Math.abs(h[l]);
+    const bend = size > LARGEST_BEND ? 0 : Math.log1p(Math.exp(-size));
     scores[pairs[2 * l]] -= temperature * (Math.max(-h[l], 0) + bend);
     scores[pairs[2 * l + 1]] -= temperature * (Math.max(h[l], 0) + bend);
   }
@@ -115,24 +119,22 @@ function blobShares(h, L, { pairs, neuronClasses, temperature }, scores, shares)
   }
 }
 
-function regionFinder(L, regions) {
-  const index = regionIndex(regions);
-  const words = new Int32Array(regions.W);
-  return (h) => {
-    words.fill(0);
-    for (let l = 0; l < L; l++) if (h[l] > 0) words[l >> 5] |= 1 << (l & 31);
-    return index.find(words, 0);
-  };
+function packSigns(h, code) {
+  code.fill(0);
+  for (let l = 0; l < h.length; l++) if (h[l] > 0) code[l >> 5] |= 1 << (l & 31);
 }
 
-function leastViolated(h, { n, W, words }) {
-  let [best, largest] = [0, -Infinity];
+/** The region with the least sum of |h| over the hyperplanes on whose wrong side the code is. */
+function leastViolated(h, code, { n, W, words }) {
+  let [best, least] = [0, Infinity];
   for (let r = 0; r < n; r++) {
-    let agreement = 0;
-    for (let l = 0; l < h.length; l++) {
-      if ((words[r * W + (l >> 5)] >>> (l & 31)) & 1) agreement += h[l];
+    let violation = 0;
+    for (let w = 0; w < W && violation < least; w++) {
+      for (let bits = words[r * W + w] ^ code[w]; bits !== 0 && violation < least; bits &= bits - 1) {
+        violation += Math.abs(h[32 * w + 31 - Math.clz32(bits & -bits)]);
+      }
     }
-    if (agreement > largest) [best, largest] = [r, agreement];
+    if (violation < least) [best, least] = [r, violation];
   }
   return best;
 }
@@ -168,16 +170,17 @@ export function layerResponses({ planes, stages }, x) {
     second[r] = regionResponse(h, stages.regions, r, stages.penalty);
     outputs[stages.neuronClasses[r]] += second[r];
   }
-  return { first, second, outputs, probabilities: regionProbabilities(h, planes, stages, outputs) };
+  return { first, second, outputs, probabilities: regionProbabilities(h, stages, outputs) };
 }
 
-function regionProbabilities(h, planes, { design, regions, C }, outputs) {
+function regionProbabilities(h, { design, regions, C }, outputs) {
   if (design === "paper") {
     const total = outputs.reduce((sum, output) => sum + output, 0);
     return outputs.map((output) => (total > 0 ? output / total : 1 / C));
   }
-  const own = regionFinder(planes.n, regions)(h);
-  const region = own < 0 ? leastViolated(h, regions) : own;
+  const code = new Int32Array(regions.W);
+  packSigns(h, code);
+  const region = leastViolated(h, code, regions); // its own one is not violated at all
   const counts = regions.counts.subarray(region * C, (region + 1) * C);
   const total = counts.reduce((sum, count) => sum + count, 0);
   return counts.map((count) => count / total);

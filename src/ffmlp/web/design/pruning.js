@@ -2,11 +2,12 @@
 
 As in ffmlp.design.pruning, only the region table is read. Deleting hyperplane l merges the pairs of
 regions whose codes differ in bit l alone. Old costs are lower bounds of new ones, once those next to
-merges that added errors are updated: that module says why. Exact costs are computed where needed only. */
+merges that added errors are updated: that module says why. Exact costs are computed
+only where needed. */
 
 import { randomSource } from "./random.js";
 
-/** The deletions in order with the error rate after each, and what is kept. Ties go to the lowest index. */
+/** The deletions in order, the error rate after each, and what is kept. Ties go to the lowest index. */
 export function prune(regions, threshold) {
   const partition = partitionOf(regions);
   const total = regions.counts.reduce((sum, count) => sum + count, 0);

@@ -57,7 +57,9 @@ function withDoubt({ evidence, owners, y, weight }, X, N, C) {
   for (const label of y) share[label] += 1 / y.length;
   const nAll = y.length + labels.length * rows.length;
   const result = {
-    owners, evidence: new Float64Array(nAll * m), y: new Int32Array(nAll),
+    owners,
+    evidence: new Float64Array(nAll * m),
+    y: new Int32Array(nAll),
     weight: new Float64Array(nAll),
   };
   result.evidence.set(evidence);

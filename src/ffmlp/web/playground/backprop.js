@@ -42,7 +42,7 @@ export function trainableNetwork({ Z, y, n, sizes, learningRate, seed }) {
     },
     /** Train for whole epochs. */
     trainEpochs(count) {
-      for (const end = epochs + count; epochs < end; ) step();
+      for (const end = epochs + count; epochs < end;) step();
     },
     /** The class of each of some standardised samples. */
     classesOf(points) {
@@ -61,7 +61,13 @@ function randomLayer(nIn, nOut, random) {
   const bound = Math.sqrt(6 / (nIn + nOut));
   const weights = Float64Array.from({ length: nIn * nOut }, () => bound * (2 * random.uniform() - 1));
   // Biases follow the weights in `change`.
-  return { nIn, nOut, weights, biases: new Float64Array(nOut), change: new Float64Array((nIn + 1) * nOut) };
+  return {
+    nIn,
+    nOut,
+    weights,
+    biases: new Float64Array(nOut),
+    change: new Float64Array((nIn + 1) * nOut),
+  };
 }
 
 /** Fills the values of all layers; the last ones have no activation. */

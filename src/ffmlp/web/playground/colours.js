@@ -1,6 +1,16 @@
 /* Colours of classes: the palette of Okabe and Ito, safe for colour-blind readers, as in ffmlp.plots. */
 
-const PALETTE = ["0072B2", "E69F00", "009E73", "D55E00", "56B4E9", "CC79A7", "F0E442", "8A6FB0", "999999"];
+const PALETTE = [
+  "0072B2",
+  "E69F00",
+  "009E73",
+  "D55E00",
+  "56B4E9",
+  "CC79A7",
+  "F0E442",
+  "8A6FB0",
+  "999999",
+];
 
 /** The colour of a class as [red, green, blue]. */
 export function classColour(label) {
@@ -21,10 +31,12 @@ export function cssColour(colour, alpha = 1) {
 export function themeColours() {
   const style = getComputedStyle(document.documentElement);
   const names = ["paper", "ink", "faint", "accent"];
-  return Object.fromEntries(names.map((name) => {
-    const hex = style.getPropertyValue(`--${name}`).trim().slice(1);
-    return [name, [0, 2, 4].map((at) => parseInt(hex.slice(at, at + 2), 16))];
-  }));
+  return Object.fromEntries(
+    names.map((name) => {
+      const hex = style.getPropertyValue(`--${name}`).trim().slice(1);
+      return [name, [0, 2, 4].map((at) => parseInt(hex.slice(at, at + 2), 16))];
+    }),
+  );
 }
 
 /** A canvas context in CSS pixels, sharp on every screen. */

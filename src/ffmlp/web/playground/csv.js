@@ -10,7 +10,8 @@ export class FileProblem extends Error {}
 /** {names, rows, comma}: the header, cells by row, and whether numbers may have a decimal comma. */
 export function parsedCsv(text) {
   const content = text.replace(/^\uFEFF/, "");
-  if (content.trim() === "") throw new FileProblem("The file is empty. Choose a CSV file with a header.");
+  if (content.trim() === "")
+    throw new FileProblem("The file is empty. Choose a CSV file with a header.");
   if (content.includes("\u0000")) {
     throw new FileProblem("This is not a text file. Save the table as CSV (UTF-8) and choose it again.");
   }
@@ -30,7 +31,10 @@ export function parsedCsv(text) {
         "Check quotes and separators there.",
     );
   }
-  return withHeader(rows.map(({ cells }) => cells), separator !== ",");
+  return withHeader(
+    rows.map(({ cells }) => cells),
+    separator !== ",",
+  );
 }
 
 /** The separator that is most frequent in the first line, outside of quotes. */
@@ -46,7 +50,8 @@ function splitRows(content, separator) {
   let [cells, cell, line, start, quoted] = [[], "", 1, 1, false];
   const endRow = () => {
     cells.push(cell);
-    if (cells.length > 1 || cell.trim() !== "") rows.push({ cells: cells.map((text) => text.trim()), line: start });
+    if (cells.length > 1 || cell.trim() !== "")
+      rows.push({ cells: cells.map((text) => text.trim()), line: start });
     [cells, cell, start] = [[], "", line + 1];
   };
   for (let i = 0; i < content.length; i++) {

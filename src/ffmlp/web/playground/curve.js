@@ -25,7 +25,12 @@ export function drawCurve(canvas, { path, settings }, step) {
   line([LEFT, y(0)], [width - RIGHT, y(0)], cssColour(theme.faint));
   line([LEFT, y(0)], [LEFT, TOP], cssColour(theme.faint));
   if (settings.threshold > 0) {
-    line([LEFT, y(settings.threshold)], [width - RIGHT, y(settings.threshold)], cssColour(theme.ink, 0.5), [4, 4]);
+    line(
+      [LEFT, y(settings.threshold)],
+      [width - RIGHT, y(settings.threshold)],
+      cssColour(theme.ink, 0.5),
+      [4, 4],
+    );
   }
   context.lineWidth = 2;
   rates.forEach((rate, i) => {
@@ -40,7 +45,12 @@ export function drawCurve(canvas, { path, settings }, step) {
   context.font = "11px system-ui, sans-serif";
   context.textAlign = "right";
   context.textBaseline = "middle";
-  for (const rate of [0, most / 2, most]) context.fillText(`${(100 * rate).toFixed(most < 0.1 ? 1 : 0)} %`, LEFT - 4, y(rate) + (rate === most ? 5 : 0));
+  for (const rate of [0, most / 2, most])
+    context.fillText(
+      `${(100 * rate).toFixed(most < 0.1 ? 1 : 0)} %`,
+      LEFT - 4,
+      y(rate) + (rate === most ? 5 : 0),
+    );
   context.textAlign = "center";
   context.fillText("hyperplanes deleted", (LEFT + width - RIGHT) / 2, height - 8);
 }

@@ -27,12 +27,18 @@ export function withNewLine(bench, view, line) {
   const { planes, blobs } = bench;
   const n = planes.n + 1;
   const grown = {
-    n, N: planes.N,
+    n,
+    N: planes.N,
     weights: Float64Array.from({ length: n * planes.N }, (_, i) => planes.weights[i] ?? 0),
     biases: Float64Array.from({ length: n }, (_, i) => planes.biases[i] ?? 0),
     pairs: Int32Array.from({ length: 2 * n }, (_, i) => planes.pairs[i] ?? 0),
   };
-  const added = withLine({ ...bench, planes: grown, drawn: bench.drawn, base: bench.base }, view, n - 1, line);
+  const added = withLine(
+    { ...bench, planes: grown, drawn: bench.drawn, base: bench.base },
+    view,
+    n - 1,
+    line,
+  );
   added.pairs.set(separatedPair(added, n - 1, blobs), 2 * (n - 1));
   return added;
 }
@@ -64,7 +70,8 @@ export function withoutPlane(planes, gone) {
   const { n, N } = planes;
   const kept = [...Array(n).keys()].filter((l) => l !== gone);
   return {
-    n: n - 1, N,
+    n: n - 1,
+    N,
     weights: Float64Array.from(kept.flatMap((l) => [...planes.weights.subarray(l * N, (l + 1) * N)])),
     biases: Float64Array.from(kept, (l) => planes.biases[l]),
     pairs: Int32Array.from(kept.flatMap((l) => [planes.pairs[2 * l], planes.pairs[2 * l + 1]])),
@@ -149,7 +156,8 @@ export function createEditor(stateOf) {
     const handle = handleNear(place);
     if (handle) {
       const { selected } = stateOf();
-      return (at) => setPlanes(withLine(bench, view, selected, lineThrough(handle.pivot, at, handle.line)), true);
+      return (at) =>
+        setPlanes(withLine(bench, view, selected, lineThrough(handle.pivot, at, handle.line)), true);
     }
     const l = planeNear(place);
     select(l);
@@ -187,11 +195,18 @@ export function createEditor(stateOf) {
     const { bench, view, selected, tool } = stateOf();
     const line = tool === "planes" && selected >= 0 ? lineOf(selected) : null;
     if (!line) return false;
-    const ways = { ArrowLeft: [-STEP, 0], ArrowRight: [STEP, 0], ArrowUp: [0, -STEP], ArrowDown: [0, STEP] };
+    const ways = {
+      ArrowLeft: [-STEP, 0],
+      ArrowRight: [STEP, 0],
+      ArrowUp: [0, -STEP],
+      ArrowDown: [0, STEP],
+    };
     const angle = { r: TURN, R: -TURN }[key];
     if (!ways[key] && !angle) return false;
     const ends = segmentOf(line, view);
-    const middle = ends ? [0, 1].map((axis) => (ends[0][axis] + ends[1][axis]) / 2) : [view.width / 2, view.height / 2];
+    const middle = ends
+      ? [0, 1].map((axis) => (ends[0][axis] + ends[1][axis]) / 2)
+      : [view.width / 2, view.height / 2];
     const next = angle
       ? turned(line, middle, angle)
       : { ...line, c: line.c - line.a * ways[key][0] - line.b * ways[key][1] };

@@ -16,7 +16,9 @@ export async function packedText(value) {
 
 /** The plain values of such a text; an error if it is none. */
 export async function unpackedValue(text) {
-  const bytes = Uint8Array.from(atob(text.replace(/-/g, "+").replace(/_/g, "/")), (c) => c.charCodeAt(0));
+  const bytes = Uint8Array.from(atob(text.replace(/-/g, "+").replace(/_/g, "/")), (c) =>
+    c.charCodeAt(0),
+  );
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
   return JSON.parse(new TextDecoder().decode(await collectedBytes(stream)));
 }
@@ -29,7 +31,10 @@ async function collectedBytes(stream) {
 export function sharedState(bench, { stage, step }) {
   const { settings, csv, edits, planes, isEdited } = bench;
   return {
-    version: 1, settings, stage, step,
+    version: 1,
+    settings,
+    stage,
+    step,
     csv: csv && { name: csv.name, text: csv.text },
     edits: { moved: [...edits.moved], added: edits.added, removed: [...edits.removed] },
     planes: isEdited
@@ -43,11 +48,20 @@ export function restoreState(bench, shared) {
   const settings = checkedSettings(shared.settings);
   const { moved, added, removed } = shared.edits;
   const isPoint = (point, size) => point.length === size && point.every(Number.isFinite);
-  requireSound(moved.every(([row, point]) => Number.isInteger(row) && isPoint(point, 2)), "samples");
-  requireSound(added.every((sample) => isPoint(sample, 3)) && removed.every(Number.isInteger), "samples");
+  requireSound(
+    moved.every(([row, point]) => Number.isInteger(row) && isPoint(point, 2)),
+    "samples",
+  );
+  requireSound(
+    added.every((sample) => isPoint(sample, 3)) && removed.every(Number.isInteger),
+    "samples",
+  );
   if (settings.set === "csv") bench.loadCsv(String(shared.csv.text), String(shared.csv.name), settings);
   else bench.change(settings);
-  requireSound(added.every(([, , label]) => Number.isInteger(label) && label >= 0 && label < bench.table.C), "samples");
+  requireSound(
+    added.every(([, , label]) => Number.isInteger(label) && label >= 0 && label < bench.table.C),
+    "samples",
+  );
   bench.edits = { moved: new Map(moved), added, removed: new Set(removed) };
   bench.redo("samples");
   if (shared.planes) bench.setPlanes(checkedPlanes(shared.planes, bench));
@@ -61,21 +75,39 @@ function checkedSettings(settings) {
   const isNumber = (value, low, high) => Number.isFinite(value) && value >= low && value <= high;
   const { set, noise, k, threshold, seed, penalty, design, inputs, axes, target } = settings;
   requireSound(set === "csv" || Object.hasOwn(SETS, set), "settings");
-  requireSound(["region", "paper", "blob"].includes(design) && ["drawn", "all"].includes(inputs), "settings");
-  requireSound(isNumber(noise, 0, 10) && isNumber(threshold, 0, 1) && isNumber(penalty, 1, 1e6), "settings");
+  requireSound(
+    ["region", "paper", "blob"].includes(design) && ["drawn", "all"].includes(inputs),
+    "settings",
+  );
+  requireSound(
+    isNumber(noise, 0, 10) && isNumber(threshold, 0, 1) && isNumber(penalty, 1, 1e6),
+    "settings",
+  );
   requireSound(Number.isInteger(k) && isNumber(k, 1, 100) && Number.isInteger(seed), "settings");
-  requireSound(axes.length === 2 && axes.every((axis) => Number.isInteger(axis) && axis >= 0), "settings");
+  requireSound(
+    axes.length === 2 && axes.every((axis) => Number.isInteger(axis) && axis >= 0),
+    "settings",
+  );
   requireSound(target === null || typeof target === "string", "settings");
   return { set, noise, k, threshold, seed, penalty, design, inputs, axes, target };
 }
 
 function checkedPlanes({ weights, biases, pairs }, { train, blobs }) {
   const n = biases.length;
-  requireSound(n >= 1 && n <= 1000 && weights.length === n * train.N && pairs.length === 2 * n, "hyperplanes");
+  requireSound(
+    n >= 1 && n <= 1000 && weights.length === n * train.N && pairs.length === 2 * n,
+    "hyperplanes",
+  );
   requireSound([...weights, ...biases].every(Number.isFinite), "hyperplanes");
-  requireSound(pairs.every((blob) => Number.isInteger(blob) && blob >= 0 && blob < blobs.n), "hyperplanes");
+  requireSound(
+    pairs.every((blob) => Number.isInteger(blob) && blob >= 0 && blob < blobs.n),
+    "hyperplanes",
+  );
   return {
-    n, N: train.N, weights: Float64Array.from(weights), biases: Float64Array.from(biases),
+    n,
+    N: train.N,
+    weights: Float64Array.from(weights),
+    biases: Float64Array.from(biases),
     pairs: Int32Array.from(pairs),
   };
 }

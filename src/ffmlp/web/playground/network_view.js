@@ -6,35 +6,45 @@ import { classColour, cssColour, mixed, sharpContext, themeColours } from "./col
 
 const MOST_SHOWN = [8, 24, 24, 20];
 const MOST_LINKS = 1500;
+const TEXT_FONT = "11.5px system-ui, sans-serif";
 
-/** Draw the network; `x` is a sample in the inputs of the design, or null. */
+/** Draw the network and return the responses; `x` is a sample in the inputs of the design, or null. */
 export function drawNetwork(canvas, bench, x) {
   const { context, width, height } = sharpContext(canvas);
   const theme = themeColours();
   const { planes, stages } = bench.network;
   const sizes = [planes.N, 2 * planes.n, stages.neuronClasses.length, stages.C];
   const found = x && layerResponses(bench.network, x);
-  const layout = layersOf(sizes, width, height);
+  const names = outputNames(context, bench, found);
+  const layout = layersOf(
+    sizes,
+    width - Math.max(24, ...names.map((name) => context.measureText(name).width)),
+    height,
+  );
   const strengths = found ? responseStrengths(bench, x, found) : null;
   drawLinks(context, bench, layout, strengths, theme);
   layout.forEach((layer, i) => drawLayer(context, bench, layer, i, strengths, theme));
-  nameOutputs(context, bench, layout[3], found, theme);
+  layout[3].neurons.forEach(({ neuron, x, y }) => {
+    writeText(context, names[neuron], x + layout[3].radius + 5, y, theme, "left");
+  });
   nameLayers(context, layout, stages.design, theme, height);
   return found;
 }
 
 /** Places of the neurons of each layer; of large layers, some neurons are shown, evenly spaced. */
 function layersOf(sizes, width, height) {
-  const [left, right, top, bottom] = [26, width - 88, 12, height - 46];
+  const [left, right, top, bottom] = [26, width - 24, 14, height - 48];
   return sizes.map((size, i) => {
     const n = Math.min(size, MOST_SHOWN[i]);
-    const gap = Math.min(30, (bottom - top) / n);
+    const gap = Math.min(40, (bottom - top) / n);
     const first = (top + bottom - gap * (n - 1)) / 2;
     const x = left + ((right - left) * i) / 3;
     const neurons = Array.from({ length: n }, (_, j) => ({
-      neuron: n === size ? j : Math.floor((j * size) / n), x, y: first + j * gap,
+      neuron: n === size ? j : Math.floor((j * size) / n),
+      x,
+      y: first + j * gap,
     }));
-    return { size, x, neurons, radius: Math.max(2.5, Math.min(8, 0.38 * gap)) };
+    return { size, x, neurons, radius: Math.max(2.5, Math.min(9, 0.36 * gap)) };
   });
 }
 
@@ -45,7 +55,9 @@ function responseStrengths(bench, x, { first, second, probabilities }) {
     return values.map((value) => (most > 0 ? value / most : 0));
   };
   const { mean, scale } = bench.scaling;
-  const inputs = Float64Array.from(x, (value, j) => Math.min(1, Math.abs(value - mean[j]) / (2.5 * scale[j])));
+  const inputs = Float64Array.from(x, (value, j) =>
+    Math.min(1, Math.abs(value - mean[j]) / (2.5 * scale[j])),
+  );
   return [inputs, relative(first), relative(second), probabilities];
 }
 
@@ -94,7 +106,10 @@ function linkWeight(planes, stages, layer, from, to) {
 
 function drawLayer(context, bench, { size, x, neurons, radius }, layer, strengths, theme) {
   for (const { neuron, y } of neurons) {
-    const colour = layer < 2 ? theme.accent : classColour(layer === 2 ? bench.network.stages.neuronClasses[neuron] : neuron);
+    const colour =
+      layer < 2
+        ? theme.accent
+        : classColour(layer === 2 ? bench.network.stages.neuronClasses[neuron] : neuron);
     const strength = strengths ? strengths[layer][neuron] : layer < 2 ? 0.35 : 0.8;
     context.beginPath();
     context.arc(x, y, radius, 0, 2 * Math.PI);
@@ -111,20 +126,21 @@ function drawLayer(context, bench, { size, x, neurons, radius }, layer, strength
 }
 
 function writeText(context, text, x, y, theme, align) {
-  context.font = "11px system-ui, sans-serif";
+  context.font = TEXT_FONT;
   context.fillStyle = cssColour(theme.ink);
   context.textAlign = align;
   context.textBaseline = "middle";
   context.fillText(text, x, y);
 }
 
-function nameOutputs(context, bench, { neurons, radius }, found, theme) {
-  for (const { neuron, x, y } of neurons) {
-    const label = String(bench.table.labels[neuron]);
-    const short = label.length > 9 ? `${label.slice(0, 8)}…` : label;
-    const share = found ? `: ${Math.round(100 * found.probabilities[neuron])}\u202f%` : "";
-    writeText(context, short + share, x + radius + 5, y, theme, "left");
-  }
+/** The label of each class, with its probability at the pointer. */
+function outputNames(context, { table }, found) {
+  context.font = TEXT_FONT;
+  return table.labels.map((label, c) => {
+    const text = String(label);
+    const short = text.length > 10 ? `${text.slice(0, 9)}…` : text;
+    return found ? `${short}: ${Math.round(100 * found.probabilities[c])}\u202f%` : short;
+  });
 }
 
 function nameLayers(context, layout, design, theme, height) {

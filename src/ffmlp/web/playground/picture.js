@@ -6,7 +6,7 @@ import { screenLine, segmentOf, slicedPlanes } from "./view.js";
 
 const MOST_LABELS = 30;
 // The side of a cell of the decision image, in pixels: coarse while something moves.
-const [FINE, COARSE] = [2, 5];
+const [FINE, COARSE] = [2, 6];
 export const STAGES = ["samples", "blobs", "hyperplanes", "pruning", "regions", "classes"];
 
 const layers = { image: null, samples: null, samplesOf: null };
@@ -19,7 +19,7 @@ export function drawPicture(canvas, bench, view, { stage, step, selected, cursor
   context.fillRect(0, 0, width, height);
   const at = STAGES.indexOf(stage);
   if (at >= 3) drawDecisions(context, bench, view, stage, step, theme, isQuick ? COARSE : FINE);
-  drawSamples(context, bench, view, theme, at === 1 || at === 2 ? 0.45 : at === 4 ? 0.35 : 1);
+  drawSamples(context, bench, view, theme, at === 1 || at === 2 ? 0.5 : at === 4 ? 0.6 : 1);
   if (at === 5) ringErrors(context, bench, view, theme);
   if (at === 1 || at === 2) drawBlobs(context, bench, view, theme, at === 1 ? 1 : 0.5);
   if (at >= 2) drawPlanes(context, bench, view, theme, { stage, step, selected });
@@ -41,7 +41,8 @@ function drawDecisions(context, bench, view, stage, step, theme, cell) {
       const isHatched = ((i % wide) + Math.floor(i / wide)) % Math.round(14 / cell) === 0;
       pixels[i] = (isHatched ? shades.hatched : shades.silent)[found.classes[i]];
     } else {
-      pixels[i] = stage === "regions" && neuron >= 0 ? shades.neurons[neuron] : shades.classes[found.classes[i]];
+      pixels[i] =
+        stage === "regions" && neuron >= 0 ? shades.neurons[neuron] : shades.classes[found.classes[i]];
     }
   }
   layers.image ??= document.createElement("canvas");
@@ -106,13 +107,15 @@ function samplesLayer(bench, view, theme) {
       const place = view.toScreen(X[i * N + bench.drawn[0]], X[i * N + bench.drawn[1]]);
       MARKERS[label % MARKERS.length](isTest[i] ? hollow : filled, ...place, size);
     }
+    // A little ink keeps samples apart from the light colour of their class behind them.
+    const colour = mixed(classColour(label), theme.ink, 0.12);
     context.lineWidth = 0.5;
-    context.fillStyle = cssColour(classColour(label), 0.85);
+    context.fillStyle = cssColour(colour, 0.9);
     context.strokeStyle = cssColour(theme.paper, 0.9);
     context.fill(filled);
     context.stroke(filled);
     context.lineWidth = 1;
-    context.strokeStyle = cssColour(classColour(label), 0.75);
+    context.strokeStyle = cssColour(colour, 0.85);
     context.stroke(hollow);
   }
   return layer;
@@ -132,10 +135,28 @@ const MARKERS = [
     path.moveTo(x + size, y);
     path.arc(x, y, size, 0, 2 * Math.PI);
   },
-  polygon([[-0.9, -0.9], [0.9, -0.9], [0.9, 0.9], [-0.9, 0.9]]),
-  polygon([[-1.1, -0.8], [1.1, -0.8], [0, 1.2]]),
-  polygon([[0, -1.3], [1.1, 0], [0, 1.3], [-1.1, 0]]),
-  polygon([[-1.1, 0.8], [1.1, 0.8], [0, -1.2]]),
+  polygon([
+    [-0.9, -0.9],
+    [0.9, -0.9],
+    [0.9, 0.9],
+    [-0.9, 0.9],
+  ]),
+  polygon([
+    [-1.1, -0.8],
+    [1.1, -0.8],
+    [0, 1.2],
+  ]),
+  polygon([
+    [0, -1.3],
+    [1.1, 0],
+    [0, 1.3],
+    [-1.1, 0],
+  ]),
+  polygon([
+    [-1.1, 0.8],
+    [1.1, 0.8],
+    [0, -1.2],
+  ]),
 ];
 
 /** A marker of a class, for legends. */
@@ -204,7 +225,8 @@ function drawPlanes(context, bench, view, theme, { stage, step, selected }) {
     if (!ends) continue;
     const isLast = stage === "pruning" && l === bench.path.deleted[step - 1];
     context.setLineDash(isGone ? [4, 5] : []);
-    context.strokeStyle = l === selected || isLast ? cssColour(theme.accent) : cssColour(theme.ink, isGone ? 0.28 : 0.85);
+    context.strokeStyle =
+      l === selected || isLast ? cssColour(theme.accent) : cssColour(theme.ink, isGone ? 0.28 : 0.85);
     context.lineWidth = l === selected ? 3 : isGone ? 1 : 1.6;
     context.beginPath();
     context.moveTo(...ends[0]);

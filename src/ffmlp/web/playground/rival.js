@@ -23,9 +23,10 @@ export function createRival(show) {
     const sizes = [planes.N, 2 * planes.n, stages.neuronClasses.length, stages.C];
     const nWeights = sizes[0] * sizes[1] + sizes[1] * sizes[2] + sizes[2] * sizes[3];
     const { X, y, n } = bench.train;
-    network = nWeights > MOST_WEIGHTS
-      ? null
-      : trainableNetwork({ Z: scaled(X), y, n, sizes, learningRate, seed: bench.settings.seed });
+    network =
+      nWeights > MOST_WEIGHTS
+        ? null
+        : trainableNetwork({ Z: scaled(X), y, n, sizes, learningRate, seed: bench.settings.seed });
     return network !== null;
   }
 
@@ -67,7 +68,12 @@ function drawRival(canvas, bench, view, network) {
   const { context, width, height } = sharpContext(canvas);
   const theme = themeColours();
   const [wide, high] = [Math.ceil(width / CELL), Math.ceil(height / CELL)];
-  const places = cellPlaces({ toWorld: (left, top) => view.toWorld((left * view.width) / width, (top * view.height) / height) }, CELL, wide, high);
+  const places = cellPlaces(
+    { toWorld: (left, top) => view.toWorld((left * view.width) / width, (top * view.height) / height) },
+    CELL,
+    wide,
+    high,
+  );
   const { N } = bench.samples;
   const X = new Float64Array(wide * high * N);
   for (let i = 0; i < wide * high; i++) {

@@ -16,10 +16,14 @@ export function savedText(bench) {
     ffmlp: "classifier",
     version: 1,
     plan: {
-      tag: "plan", design: settings.design, gaussianise: false,
+      tag: "plan",
+      design: settings.design,
+      gaussianise: false,
       discriminant: settings.design === "paper" ? "drawn_lda" : "lda",
       n_components: new Array(table.C).fill(settings.k),
-      error_threshold: settings.threshold, penalty: settings.penalty, shrink: settings.design !== "paper",
+      error_threshold: settings.threshold,
+      penalty: settings.penalty,
+      shrink: settings.design !== "paper",
     },
     network: {
       tag: "network",
@@ -50,7 +54,9 @@ export function savedText(bench) {
 
 function planesForm({ n, N, weights, biases, pairs }) {
   return {
-    tag: "hyperplanes", weights: floatArray([n, N], weights), biases: floatArray([n], biases),
+    tag: "hyperplanes",
+    weights: floatArray([n, N], weights),
+    biases: floatArray([n], biases),
     pairs: indexArray([n, 2], pairs),
   };
 }
@@ -67,7 +73,9 @@ function stagesForm({ planes, stages }) {
     };
   }
   const { n, L, C, counts } = stages.regions;
-  const codes = Array.from({ length: n * L }, (_, i) => isAbove(stages.regions, Math.floor(i / L), i % L));
+  const codes = Array.from({ length: n * L }, (_, i) =>
+    isAbove(stages.regions, Math.floor(i / L), i % L),
+  );
   return {
     tag: `${stages.design}-stages`,
     regions: { tag: "regions", codes: array("bool", [n, L], codes), counts: indexArray([n, C], counts) },
@@ -80,10 +88,15 @@ function tableParts({ table, inputs, base, settings }) {
   if (settings.inputs !== "all") {
     return inputs.map((input, j) => ({ tag: "number-column", name: table.names[input], fill: base[j] }));
   }
-  return table.parts.map((part) => part.categories
-    ? {
-        tag: "category-column", name: part.name, categories: part.categories, classes: part.classes,
-        shares: floatArray([part.shares.length, part.classes.length], part.shares.flat()),
-      }
-    : { tag: "number-column", name: part.name, fill: part.mean });
+  return table.parts.map((part) =>
+    part.categories
+      ? {
+          tag: "category-column",
+          name: part.name,
+          categories: part.categories,
+          classes: part.classes,
+          shares: floatArray([part.shares.length, part.classes.length], part.shares.flat()),
+        }
+      : { tag: "number-column", name: part.name, fill: part.mean },
+  );
 }

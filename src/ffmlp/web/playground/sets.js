@@ -5,22 +5,53 @@ import { randomSource, shuffled } from "../design/random.js";
 const TEST_SHARE = 0.4;
 const NINE = [0, 1, 2].flatMap((row) => [0, 1, 2].map((column) => [column, row]));
 
-/** Each set: title, samples, noise, blobs per class (k), error threshold, and a place and class for sample i of n. */
+/** Each set: title, samples, noise, blobs per class (k), error threshold; the place and class of a sample. */
 export const SETS = {
   xor: {
-    title: "XOR", n: 3000, noise: 0.294, k: 2, threshold: 0.05,
-    place: ofBlobs([[1, 1], [-1, -1], [-1, 1], [1, -1]], [0, 0, 1, 1]),
+    title: "XOR",
+    n: 3000,
+    noise: 0.294,
+    k: 2,
+    threshold: 0.05,
+    place: ofBlobs(
+      [
+        [1, 1],
+        [-1, -1],
+        [-1, 1],
+        [1, -1],
+      ],
+      [0, 0, 1, 1],
+    ),
   },
   three_blobs: {
-    title: "3 blobs", n: 3000, noise: 0.178, k: 1, threshold: 0.05,
-    place: ofBlobs([[-0.5, 0], [0.5, 0], [0, Math.sqrt(0.75)]], [0, 1, 2]),
+    title: "3 blobs",
+    n: 3000,
+    noise: 0.178,
+    k: 1,
+    threshold: 0.05,
+    place: ofBlobs(
+      [
+        [-0.5, 0],
+        [0.5, 0],
+        [0, Math.sqrt(0.75)],
+      ],
+      [0, 1, 2],
+    ),
   },
   nine_blobs: {
-    title: "9 blobs", n: 3000, noise: 0.294, k: 3, threshold: 0.15,
+    title: "9 blobs",
+    n: 3000,
+    noise: 0.294,
+    k: 3,
+    threshold: 0.15,
     place: ofBlobs(NINE, [0, 1, 2, 1, 2, 0, 2, 0, 1]),
   },
   circle_and_ring: {
-    title: "Circle and ring", n: 1000, noise: 0.19, k: 4, threshold: 0.13,
+    title: "Circle and ring",
+    n: 1000,
+    noise: 0.19,
+    k: 4,
+    threshold: 0.13,
     place: (i, n) => {
       const [half, inner] = [n / 2, i >= n / 2];
       const angle = (2 * Math.PI * (i % half)) / half;
@@ -30,7 +61,11 @@ export const SETS = {
   },
   two_moons: { title: "2 new moons", n: 1000, noise: 0.29, k: 2, threshold: 0.12, place: moons },
   four_moons: {
-    title: "4 new moons", n: 2000, noise: 0.1, k: 3, threshold: 0.05,
+    title: "4 new moons",
+    n: 2000,
+    noise: 0.1,
+    k: 3,
+    threshold: 0.05,
     place: (i, n) => {
       const [half, upper] = [n / 2, i >= n / 2];
       const [x, y, label] = moons(i % half, half);

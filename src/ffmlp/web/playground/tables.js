@@ -59,7 +59,8 @@ export function tabledSamples(columns, target, seed) {
       notes.push(`“${column.name}” has a different text in most rows and was left out.`);
     } else parts.push(categoryPart(column, rows, y, C, isTest, labels));
   }
-  if (!parts.length) throw new FileProblem("No column is left besides the class. Add columns of numbers.");
+  if (!parts.length)
+    throw new FileProblem("No column is left besides the class. Add columns of numbers.");
   const names = parts.flatMap((part) => part.names);
   const N = names.length;
   const X = new Float64Array(rows.length * N);
@@ -91,7 +92,9 @@ function labelledRows(columns, goal, seed, notes) {
   if (texts.length < 2) throw new FileProblem(`“${goal.name}” has one class in the rows that are left.`);
   texts.sort((a, b) => (goal.isNumber ? Number(a) - Number(b) : 0) || (a < b ? -1 : 1));
   const numbers = new Map(texts.map((text, label) => [text, label]));
-  const asWritten = texts.every((text) => String(Number(text)) === text && Number.isSafeInteger(Number(text)));
+  const asWritten = texts.every(
+    (text) => String(Number(text)) === text && Number.isSafeInteger(Number(text)),
+  );
   const labels = asWritten ? texts.map(Number) : texts;
   return { labels, rows, y: Int32Array.from(rows, (i) => numbers.get(goal.cells[i])) };
 }
@@ -106,10 +109,13 @@ function numberPart({ name, values }, rows, isTest) {
   });
   const mean = count ? sum / count : 0;
   return {
-    name, mean, names: [name],
-    fill: (X, N, first) => rows.forEach((row, i) => {
-      X[i * N + first] = Number.isNaN(values[row]) ? mean : values[row];
-    }),
+    name,
+    mean,
+    names: [name],
+    fill: (X, N, first) =>
+      rows.forEach((row, i) => {
+        X[i * N + first] = Number.isNaN(values[row]) ? mean : values[row];
+      }),
   };
 }
 
@@ -139,8 +145,12 @@ function categoryPart({ name, cells }, rows, y, C, isTest, labels) {
   byText.set(null, chosen(missing));
   const unknown = chosen(prior);
   return {
-    name, categories, classes, shares: [...shares, chosen(missing), unknown],
+    name,
+    categories,
+    classes,
+    shares: [...shares, chosen(missing), unknown],
     names: classes.map((label) => `share of ${labels[label]} by ${name}`),
-    fill: (X, N, first) => rows.forEach((row, i) => X.set(byText.get(cells[row]) ?? unknown, i * N + first)),
+    fill: (X, N, first) =>
+      rows.forEach((row, i) => X.set(byText.get(cells[row]) ?? unknown, i * N + first)),
   };
 }

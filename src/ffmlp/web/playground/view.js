@@ -4,7 +4,10 @@ const MARGIN = 0.08;
 
 /** The view of samples: their range with a margin, and the same unit on both axes if `isSquare`. */
 export function viewOf({ X, n, N }, [across, up], width, height, isSquare) {
-  const [low, high] = [[Infinity, Infinity], [-Infinity, -Infinity]];
+  const [low, high] = [
+    [Infinity, Infinity],
+    [-Infinity, -Infinity],
+  ];
   for (let i = 0; i < n; i++) {
     [across, up].forEach((j, axis) => {
       low[axis] = Math.min(low[axis], X[i * N + j]);
@@ -19,7 +22,10 @@ export function viewOf({ X, n, N }, [across, up], width, height, isSquare) {
   }
   const corner = [0, 1].map((axis) => (low[axis] + high[axis] - ranges[axis]) / 2);
   return {
-    width, height, corner, ranges,
+    width,
+    height,
+    corner,
+    ranges,
     toScreen: (x, y) => [
       ((x - corner[0]) / ranges[0]) * width,
       height - ((y - corner[1]) / ranges[1]) * height,
@@ -70,7 +76,8 @@ export function segmentOf({ a, b, c }, { width, height }) {
   const ends = [];
   const add = (left, top) => {
     const inside = left >= -1e-6 && left <= width + 1e-6 && top >= -1e-6 && top <= height + 1e-6;
-    if (inside && !ends.some((end) => Math.hypot(end[0] - left, end[1] - top) < 1e-6)) ends.push([left, top]);
+    if (inside && !ends.some((end) => Math.hypot(end[0] - left, end[1] - top) < 1e-6))
+      ends.push([left, top]);
   };
   for (const left of [0, width]) if (b !== 0) add(left, -(a * left + c) / b);
   for (const top of [0, height]) if (a !== 0) add(-(b * top + c) / a, top);

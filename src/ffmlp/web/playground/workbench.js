@@ -19,16 +19,32 @@ const MOST_HYPERPLANES = 400;
 // What has to be redone after a change of each setting; the others only change the view.
 const LEVELS = ["table", "samples", "blobs", "upper"];
 const CHANGES = {
-  set: "table", noise: "table", seed: "table", target: "table",
-  inputs: "samples", axes: "samples", k: "blobs", design: "blobs", threshold: "upper", penalty: "upper",
+  set: "table",
+  noise: "table",
+  seed: "table",
+  target: "table",
+  inputs: "samples",
+  axes: "samples",
+  k: "blobs",
+  design: "blobs",
+  threshold: "upper",
+  penalty: "upper",
 };
 
 /** The settings of a set as it is first shown. */
 export function settingsOf(set) {
   const { noise, k, threshold } = SETS[set];
   return {
-    set, noise, k, threshold, seed: 1, penalty: 1000, design: "region",
-    inputs: "drawn", axes: [0, 1], target: null,
+    set,
+    noise,
+    k,
+    threshold,
+    seed: 1,
+    penalty: 1000,
+    design: "region",
+    inputs: "drawn",
+    axes: [0, 1],
+    target: null,
   };
 }
 
@@ -66,9 +82,16 @@ export class Workbench {
     const before = { settings: this.settings, csv: this.csv, edits: this.edits };
     this.csv = { name, text, columns };
     this.settings = {
-      ...this.settings, set: "csv", k: 2, threshold: 0.05, inputs: "all", axes: [0, 1], seed: 1,
-      ...settings, target,
+      ...this.settings,
+      set: "csv",
+      k: 2,
+      inputs: "all",
+      axes: null,
+      seed: 1,
+      ...settings,
+      target,
     };
+    this.settings.threshold = settings.threshold ?? usualThreshold(this.settings);
     this.edits = noEdits();
     this.tryRedo(before);
   }
@@ -80,6 +103,16 @@ export class Workbench {
     const levels = Object.keys(changes).map((name) => LEVELS.indexOf(CHANGES[name]));
     if (levels.includes(0)) this.edits = { ...noEdits(), added: this.edits.added };
     this.tryRedo(before, LEVELS[Math.min(...levels)]);
+  }
+
+  /** Draw other inputs; samples that were moved or added in the old ones are as they were. */
+  setAxes(axes) {
+    const isUnchanged = !this.edits.moved.size && !this.edits.added.length;
+    this.settings = { ...this.settings, axes };
+    this.edits = { ...noEdits(), removed: this.edits.removed };
+    this.checkAxes();
+    if (this.settings.inputs === "all" && isUnchanged) this.drawn = this.settings.axes;
+    else this.redo("samples");
   }
 
   tryRedo(before, level = "table") {
@@ -104,11 +137,11 @@ export class Workbench {
 
   makeTable() {
     const { set, noise, seed, target } = this.settings;
-    this.table = set === "csv"
-      ? tabledSamples(this.csv.columns, target, seed)
-      : generatedTable(set, noise, seed);
+    this.table =
+      set === "csv" ? tabledSamples(this.csv.columns, target, seed) : generatedTable(set, noise, seed);
     const { N } = this.table;
     if (N < 2) throw new FileProblem("The picture needs two columns besides the class. Add one.");
+    this.settings.axes ??= tellingAxes(this.table);
   }
 
   /** The inputs of the design: all, or the two that are drawn. */
@@ -226,6 +259,26 @@ export class Workbench {
   }
 }
 
+/** The two inputs that vary most between classes, relative to their variance within. */
+function tellingAxes({ X, y, n, N, C }) {
+  const ratios = Array.from({ length: N }, (_, j) => {
+    const [counts, sums] = [new Float64Array(C), new Float64Array(C)];
+    let squares = 0;
+    for (let i = 0; i < n; i++) {
+      counts[y[i]] += 1;
+      sums[y[i]] += X[i * N + j];
+      squares += X[i * N + j] ** 2;
+    }
+    const mean = sums.reduce((sum, part) => sum + part, 0) / n;
+    const explained = sums.reduce((sum, part, c) => sum + part ** 2 / counts[c], 0);
+    return (explained - n * mean ** 2) / Math.max(squares - explained, 1e-9 * squares, 1e-300);
+  });
+  return [...ratios.keys()]
+    .sort((a, b) => ratios[b] - ratios[a])
+    .slice(0, 2)
+    .sort((a, b) => a - b);
+}
+
 function meanOf(X, N, n) {
   const mean = new Float64Array(N);
   for (let i = 0; i < n * N; i++) mean[i % N] += X[i] / n;
@@ -235,7 +288,13 @@ function meanOf(X, N, n) {
 /** The training (0) or test (1) samples among all. */
 function partOf({ X, y, n, N, C, isTest }, wanted) {
   const rows = [...Array(n).keys()].filter((i) => isTest[i] === wanted);
-  const part = { X: new Float64Array(rows.length * N), y: new Int32Array(rows.length), n: rows.length, N, C };
+  const part = {
+    X: new Float64Array(rows.length * N),
+    y: new Int32Array(rows.length),
+    n: rows.length,
+    N,
+    C,
+  };
   rows.forEach((row, i) => {
     part.X.set(X.subarray(row * N, (row + 1) * N), i * N);
     part.y[i] = y[row];
@@ -245,7 +304,10 @@ function partOf({ X, y, n, N, C, isTest }, wanted) {
 
 /** The share of right classes among training and test samples; NaN where there are none. */
 export function accuracies({ y, isTest }, classes) {
-  const [right, all] = [[0, 0], [0, 0]];
+  const [right, all] = [
+    [0, 0],
+    [0, 0],
+  ];
   for (let i = 0; i < y.length; i++) {
     all[isTest[i]] += 1;
     if (classes[i] === y[i]) right[isTest[i]] += 1;
