@@ -27,6 +27,7 @@ const [seed, count] = arguments;
 let state = seed;
 const uniform = () => (state = (Math.imul(state, 1664525) + 1013904223) >>> 0) / 4294967296;
 const pick = (items) => items[Math.floor(uniform() * items.length)];
+const seen = (query) => [...document.querySelectorAll(query)].filter((one) => one.offsetParent !== null);
 const picture = document.getElementById("picture");
 const pointer = (type, x, y) => picture.dispatchEvent(new PointerEvent(type, {
   clientX: x, clientY: y, button: 0, pointerId: 1, bubbles: true }));
@@ -45,15 +46,15 @@ const acts = [
   () => pointer("pointermove", ...place()),
   () => picture.dispatchEvent(new KeyboardEvent("keydown", { key: pick([
     "ArrowLeft", "ArrowUp", "Enter", "Delete", "n", "r", "R", "Escape", "Backspace", "x"]) })),
-  () => pick([...document.querySelectorAll("button:not(#save):not(:disabled)")]).click(),
-  () => pick([...document.querySelectorAll("input[type=radio]")]).click(),
+  () => pick(seen("button:not(#save):not(:disabled)")).click(),
+  () => pick(seen("input[type=radio]")).click(),
   () => {
-    const range = pick([...document.querySelectorAll("input[type=range]")]);
+    const range = pick(seen("input[type=range]"));
     range.value = Number(range.min) + uniform() * (range.max - range.min);
     range.dispatchEvent(new Event("input"));
   },
   () => {
-    const select = pick([...document.querySelectorAll("select")].filter((one) => one.options.length));
+    const select = pick(seen("select"));
     select.value = pick([...select.options]).value;
     select.dispatchEvent(new Event("input"));
   },
@@ -176,8 +177,11 @@ def test_a_large_table_is_designed(page):
 def test_columns_of_a_table_are_chosen(page):
     drop(page, table(300, 4).to_csv(index=False))
     page.execute_script("document.querySelector('[name=inputs][value=drawn]').click()")
-    choose(page, "across", "3")
-    assert page.execute_script("return playground.bench.inputs") == [3, 1]
+    choose(page, "across", "1")
+    choose(page, "up", "2")
+    assert page.execute_script("return playground.bench.inputs") == [1, 2]
+    choose(page, "up", "1")
+    assert page.execute_script("return playground.bench.inputs") == [2, 1]
     assert "Two" not in choose(page, "target", "c1")
     assert "distinct values" in page.find_element("id", "message").text
     assert page.execute_script("return playground.bench.settings.target") == "class"

@@ -231,8 +231,8 @@ function bindControls() {
   const onClick = (id, action) => element(id).addEventListener("click", action);
   onInput("set", (value) => value !== "csv" && act(() => bench.loadSet(value)));
   onInput("target", (target) => act(() => bench.loadCsv(bench.csv.text, bench.csv.name, { target })));
-  onInput("across", (value) => act(() => bench.setAxes([Number(value), bench.settings.axes[1]])));
-  onInput("up", (value) => act(() => bench.setAxes([bench.settings.axes[0], Number(value)])));
+  onInput("across", (value) => act(() => bench.setAxis(0, Number(value))));
+  onInput("up", (value) => act(() => bench.setAxis(1, Number(value))));
   onInput("noise", (value) => set({ noise: Number(value) }));
   onInput("k", (value) => set({ k: Number(value) }, { keepsView: true }));
   onInput("threshold", (value) => set({ threshold: Number(value) }, { keepsView: true }));

@@ -105,12 +105,16 @@ export class Workbench {
     this.tryRedo(before, LEVELS[Math.min(...levels)]);
   }
 
-  /** Draw other inputs; samples that were moved or added in the old ones are as they were. */
-  setAxes(axes) {
+  /** Draw another input along an axis; the two are exchanged if the other axis has it.
+
+  Samples that were moved or added in the old inputs are as they were. */
+  setAxis(axis, input) {
+    const axes = [...this.settings.axes];
+    if (axes[1 - axis] === input) axes[1 - axis] = axes[axis];
+    axes[axis] = input;
     const isUnchanged = !this.edits.moved.size && !this.edits.added.length;
     this.settings = { ...this.settings, axes };
     this.edits = { ...noEdits(), removed: this.edits.removed };
-    this.checkAxes();
     if (this.settings.inputs === "all" && isUnchanged) this.drawn = this.settings.axes;
     else this.redo("samples");
   }
