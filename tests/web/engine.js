@@ -5,6 +5,7 @@ import { ldaOfMembers } from "../../src/ffmlp/web/design/discriminants.js";
 import { designedNetwork, hyperplanes, upperLayers } from "../../src/ffmlp/web/design/designs.js";
 import { layerResponses, predictorOf } from "../../src/ffmlp/web/design/prediction.js";
 import { isAbove } from "../../src/ffmlp/web/design/regions.js";
+import { trainableNetwork } from "../../src/ffmlp/web/playground/backprop.js";
 import { scalingOf, standardised, unscaledPlanes } from "../../src/ffmlp/web/design/scaling.js";
 
 const floats = (rows) => Float64Array.from(rows.flat(Infinity));
@@ -92,6 +93,20 @@ window.engine = {
       covariances: [...ended.covariances],
       lloyd: [...lloyd(floats(Z), N, floats(means)).means],
     };
+  },
+  trained({ Z, y, sizes, learningRate, epochs }) {
+    const network = trainableNetwork({
+      Z: floats(Z),
+      y: Int32Array.from(y),
+      n: y.length,
+      sizes,
+      learningRate,
+      seed: 1,
+    });
+    const weights = () => network.layers.map((layer) => [[...layer.weights], [...layer.biases]]);
+    const before = weights();
+    network.trainEpochs(epochs);
+    return { before, after: weights(), classes: [...network.classesOf(floats(Z))] };
   },
   whole({ samples, plan, seed, points }) {
     const design = designedNetwork(samplesOf(samples), plan, seed);

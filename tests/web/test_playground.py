@@ -3,13 +3,14 @@
 import json
 
 import numpy as np
-import pandas as pd
 import pytest
 from browser import accessibility_violations, chromium, console_errors, requests, set_width
 
 import ffmlp
 from ffmlp import datasets
 from ffmlp.web.playground import playground_page
+
+pd = pytest.importorskip("pandas")
 
 # Frames are drawn after a change; a busy machine takes its time.
 _SETTLED = """

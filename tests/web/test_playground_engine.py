@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from browser import chromium, console_errors
 from numpy.testing import assert_allclose
+from scipy.special import softmax
 from sklearn.datasets import load_iris, load_wine
 
 from ffmlp import FFMLPClassifier, datasets
@@ -219,3 +220,33 @@ def test_whole_designs_are_as_accurate(engine, name, design, k):
     assert_allclose(sum(whole["blobWeights"]), 1.0)
     accuracy = np.mean(np.array(whole["classes"]) == test.y)
     assert accuracy > clf.fit(train.X, train.y).score(test.X, test.y) - 0.04
+
+
+def test_a_step_of_backpropagation(engine):
+    """One batch has all samples, so that their order does not matter."""
+    X, y = load_iris(return_X_y=True)
+    Z, y, rate = Scaling.of(X, np.ones(len(X))).apply(X)[::6], y[::6], 0.3
+    found = engine(
+        "trained", Z=Z.tolist(), y=y.tolist(), sizes=[4, 6, 5, 3], learningRate=rate, epochs=1
+    )
+    layers = [(np.reshape(w, (len(b), -1)), np.array(b)) for w, b in found["before"]]
+    values = [Z]
+    for number, (weights, biases) in enumerate(layers):
+        sums = values[-1] @ weights.T + biases
+        values.append(sums if number == 2 else np.maximum(sums, 0.0))
+    slope = (softmax(values[-1], axis=1) - np.eye(3)[y]) / len(y)
+    for number in (2, 1, 0):
+        weights, biases = layers[number]
+        after = np.reshape(found["after"][number][0], weights.shape), found["after"][number][1]
+        assert_allclose(after[0], weights - rate * slope.T @ values[number], **TOLERANCE)
+        assert_allclose(after[1], biases - rate * slope.sum(axis=0), **TOLERANCE)
+        slope = slope @ weights * (values[number] > 0)
+
+
+def test_backpropagation_learns(engine):
+    X, y = load_iris(return_X_y=True)
+    Z = Scaling.of(X, np.ones(len(X))).apply(X)
+    found = engine(
+        "trained", Z=Z.tolist(), y=y.tolist(), sizes=[4, 8, 8, 3], learningRate=0.1, epochs=200
+    )
+    assert np.mean(np.array(found["classes"]) == y) > 0.95

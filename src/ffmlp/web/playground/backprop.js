@@ -31,6 +31,7 @@ export function trainableNetwork({ Z, y, n, sizes, learningRate, seed }) {
 
   return {
     sizes,
+    layers,
     get epochs() {
       return epochs;
     },

@@ -261,12 +261,10 @@ function bindControls() {
     renewRival();
   });
   onClick("delete-plane", deleteSelected);
-  onClick("reset", () =>
-    act(() => {
-      bench.edits = { moved: new Map(), added: [], removed: new Set() };
-      bench.redo("samples");
-    }),
-  );
+  onClick("reset", () => {
+    act(() => bench.undoEdits());
+    say("");
+  });
   element("file").addEventListener("change", (event) => readFile(event.target.files[0]));
   element("curve").addEventListener("click", (event) => {
     const { left } = element("curve").getBoundingClientRect();

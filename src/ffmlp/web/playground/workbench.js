@@ -241,6 +241,12 @@ export class Workbench {
     return { planes: selectedPlanes(this.planes, kept), stages };
   }
 
+  /** Samples and hyperplanes as they were before any change by hand. */
+  undoEdits() {
+    this.edits = noEdits();
+    this.redo("samples");
+  }
+
   addSample(across, up, label) {
     this.edits.added.push([across, up, label]);
     this.redo("samples");
