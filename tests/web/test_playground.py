@@ -193,7 +193,7 @@ NONSENSE = {
     "   \n \n": "empty",
     "a,b,c": "one line",
     "a\n1\n2": "one column",
-    "a,b\n1,2\n3": "Line 3 has 1 cells",
+    "a,b\n1,2\n3": "Line 3 does not have the 2 cells",
     'a,b\n"1,2\n3,4': "never closed",
     "a,a\n1,x\n2,y": "Two columns have the name",
     "a,b\n1.5,0.1\n2.5,0.2\n" + "".join(f"{i}.25,{i}.75\n" for i in range(40)): "2 and 20 distinct",

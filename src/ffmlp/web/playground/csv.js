@@ -27,7 +27,7 @@ export function parsedCsv(text) {
   const odd = rows.find(({ cells }) => cells.length !== width);
   if (odd !== undefined) {
     throw new FileProblem(
-      `Line ${odd.line} has ${odd.cells.length} cells, but the first line has ${width}. ` +
+      `Line ${odd.line} does not have the ${width} cells of the first line, but ${odd.cells.length}. ` +
         "Check quotes and separators there.",
     );
   }

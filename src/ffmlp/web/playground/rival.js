@@ -9,7 +9,7 @@ import { accuracies } from "./workbench.js";
 const SLICE = 14;
 const CELL = 4;
 const REDRAW = 250;
-const MOST_WEIGHTS = 100000;
+const MOST_WEIGHTS = 30000;
 
 /** A rival of a workbench's network: start, stop and restart; `show` is called after some slices. */
 export function createRival(show) {

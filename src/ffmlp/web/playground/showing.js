@@ -109,6 +109,7 @@ export function writeControls() {
     element(`${id}-value`).textContent = text;
   }
   element("design").value = settings.design;
+  element("penalty").disabled = settings.design === "blob"; // its neurons have no weight -P
   writeLegend();
 }
 

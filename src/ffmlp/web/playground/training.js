@@ -5,6 +5,10 @@ import { bench, element, page, percent } from "./state.js";
 
 export const rival = createRival(showRival);
 
+// Random weights are shown once nothing has changed for some milliseconds: a slider should not wait.
+const PATIENCE = 150;
+let evaluation = null;
+
 /** Begin anew with random weights, for the design as it is now. */
 export function renewRival() {
   const fits = rival.renew(bench, Number(element("rate").value));
@@ -13,8 +17,9 @@ export function renewRival() {
   element("rival-about").textContent = fits
     ? "Random weights and gradient descent, in your browser."
     : "This network is too large to train in a page.";
-  if (fits) showRival(rival.result());
-  else element("rival-result").textContent = "";
+  element("rival-result").textContent = "";
+  clearTimeout(evaluation);
+  if (fits) evaluation = setTimeout(() => showRival(rival.result()), PATIENCE);
 }
 
 function showRival({ epochs, train, test }) {
@@ -23,6 +28,7 @@ function showRival({ epochs, train, test }) {
   rival.draw(element("rival"), page.view);
 }
 
+/** Start to train, or stop. */
 export function toggleTraining() {
   if (rival.isRunning) rival.stop();
   else rival.start();
