@@ -72,7 +72,7 @@ html_theme_options = {
 }
 
 # The pages of one file that the command line makes, in the folder of the tutorial's model.
-PAGES = {"report.html": ("report", "loans.model", "loans.csv")}
+PAGES = {"report.html": ("report", "loans.model", "loans.csv"), "playground.html": ("playground",)}
 
 
 def write_pages(app: Sphinx, error: Exception | None) -> None:

@@ -21,6 +21,7 @@ from ffmlp.cli import (
     export,
     fit,
     inspect,
+    playground,
     predict,
     report,
     reproduce,
@@ -41,7 +42,11 @@ COMMANDS = {
         "report": report,
         "export": export,
     },
-    "The paper and other classifiers": {"reproduce": reproduce, "benchmark": benchmark},
+    "The paper and other classifiers": {
+        "playground": playground,
+        "reproduce": reproduce,
+        "benchmark": benchmark,
+    },
 }
 
 _EXIT_CODES = """\

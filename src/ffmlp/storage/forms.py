@@ -9,12 +9,47 @@ made.
 
 from __future__ import annotations
 
-import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
+
+from numpy.typing import NDArray
 
 from ffmlp.storage.archives import Outline
-from ffmlp.storage.schema import Node, kind_of
+from ffmlp.storage.schema import Node
+
+
+class Described(Protocol):
+    """A part of a file, whose object is not made yet: a `Node`, or one of a JSON file."""
+
+    @property
+    def loader(self) -> str:
+        """The type of the node in skops."""
+
+    @property
+    def kind(self) -> str:
+        """The tag, or the Python name of a type that has none."""
+
+    @property
+    def attributes(self) -> Mapping[str, Described]:
+        """The attributes of an object."""
+
+    @property
+    def entries(self) -> Mapping[str, Described]:
+        """The items of a dict."""
+
+    @property
+    def items(self) -> Sequence[Described]:
+        """The items of a sequence."""
+
+    def outline(self) -> Outline:
+        """Type and shape of an array."""
+
+    def array(self) -> NDArray:
+        """The array."""
+
+    def value(self) -> Any:
+        """The object."""
 
 
 @dataclass(frozen=True)
@@ -262,14 +297,14 @@ class Sizes:
             raise ValueError(f"{place} has the size {value}, where {self.of(str(name))} is needed")
 
 
-def _check_fields(node: Node, sizes: Sizes) -> None:
+def _check_fields(node: Described, sizes: Sizes) -> None:
     """Check an object whose tag is known."""
     tag, found = node.kind, node.attributes
     shared = {name: size for name, size in sizes.network.items() if name not in _APART.get(tag, "")}
     own = Sizes(shared if tag in _APART else sizes.network)
     for name, form in FORMS[tag].items():
         if name in found:
-            _check(found[name], form, own, f"{tag}.{name}")
+            check_form(found[name], form, own, f"{tag}.{name}")
         elif not (isinstance(form, Maybe) and form.newer):
             raise ValueError(f"{tag} has no {name}")
     unknown = sorted(found.keys() - FORMS[tag].keys())
@@ -277,11 +312,12 @@ def _check_fields(node: Node, sizes: Sizes) -> None:
         raise ValueError(f"{tag} has an unknown {unknown[0]}")
 
 
-def _check(node: Node, form: Form, sizes: Sizes, place: str) -> None:
+def check_form(node: Described, form: Form, sizes: Sizes, place: str) -> None:
+    """Raise a ValueError unless a part has this form; ``sizes`` are those of the parts before it."""
     match form:
         case Maybe(form=part):
             if node.loader != "JsonNode" or _plain(node) is not None:
-                _check(node, part, sizes, place)
+                check_form(node, part, sizes, place)
         case Part(tags=tags):
             if node.loader != "ObjectNode" or node.kind not in tags:
                 raise _wrong_type(node, place)
@@ -290,17 +326,17 @@ def _check(node: Node, form: Form, sizes: Sizes, place: str) -> None:
             items = _items(node, place)
             sizes.require(size, len(items), place)
             for item in items:
-                _check(item, part, sizes, place)
+                check_form(item, part, sizes, place)
         case Two(forms=forms):
             items = _items(node, place)
             sizes.require(2, len(items), place)
             for item, part in zip(items, forms, strict=True):
-                _check(item, part, sizes, place)
+                check_form(item, part, sizes, place)
         case Named(form=part):
             if node.loader != "DictNode":
                 raise _wrong_type(node, place)
             for item in node.entries.values():
-                _check(item, part, sizes, place)
+                check_form(item, part, sizes, place)
         case Array():
             _check_array(node, form, sizes, place)
         case Size(name=name, is_index=is_index):
@@ -317,7 +353,7 @@ def _check(node: Node, form: Form, sizes: Sizes, place: str) -> None:
                 raise _wrong_type(node, place)
 
 
-def _check_array(node: Node, form: Array, sizes: Sizes, place: str) -> None:
+def _check_array(node: Described, form: Array, sizes: Sizes, place: str) -> None:
     outline = _outline(node, place)
     if outline.dtype.kind not in form.kinds or len(outline.shape) != len(form.shape):
         raise ValueError(f"{place} has the wrong type {outline.dtype} or shape {outline.shape}")
@@ -329,27 +365,27 @@ def _check_array(node: Node, form: Array, sizes: Sizes, place: str) -> None:
             raise ValueError(f"{place} must have integers from {form.least} to {most - 1}")
 
 
-def _outline(node: Node, place: str) -> Outline:
+def _outline(node: Described, place: str) -> Outline:
     """Type and shape of an array; objects, such as texts, are part of the schema."""
-    if node.loader != "NdArrayNode" or kind_of(node.schema) != "numpy.ndarray":
+    if node.loader != "NdArrayNode" or node.kind != "numpy.ndarray":
         raise _wrong_type(node, place)
     return node.outline()
 
 
-def _items(node: Node, place: str) -> list[Node]:
+def _items(node: Described, place: str) -> Sequence[Described]:
     if node.loader != "TupleNode":
         raise _wrong_type(node, place)
     return node.items
 
 
-def _plain(node: Node) -> Any:
+def _plain(node: Described) -> Any:
     """The value of a node; NumPy's numbers are stored as arrays."""
     if node.loader == "JsonNode":
-        return json.loads(node.schema["content"])
+        return node.value()
     if node.loader == "NdArrayNode" and node.kind != "numpy.ndarray" and not node.outline().shape:
         return node.array().item()
     return node
 
 
-def _wrong_type(node: Node, place: str) -> ValueError:
+def _wrong_type(node: Described, place: str) -> ValueError:
     return ValueError(f"{place} has the wrong type {node.kind}")

@@ -28,6 +28,7 @@ from ffmlp.model.blobs import Blobs
 from ffmlp.storage.archives import TooLargeError
 from ffmlp.storage.checks import check_network
 from ffmlp.storage.contents import SKLEARN_STEPS, check_types, name_of, open_model, trusted_kinds
+from ffmlp.storage.json_models import is_json, read_json
 from ffmlp.storage.model_files import FORMAT_VERSION, Content, usable, write_model
 from ffmlp.storage.schema import NETWORK_TAGS, Node, sklearn_tag
 from ffmlp.validation import check_parameters
@@ -110,7 +111,9 @@ def save(
 
 
 def load(path: str | PathLike[str]) -> Any:
-    """Load a model that `save` wrote, without running code from the file (extra ``persistence``).
+    """Load a model that `save` or the playground wrote, without running code from the file.
+
+    Files that `save` wrote need the extra ``persistence``.
 
     Parameters
     ----------
@@ -133,8 +136,12 @@ def load(path: str | PathLike[str]) -> Any:
 
 def load_with_metadata(path: str | PathLike[str]) -> SavedModel:
     """Load a model as `load` does, with its metadata."""
-    skops = imported("skops.io", "loading models")
     source = Path(path)
+    if is_json(source):
+        classifier = read_json(source)
+        _check_whole(classifier, source)
+        return SavedModel(classifier, {})
+    skops = imported("skops.io", "loading models")
     root = open_model(source)
     names = {tag: name_of(kind) for tag, kind in _tags().items()}
     trusted = sorted({names.get(kind, kind) for kinds in trusted_kinds().values() for kind in kinds})
