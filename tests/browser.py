@@ -48,7 +48,7 @@ def console_errors(browser):
 
 
 def requests(browser):
-    """The addresses requested since the last call, apart from files, data and the empty tab at the start."""
+    """The addresses requested since the last call, except files, data and the empty tab."""
     messages = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
     sent = [part["params"] for part in messages if part["method"] == "Network.requestWillBeSent"]
     return [
