@@ -129,7 +129,7 @@ class ParquetTable:
             yield
         except LocatedError:
             raise
-        except (OSError, ValueError, pyarrow.ArrowException) as error:
+        except (OSError, ValueError, OverflowError, pyarrow.ArrowException) as error:
             what = str(error).partition("\n")[0]
             raise LocatedError(f"{self.path} cannot be read as Parquet: {what}") from error
 
