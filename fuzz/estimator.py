@@ -43,6 +43,12 @@ _PARAMETERS: dict[str, tuple[Any, ...]] = {
     "n_jobs": (None, 1, 2, 0, "all"),
     "verbose": (0, False, "x"),
 }
+# Parameters that a design does not have.
+_OF_REGIONS, _OF_READOUT = ("all_pairs", "keep_statistics", "pruning"), ("max_neurons", "max_regions")
+_NOT_OF = {
+    "region": _OF_READOUT, "paper": _OF_READOUT, "blob": (*_OF_REGIONS, *_OF_READOUT), "readout": _OF_REGIONS,
+    "auto": _OF_REGIONS,
+}  # fmt: skip
 _KINDS = (
     "plain", "plain", "plain", "constant", "few values", "copies", "huge", "tiny", "mixed units", "integers", "outlier",
     "collinear", "float32", "separable",
@@ -58,10 +64,11 @@ def seeds() -> list[bytes]:
 
 def changed(rng: Generator, parents: Sequence[bytes]) -> bytes:
     """Parameters, mostly valid ones, and data."""
-    n_changed = int(rng.integers(0, 6))
-    names = rng.permutation(list(_PARAMETERS))[:n_changed].tolist()
-    parameters = {"design": one_of(rng, _PARAMETERS["design"][:5])}
-    for name in names:
+    design = one_of(rng, _PARAMETERS["design"][:5])
+    others = _NOT_OF[design] if rng.random() < 0.9 else ()
+    names = [name for name in rng.permutation(list(_PARAMETERS)).tolist() if name not in others]
+    parameters = {"design": design}
+    for name in names[: int(rng.integers(0, 6))]:
         choices = _PARAMETERS[name]
         parameters[name] = one_of(rng, choices if rng.random() < 0.15 else choices[:3])
     return _written(parameters, _data(rng))
@@ -73,9 +80,9 @@ def _written(parameters: dict[str, Any], data: dict[str, Any]) -> bytes:
 
 def _data(rng: Generator) -> dict[str, Any]:
     """Columns of numbers and categories, labels, and weights; some are not what they should be."""
-    n, n_columns = int(one_of(rng, (1, 2, 3, 5, 10, 30, 60, 100))), int(one_of(rng, (1, 2, 3, 5, 12)))
-    n_classes = int(one_of(rng, (1, 2, 2, 2, 3, 3, 5, 12)))
-    y = rng.integers(n_classes, size=n)
+    n, n_columns = int(one_of(rng, (1, 2, 3, 5, *4 * (10, 30, 60, 100)))), int(one_of(rng, (1, 2, 3, 5, 12)))
+    n_classes = int(one_of(rng, (*3 * (2, 2, 3), 1, 5, 12)))
+    y = rng.permutation(np.arange(n) % n_classes) if rng.random() < 0.8 else rng.integers(n_classes, size=n)
     kind = one_of(rng, _KINDS)
     X = _numbers(rng, kind, y, n_columns)
     if rng.random() < 0.2:
