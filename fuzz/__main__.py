@@ -1,6 +1,6 @@
 """Run the attacks: ``python -m fuzz --minutes 60`` runs all of them at the same time.
 
-Prints a line for each target. Inputs that fail are written to ``fuzz/failures``. Exits with 1 if there are any.
+Prints a line for each target. Inputs that fail go to ``fuzz/failures``; then the exit code is 1.
 """
 
 from __future__ import annotations
@@ -58,7 +58,9 @@ class Attack:
         if code is None and self._takes_too_long():
             self.process.kill()
             self.process.wait()
-            self._record(f"took more than {_MOST_CPU_SECONDS:g} s of work or {_MOST_SECONDS:g} s of time")
+            self._record(
+                f"took more than {_MOST_CPU_SECONDS:g} s of work or {_MOST_SECONDS:g} s of time"
+            )
         elif code is None:
             return True
         elif code != 0:
@@ -82,7 +84,9 @@ class Attack:
         self.log.close()
         self.states.append(self._state())
         told, now = (self.own / "log").read_text(errors="replace")[-20_000:], self.own / "now"
-        keep_failure(self.name, now.read_bytes() if now.exists() else b"", f"The process {problem}.\n{told}")
+        keep_failure(
+            self.name, now.read_bytes() if now.exists() else b"", f"The process {problem}.\n{told}"
+        )
         self.deaths.append(problem)
 
     def _state(self) -> dict[str, Any]:
@@ -91,13 +95,23 @@ class Attack:
 
     def summary(self) -> tuple[int, int, float, int, dict[str, int]]:
         """Cases, failures, seconds of work, inputs kept for further changes, and outcomes."""
-        cases, cpu = (sum(state.get(name, 0) for state in self.states) for name in ("cases", "cpu_seconds"))
-        failures = sum(sum(state.get("failures", {}).values()) for state in self.states) + len(self.deaths)
+        cases, cpu = (
+            sum(state.get(name, 0) for state in self.states) for name in ("cases", "cpu_seconds")
+        )
+        failures = sum(sum(state.get("failures", {}).values()) for state in self.states) + len(
+            self.deaths
+        )
         outcomes: dict[str, int] = {}
         for state in self.states:
             for kind, number in state.get("outcomes", {}).items():
                 outcomes[kind] = outcomes.get(kind, 0) + number
-        return cases, failures, cpu, max((state.get("inputs", 0) for state in self.states), default=0), outcomes
+        return (
+            cases,
+            failures,
+            cpu,
+            max((state.get("inputs", 0) for state in self.states), default=0),
+            outcomes,
+        )
 
 
 def _cpu_seconds(pid: int) -> float:
@@ -109,7 +123,9 @@ def main() -> int:
     """Attack the targets at the same time, and print what came of it."""
     parser = argparse.ArgumentParser(prog="python -m fuzz", description="Attack the package.")
     parser.add_argument("targets", nargs="*", metavar="TARGET", help=f"of {', '.join(TARGETS)} (all)")
-    parser.add_argument("--minutes", type=float, default=2.0, help="how long each target is attacked (2)")
+    parser.add_argument(
+        "--minutes", type=float, default=2.0, help="how long each target is attacked (2)"
+    )
     parser.add_argument("--seed", type=int, default=0, help="inputs are drawn from it (0)")
     options = parser.parse_args()
     names = options.targets or TARGETS
@@ -129,7 +145,9 @@ def main() -> int:
     print(f"{'target':<12} {'cases':>9} {'failures':>9} {'CPU min':>8} {'corpus':>7}  outcomes")
     for attack in attacks:
         cases, failures, cpu, inputs, outcomes = attack.summary()
-        shares = ", ".join(f"{number} {kind}" for kind, number in sorted(outcomes.items(), key=lambda pair: -pair[1]))
+        shares = ", ".join(
+            f"{number} {kind}" for kind, number in sorted(outcomes.items(), key=lambda pair: -pair[1])
+        )
         print(f"{attack.name:<12} {cases:>9} {failures:>9} {cpu / 60.0:>8.1f} {inputs:>7}  {shares}")
     n_failures = sum(attack.summary()[1] for attack in attacks)
     if n_failures:

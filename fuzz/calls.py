@@ -15,7 +15,11 @@ LAYOUTS = ("plain", "Fortran", "strided", "reversed", "read-only", "unaligned", 
 
 def written(function: str, arguments: Sequence[Any], is_hostile: bool) -> bytes:
     """A call as JSON; an array may be a pair of itself and its layout."""
-    whole = {"function": function, "hostile": is_hostile, "arguments": [_written(own) for own in arguments]}
+    whole = {
+        "function": function,
+        "hostile": is_hostile,
+        "arguments": [_written(own) for own in arguments],
+    }
     return json.dumps(whole).encode()
 
 
@@ -63,5 +67,7 @@ def laid_out(array: NDArray, layout: str) -> Any:
         case "swapped":
             return array.astype(array.dtype.newbyteorder())
         case "view" if array.ndim == 1 and array.size and array.dtype.kind in "if":
-            return memoryview(bytearray(b"-" + array.tobytes()))[1:].cast(array.dtype.char.replace("l", "q"))
+            return memoryview(bytearray(b"-" + array.tobytes()))[1:].cast(
+                array.dtype.char.replace("l", "q")
+            )
     return array

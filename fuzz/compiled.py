@@ -1,8 +1,8 @@
 """Calls of all compiled functions, under sanitizers if the supervisor runs them.
 
-Valid arguments must give the bits that NumPy gives. Others must be refused. Arguments are hostile in type,
-shape, layout, or in indices that a function checks itself. Those within a forest are checked when it is
-made: there, the tables of trees are hostile.
+Valid arguments must give the bits that NumPy gives. Others must be refused. Arguments are hostile in
+type, shape, layout, or in indices that a function checks itself. Those within a forest are checked when
+it is made: there, the tables of trees are hostile.
 """
 
 from __future__ import annotations
@@ -69,7 +69,9 @@ def _hostile(rng: Generator, argument: Any, is_unchecked: bool) -> Any:
         case 2:
             return one_of(rng, (None, 3, "text", [1, 2], argument[..., None]))
         case 3:
-            return one_of(rng, (argument[:0], argument[..., :0], argument[:-1], argument[1:], argument.ravel()))
+            return one_of(
+                rng, (argument[:0], argument[..., :0], argument[:-1], argument[1:], argument.ravel())
+            )
         case 4 if argument.ndim:
             return np.concatenate([argument, argument[:1]])
     odd = argument.copy()
@@ -86,7 +88,9 @@ def _hostile(rng: Generator, argument: Any, is_unchecked: bool) -> Any:
 def check(data: bytes) -> str:
     """Call a function with arguments, and with copies of them what it stands for."""
     name, arguments, is_hostile = read(data)
-    copies = [argument.copy() if isinstance(argument, np.ndarray) else argument for argument in arguments]
+    copies = [
+        argument.copy() if isinstance(argument, np.ndarray) else argument for argument in arguments
+    ]
     compute, compare = _FUNCTIONS[name][1]
     try:
         found = compute(*arguments)
@@ -105,8 +109,12 @@ def _integers(rng: Generator, low: int, high: int) -> int:
 
 def _draw_interpolate(rng: Generator) -> list[Any]:
     n_knots = _integers(rng, 1, 40)
-    knots = np.unique(rng.normal(size=n_knots).round(_integers(rng, 0, 4)) * 10.0 ** _integers(rng, -300, 300))
-    values = np.concatenate([knots, np.nextafter(knots, np.inf), rng.normal(size=_integers(rng, 0, 300)), _ODD_FLOATS])
+    knots = np.unique(
+        rng.normal(size=n_knots).round(_integers(rng, 0, 4)) * 10.0 ** _integers(rng, -300, 300)
+    )
+    values = np.concatenate(
+        [knots, np.nextafter(knots, np.inf), rng.normal(size=_integers(rng, 0, 300)), _ODD_FLOATS]
+    )
     scores = np.sort(rng.normal(size=len(knots))) * 10.0 ** _integers(rng, -20, 20)
     return [rng.permutation(values), knots, scores, np.zeros(len(values))]
 
@@ -130,8 +138,19 @@ def _draw_grow(rng: Generator) -> list[Any]:
     targets[:, 0] = np.abs(targets[:, 0]) // one_of(rng, (1, 1000)) + 1
     rows = rng.permutation(n)[: _integers(rng, 1, n + 1)].astype(np.int32)
     most = 2 * _integers(rng, 1, min(40, n) + 1) - 1
-    tables = [ranks, targets, rows, np.zeros((most, 5), np.int32), np.zeros((most, n_channels), np.int32)]
-    options = _integers(rng, 0, 2**32), _integers(rng, 2, 9), one_of(rng, (0.0, 3.0)), bool(rng.integers(2))
+    tables = [
+        ranks,
+        targets,
+        rows,
+        np.zeros((most, 5), np.int32),
+        np.zeros((most, n_channels), np.int32),
+    ]
+    options = (
+        _integers(rng, 0, 2**32),
+        _integers(rng, 2, 9),
+        one_of(rng, (0.0, 3.0)),
+        bool(rng.integers(2)),
+    )
     return [*tables, n_features, *options]
 
 
@@ -162,7 +181,10 @@ def _draw_subtract(rng: Generator) -> list[Any]:
 
 def _compare_subtract(found: None, arguments: list[Any], copies: list[Any]) -> str:
     rows, nodes, values, targets = copies
-    if not (np.diff(np.sort(rows)) > 0).all() or (np.asarray(nodes)[:, 3] > np.asarray(nodes)[:, 4]).any():
+    if (
+        not (np.diff(np.sort(rows)) > 0).all()
+        or (np.asarray(nodes)[:, 3] > np.asarray(nodes)[:, 4]).any()
+    ):
         return "done"  # a row twice
     leaves = nodes[nodes[:, 2] < 0]
     covered = np.concatenate([np.arange(first, end) for *_, first, end in leaves] or [[]])
@@ -208,7 +230,11 @@ def _draw_trees(rng: Generator) -> list[Any]:
 def _draw_responses(rng: Generator, trees: list[Any], n_rows: int) -> NDArray:
     shape = n_rows, int(trees[0].max()) + 1
     near = rng.choice(trees[1], shape).astype(np.float64)
-    return np.where(rng.random(shape) < 0.3, rng.choice(_ODD_FLOATS, shape), near * rng.choice([1, 1, -1, 1 + 1e-9], shape))
+    return np.where(
+        rng.random(shape) < 0.3,
+        rng.choice(_ODD_FLOATS, shape),
+        near * rng.choice([1, 1, -1, 1 + 1e-9], shape),
+    )
 
 
 def _draw_evidence(rng: Generator) -> list[Any]:
@@ -232,7 +258,10 @@ def _compare_evidence(found: Any, arguments: list[Any], copies: list[Any]) -> st
 def _are_of_trees(arguments: list[Any]) -> bool:
     """Whether the types are those of checked trees, and no threshold is NaN."""
     kinds = (np.int32, np.float32, np.int32, np.int32, np.float64)
-    fitting = (isinstance(own, np.ndarray) and own.dtype == kind for own, kind in zip(arguments, kinds, strict=False))
+    fitting = (
+        isinstance(own, np.ndarray) and own.dtype == kind
+        for own, kind in zip(arguments, kinds, strict=False)
+    )
     return all(fitting) and bool(np.isfinite(arguments[1]).all())
 
 
@@ -258,7 +287,11 @@ def _shapley(*arguments: Any) -> Any:
 
 def _compare_shapley(found: Any, arguments: list[Any], copies: list[Any]) -> str:
     indices = (isinstance(own, np.ndarray) and own.dtype.kind == "i" for own in copies[7:])
-    if not _are_of_trees(copies) or not all(indices) or not all(np.isfinite(own).all() for own in copies[4:7]):
+    if (
+        not _are_of_trees(copies)
+        or not all(indices)
+        or not all(np.isfinite(own).all() for own in copies[4:7])
+    ):
         return "done"
     expected = _by_numpy(shapley, _shapley, copies)
     room = 1e-9 * np.abs(copies[4]).max(initial=1.0) * len(copies[3])
@@ -284,9 +317,22 @@ def _draw_add_values(rng: Generator) -> list[Any]:
 
 def _draw_decide(rng: Generator) -> list[Any]:
     trees, compared = _draw_forest(rng)
-    bounds, sums = trees.bounds, rng.normal(size=(len(compared), trees.values.shape[1])).astype(np.float32)
+    bounds, sums = (
+        trees.bounds,
+        rng.normal(size=(len(compared), trees.values.shape[1])).astype(np.float32),
+    )
     classes = np.zeros(len(compared), np.int32)
-    return [*trees.forest, compared, bounds.order, bounds.values, bounds.least, bounds.most, 1e-3, sums, classes]
+    return [
+        *trees.forest,
+        compared,
+        bounds.order,
+        bounds.values,
+        bounds.least,
+        bounds.most,
+        1e-3,
+        sums,
+        classes,
+    ]
 
 
 def _compare_decide(found: None, arguments: list[Any], copies: list[Any]) -> str:

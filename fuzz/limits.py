@@ -10,7 +10,15 @@ from typing import Any
 
 _STATUS, _RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 # Events of Python that foreign code would cause; a module that is imported is named by the event.
-_FOREIGN = ("os.system", "os.exec", "os.posix_spawn", "os.fork", "subprocess.Popen", "socket.connect", "ctypes.")
+_FOREIGN = (
+    "os.system",
+    "os.exec",
+    "os.posix_spawn",
+    "os.fork",
+    "subprocess.Popen",
+    "socket.connect",
+    "ctypes.",
+)
 _forbidden: list[str] | None = None
 
 

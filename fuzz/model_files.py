@@ -107,8 +107,9 @@ def _read(reader: Any, path: Path) -> Any:
     try:
         return reader(path)
     except ValueError as error:
-        assert str(path) in str(error), f"no file in {error}"
-        return str(error)
+        message = str(error)
+    assert str(path) in message, f"no file in {message}"
+    return message
 
 
 def _check_the_rest_is_wrong(data: bytes, message: str) -> None:
@@ -116,7 +117,9 @@ def _check_the_rest_is_wrong(data: bytes, message: str) -> None:
     forgery = Forgery.of(data)
     assert forgery is not None
     attributes = forgery.schema["content"]["estimator"]["content"]
-    kept = [name for name in attributes["content"] if name in FORMS["classifier"].keys() - {"statistics_"}]
+    kept = [
+        name for name in attributes["content"] if name in FORMS["classifier"].keys() - {"statistics_"}
+    ]
     attributes["content"] = {name: attributes["content"][name] for name in kept}
     text = {"__class__": "str", "__module__": "builtins", "__loader__": "TypeNode"}
     attributes["key_types"]["content"] = [text for _ in kept]
@@ -149,7 +152,9 @@ def _structure(estimator: Any) -> str:
 def _check_predictions(model: TableModel, predictor: Predictor | None) -> None:
     numbers = np.resize(_ROWS, (6, len(model.numbers)))
     indices = np.arange(-1, len(_TEXTS))
-    texts = tuple(Texts(np.resize(indices + at, 6) % len(_TEXTS), _TEXTS) for at, _ in enumerate(model.categories))
+    texts = tuple(
+        Texts(np.resize(indices + at, 6) % len(_TEXTS), _TEXTS) for at, _ in enumerate(model.categories)
+    )
     block = Block(numbers, texts)
     try:
         probabilities = model.probabilities(block)

@@ -1,4 +1,4 @@
-"""The compiled parts, built with sanitizers: an access out of bounds or undefined behaviour ends the process."""
+"""The compiled parts with sanitizers: access out of bounds and undefined behaviour end the process."""
 
 from __future__ import annotations
 
@@ -14,7 +14,11 @@ _BUILT = _ROOT / "build" / "sanitized"
 _MODULES = ("ffmlp.design._tree_growth", "ffmlp.model._interpolation", "ffmlp.model._region_trees")
 _FLAGS = (
     *("-shared", "-fPIC", "-O1", "-g", "-ffp-contract=off", "-DPy_LIMITED_API=0x030b0000"),
-    *("-fsanitize=address,undefined,float-cast-overflow", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"),
+    *(
+        "-fsanitize=address,undefined,float-cast-overflow",
+        "-fno-sanitize-recover=all",
+        "-fno-omit-frame-pointer",
+    ),
 )
 _COMPILER = "gcc"
 
@@ -39,7 +43,7 @@ def environment() -> dict[str, str]:
     return {
         **os.environ,
         "LD_PRELOAD": runtime,
-        # Python itself leaks on purpose. NumPy asks for more memory than there is to find out that there is none.
+        # Python itself leaks on purpose. Asking for more memory than there is must raise a MemoryError.
         "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1",
         "UBSAN_OPTIONS": "print_stacktrace=1",
         # Every object has a block of its own, so that the end of each is watched.

@@ -35,16 +35,46 @@ from fuzz.limits import limited_memory
 # Megabytes that reading a file of a few kilobytes may take.
 _MOST_MEGABYTES = 300
 _FOLDER = Path(tempfile.mkdtemp(prefix="ffmlp-fuzz-"))
-_COMPRESSIONS = {"": bytes, ".gz": partial(gzip.compress, mtime=0), ".bz2": bz2.compress, ".xz": lzma.compress}
+_COMPRESSIONS = {
+    "": bytes,
+    ".gz": partial(gzip.compress, mtime=0),
+    ".bz2": bz2.compress,
+    ".xz": lzma.compress,
+}
 _UNPACKED = {"": bytes, ".gz": gzip.decompress, ".bz2": bz2.decompress, ".xz": lzma.decompress}
-_ENCODINGS = (*6 * ("utf-8",), "utf-16", "utf-16-le", "latin-1", "utf-32", "cp1252", "utf-7", "ascii", "cp037")
+_ENCODINGS = (
+    *6 * ("utf-8",),
+    "utf-16",
+    "utf-16-le",
+    "latin-1",
+    "utf-32",
+    "cp1252",
+    "utf-7",
+    "ascii",
+    "cp037",
+)
 _CELLS = (
-    "1", "2.5", "-3e4", "0", "", "NA", "?", "nan", "inf", "1e999", "a", "b b", " c ", "é", "\u202e", "😀", '"q"', '"a,b"',
-    '"a""b"', '"two\nlines"', '"open', "2024-01-31", "31.12.2024 18:30", "01/02/2024", "99/99/9999", "1_000", "1,5",
-    "12.345,6", "0x10", "True", "x" * 300, "\0", "\x1b[2J", "=1+1", "1e-320", "-0", "+5", "1 2", "\ufeff", "\ud7ff",
-    "00012", "9" * 400, "1.", ".5", "١٢", "NULL", "None", "9223372036854775808",
+    "1", "2.5", "-3e4", "0", "", "NA", "?", "nan", "inf", "1e999", "a", "b b", " c ", "é", "\u202e",
+    "😀", '"q"', '"a,b"', '"a""b"', '"two\nlines"', '"open', "2024-01-31", "31.12.2024 18:30",
+    "01/02/2024", "99/99/9999", "1_000", "1,5", "12.345,6", "0x10", "True", "x" * 300, "\0",
+    "\x1b[2J", "=1+1", "1e-320", "-0", "+5", "1 2", "\ufeff", "\ud7ff", "00012", "9" * 400, "1.",
+    ".5", "١٢", "NULL", "None", "9223372036854775808",
 )  # fmt: skip
-_NAMES = ("a", "b", "a (year)", "", " a", "1", "nan", "é", "class", "x" * 200, '"q,r"', "__index_level_0__", "a\tb")
+_NAMES = (
+    "a",
+    "b",
+    "a (year)",
+    "",
+    " a",
+    "1",
+    "nan",
+    "é",
+    "class",
+    "x" * 200,
+    '"q,r"',
+    "__index_level_0__",
+    "a\tb",
+)
 
 
 def seeds() -> list[bytes]:
@@ -94,7 +124,10 @@ def _text_file(rng: Generator) -> bytes:
     n_columns, delimiter = int(rng.integers(1, 7)), one_of(rng, (",", ",", ";", "\t", "|", ", "))
     cells = [one_of(rng, _CELLS) for _ in range(int(rng.integers(1, 8)))]
     names = [one_of(rng, _NAMES) if rng.random() < 0.2 else f"c{number}" for number in range(n_columns)]
-    rows = [names, *([one_of(rng, cells) for _ in range(n_columns)] for _ in range(int(rng.integers(0, 30))))]
+    rows = [
+        names,
+        *([one_of(rng, cells) for _ in range(n_columns)] for _ in range(int(rng.integers(0, 30)))),
+    ]
     if rng.random() < 0.1:
         rows[int(rng.integers(len(rows)))] += [one_of(rng, _CELLS)] * int(rng.integers(1, 3))
     end = one_of(rng, ("\n", "\n", "\r\n", "\r"))
@@ -112,7 +145,10 @@ def _text_file(rng: Generator) -> bytes:
 def _parquet_file(rng: Generator) -> bytes:
     """Columns of many types, also nested ones, and now and then bytes that are not text."""
     n_rows = int(rng.integers(0, 30))
-    columns = {one_of(rng, (*_NAMES, *"pqrst")): _arrow_column(rng, n_rows) for _ in range(int(rng.integers(1, 6)))}
+    columns = {
+        one_of(rng, (*_NAMES, *"pqrst")): _arrow_column(rng, n_rows)
+        for _ in range(int(rng.integers(1, 6)))
+    }
     options: dict[str, Any] = {
         "compression": one_of(rng, ("none", "snappy", "gzip", "zstd")),
         "use_dictionary": bool(rng.integers(2)),
@@ -129,18 +165,29 @@ def _parquet_file(rng: Generator) -> bytes:
 def _arrow_column(rng: Generator, n_rows: int) -> Any:
     numbers = [None if rng.random() < 0.1 else int(rng.integers(-100, 100)) for _ in range(n_rows)]
     texts = [None if rng.random() < 0.1 else one_of(rng, _CELLS) for _ in range(n_rows)]
+    positive, flags = (
+        [None if n is None else use(n) for n in numbers] for use in (abs, lambda n: bool(n > 0))
+    )
     simple = {
-        "int64": numbers, "int8": numbers, "float64": [*map(_float, numbers)], "bool": [None if n is None else n > 0 for n in numbers],
-        "timestamp[ns]": numbers, "date32": numbers, "time64[us]": [n if n is None else abs(n) for n in numbers], "duration[s]": numbers,
-        "string": texts, "large_string": texts, "binary": [text if text is None else text.encode() for text in texts],
-    }  # fmt: skip
-    match one_of(rng, (*simple, "decimal", "list", "struct", "dictionary", "null", "zone", "bytes", "float16")):
+        **dict.fromkeys(("int64", "int8", "timestamp[ns]", "date32", "duration[s]"), numbers),
+        **dict.fromkeys(("string", "large_string"), texts),
+        "float64": [*map(_float, numbers)],
+        "bool": flags,
+        "time64[us]": positive,
+        "binary": [None if text is None else text.encode() for text in texts],
+    }
+    match one_of(
+        rng, (*simple, "decimal", "list", "struct", "dictionary", "null", "zone", "bytes", "float16")
+    ):
         case "decimal":
             return pa.array(numbers, pa.decimal128(20, 3))
         case "list":
             return pa.array([n if n is None else [n, None] for n in numbers], pa.list_(pa.int64()))
         case "struct":
-            return pa.array([n if n is None else {"u": n, "v": str(n)} for n in numbers], pa.struct({"u": pa.int64(), "v": pa.string()}))
+            return pa.array(
+                [n if n is None else {"u": n, "v": str(n)} for n in numbers],
+                pa.struct({"u": pa.int64(), "v": pa.string()}),
+            )
         case "dictionary":
             return pa.array(texts).dictionary_encode()
         case "null":
@@ -156,7 +203,11 @@ def _arrow_column(rng: Generator, n_rows: int) -> Any:
 
 
 def _float(number: int | None) -> float | None:
-    return None if number is None else one_of(np.random.default_rng(abs(number)), (number / 3, np.nan, np.inf, 1e300))
+    return (
+        None
+        if number is None
+        else one_of(np.random.default_rng(abs(number)), (number / 3, np.nan, np.inf, 1e300))
+    )
 
 
 def check(data: bytes) -> str:
@@ -167,7 +218,10 @@ def check(data: bytes) -> str:
     path.write_bytes(content)
     dialect = Dialect(tuple(told["missing"]), told["decimal"], told["encoding"])
     try:
-        with limited_memory(_MOST_MEGABYTES), warnings.catch_warnings(action="error", category=RuntimeWarning):
+        with (
+            limited_memory(_MOST_MEGABYTES),
+            warnings.catch_warnings(action="error", category=RuntimeWarning),
+        ):
             return f"table: {_read(path, dialect)}"
     except ValueError as error:
         message = str(error)
@@ -176,7 +230,7 @@ def check(data: bytes) -> str:
 
 
 def _read(path: Path, dialect: Dialect) -> str:
-    """Read a table whole, in blocks, in sections and with columns as they are written: all are the same."""
+    """Read a table whole, in blocks, in sections, and cells as they are written: all are the same."""
     table = open_table(path, dialect)
     columns = infer(table, (), ())
     whole = with_dates(table, columns.dates)
@@ -187,7 +241,10 @@ def _read(path: Path, dialect: Dialect) -> str:
     few = 2 + _n_bytes(path) // 2000  # so that a long file has no more than some hundred blocks
     _assert_same(_joined(whole.blocks(few, kinds), kinds), rows)
     sections = (with_dates(section, columns.dates) for section in table.sections(3 * few + 1))
-    _assert_same(_joined(itertools.chain.from_iterable(part.blocks(few + 1, kinds) for part in sections), kinds), rows)
+    _assert_same(
+        _joined(itertools.chain.from_iterable(part.blocks(few + 1, kinds) for part in sections), kinds),
+        rows,
+    )
     kept = [name for name in table.columns if name]
     for part in table.parts(few, {}, kept):
         for cells in part().kept:
