@@ -10,7 +10,8 @@ from numpy.random import Generator
 _ODD = (
     b"\0", b"\xff", b"\xff\xff\xff\xff", b"\x7f\xff\xff\xff", b"\x80\0\0\0", b"\0" * 8, b'"', b'""',
     b"'", b",", b"\n", b"\r", b"\r\n", b"\t", b";", b" ", b"NaN", b"1e999", b"-1", b"9" * 20,
-    b"\xef\xbb\xbf", b"\xc3(", b"\xed\xa0\x80", b"\xf0\x9f\x98\x80", b"\xe2\x80\xae", b"\x1b[2J", b"=1+1", b"[[[[", b"{}",
+    b"\xef\xbb\xbf", b"\xc3(", b"\xed\xa0\x80", b"\xf0\x9f\x98\x80", b"\xe2\x80\xae", b"\x1b[2J",
+    b"=1+1", b"[[[[", b"{}",
 )  # fmt: skip
 
 

@@ -92,6 +92,8 @@ def check(data: bytes) -> str:
         argument.copy() if isinstance(argument, np.ndarray) else argument for argument in arguments
     ]
     compute, compare = _FUNCTIONS[name][1]
+    if is_hostile and name in _UNCHECKED:  # what it relies on may not hold
+        compare = _done
     try:
         found = compute(*arguments)
     except _REFUSALS:

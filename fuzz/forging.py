@@ -41,8 +41,9 @@ _ODD_KINDS = (
     ("builtins", "eval", "TypeNode"), ("operator", "methodcaller", "OperatorFuncNode"),
     ("builtins", "dict", "DictNode"), ("builtins", "list", "ListNode"), ("builtins", "set", "SetNode"),
     ("builtins", "slice", "SliceNode"), ("builtins", "str", "JsonNode"),
-    ("numpy", "bool", "NdArrayNode"), ("numpy", "float64", "NdArrayNode"), ("numpy", "dtype", "DTypeNode"),
-    ("numpy.random", "RandomState", "RandomStateNode"), ("tag", "regions", "ObjectNode"),
+    ("numpy", "bool", "NdArrayNode"), ("numpy", "float64", "NdArrayNode"),
+    ("numpy", "dtype", "DTypeNode"), ("numpy.random", "RandomState", "RandomStateNode"),
+    ("tag", "regions", "ObjectNode"),
 )  # fmt: skip
 _DTYPES = (
     "f8", "f4", "f2", "i8", "i4", "i2", "u1", "u8", "?", "c16", ">f8", ">i4", "S3", "U3", "M8[ns]",

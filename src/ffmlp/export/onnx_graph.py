@@ -137,8 +137,8 @@ def add_classifier(
     if planes.gaussianisation is not None:
         z = _gaussianised(body, z, planes.gaussianisation)
     elif x_kind == TensorProto.DOUBLE:
-        limit = _largest_input(planes)
-        z = body.apply("Clip", z, np.array(-limit), np.array(limit))
+        limits = _largest_inputs(planes)
+        z = body.apply("Max", body.apply("Min", z, limits), -limits)
     h = body.apply("Gemm", z, planes.weights, planes.biases, transB=1)
     chosen, share = network.stages.to_onnx(body, planes, z, h)
     share = body.apply("Cast", share, to=kind)
@@ -158,14 +158,14 @@ def add_classifier(
     graph.apply("Gather", labels, chosen, result=label)
 
 
-def _largest_input(planes: Hyperplanes) -> float:
-    """Where inputs are clipped, because responses to larger ones would overflow.
+def _largest_inputs(planes: Hyperplanes) -> Floats:
+    """Where inputs (N,) are clipped, because responses to larger ones would overflow.
 
-    It is above `LARGEST` if the weights are so small that no response is that large.
+    That is above `LARGEST` for an input whose weights are so small that no response is that large.
     """
-    steepest = max(np.abs(planes.weights).sum(axis=1).max(), np.finfo(np.float64).tiny)
+    steepest = np.maximum(np.abs(planes.weights).max(axis=0), np.finfo(np.float64).tiny)
     with np.errstate(over="ignore"):
-        return float(np.clip(LARGEST / steepest, LARGEST, np.finfo(np.float64).max))
+        return np.clip(LARGEST / steepest, LARGEST, np.finfo(np.float64).max)
 
 
 def _blocks(graph: Graph, x: str, n_features: int) -> tuple[str, str]:
