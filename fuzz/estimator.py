@@ -75,7 +75,7 @@ def changed(rng: Generator, parents: Sequence[bytes]) -> bytes:
     design = one_of(rng, _PARAMETERS["design"][:5])
     others = _NOT_OF[design] if rng.random() < 0.9 else ()
     names = [name for name in rng.permutation(list(_PARAMETERS)).tolist() if name not in others]
-    parameters = {"design": design}
+    parameters = {"design": design, "time_limit": 1.0}
     for name in names[: int(rng.integers(0, 6))]:
         choices = _PARAMETERS[name]
         parameters[name] = one_of(rng, choices if rng.random() < 0.15 else choices[:3])
