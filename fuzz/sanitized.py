@@ -11,7 +11,11 @@ from pathlib import Path
 
 _ROOT = Path(__file__).parents[1]
 _BUILT = _ROOT / "build" / "sanitized"
-_MODULES = ("ffmlp.design._tree_growth", "ffmlp.model._interpolation", "ffmlp.model._region_trees")
+# The files of the modules, by their names.
+_SOURCES = {
+    ".".join(path.relative_to(_ROOT / "src").with_suffix("").parts): path
+    for path in (_ROOT / "src").rglob("*.c")
+}
 _FLAGS = (
     *("-shared", "-fPIC", "-O1", "-g", "-ffp-contract=off", "-DPy_LIMITED_API=0x030b0000"),
     *(
@@ -30,8 +34,7 @@ def _built(module: str) -> Path:
 def build() -> None:
     """Compile all of them, with the compiler whose runtime is preloaded."""
     _BUILT.mkdir(parents=True, exist_ok=True)
-    for module in _MODULES:
-        source = _ROOT / "src" / f"{module.replace('.', '/')}.c"
+    for module, source in _SOURCES.items():
         include = f"-I{sysconfig.get_path('include')}"
         subprocess.run([_COMPILER, *_FLAGS, include, source, "-o", _built(module)], check=True)
 
@@ -55,7 +58,7 @@ def load() -> None:
     """Put them in the place of the installed ones, if this process can load them."""
     if "libasan" not in os.environ.get("LD_PRELOAD", ""):
         return
-    for module in _MODULES:
+    for module in _SOURCES:
         spec = spec_from_file_location(module, _built(module))
         assert spec is not None
         assert spec.loader is not None
