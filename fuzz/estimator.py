@@ -235,9 +235,10 @@ def _onnx_inputs(session: Any, X: Any) -> dict[str, np.ndarray]:
     cells = {}
     for own in session.get_inputs():
         column = X[own.name]
-        values = (
-            column.fillna("").to_numpy(object) if "string" in own.type else column.to_numpy(np.float64)
-        )
+        if "string" in own.type:
+            values = column.fillna("").to_numpy(object)
+        else:  # of texts without any letter, too: they are missing
+            values = pd.to_numeric(column, errors="coerce").to_numpy(np.float64)
         cells[own.name] = values[:, None]
     return cells
 

@@ -21,9 +21,6 @@
 /* A gain below this share of what it is a difference of may be rounding error. */
 #define LEAST_GAIN 1e-9
 
-/* Features are read eight at a time: the ranks of further columns are constant. */
-#define WIDTH 8
-#define MOST_CHANNELS 8
 typedef int16_t Ranks __attribute__((vector_size(2 * WIDTH), aligned(2)));
 typedef int32_t Sums __attribute__((vector_size(4 * WIDTH), aligned(4)));
 
@@ -281,7 +278,7 @@ static PyObject *grow(PyObject *Py_UNUSED(module), PyObject *arguments)
                           &g.n_features, &seed, &g.fewest, &g.prior, &g.is_random) ||
         get_tables(objects, tables, "hiiii", (const int[]){2, 2, 1, 2, 2}, 5, 2) < 0)
         return NULL;
-    if (!can_grow(tables, g.n_features, WIDTH, MOST_CHANNELS) && refused(tables, 5) < 0)
+    if (!can_grow(tables, g.n_features) && refused(tables, 5) < 0)
         return NULL;
     g.ranks = tables[0].buf;
     g.stride = tables[0].shape[1];

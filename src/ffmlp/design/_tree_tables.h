@@ -5,6 +5,9 @@ typedef struct {
     int32_t feature, threshold, left, first, end;
 } Node;
 #define NODE_COLUMNS 5
+/* Features are read eight at a time: the ranks of further columns are constant. */
+#define WIDTH 8
+#define MOST_CHANNELS 8
 
 static int refused(Py_buffer *tables, int n)
 {
@@ -16,25 +19,25 @@ static int refused(Py_buffer *tables, int n)
 /* Whether sums of the targets of these rows, which exist, are smaller than 2^31. */
 static int sums_are_exact(const int32_t *targets, const int32_t *rows, Py_ssize_t n_rows, Py_ssize_t n_channels)
 {
-    for (Py_ssize_t k = 0; k < n_channels; k++) {
-        int64_t sum = 0;
-        for (Py_ssize_t i = 0; i < n_rows; i++) {
-            const int64_t target = targets[rows[i] * n_channels + k];
-            sum += target < 0 ? -target : target;
-        }
-        if (sum > INT32_MAX)
-            return 0;
+    uint64_t sums[MOST_CHANNELS] = {0};
+    for (Py_ssize_t i = 0; i < n_rows; i++) {
+        const int32_t *target = targets + rows[i] * n_channels;
+        for (Py_ssize_t k = 0; k < n_channels; k++)
+            sums[k] += target[k] < 0 ? 0u - (uint32_t)target[k] : (uint32_t)target[k];
     }
+    for (Py_ssize_t k = 0; k < n_channels; k++)
+        if (sums[k] > INT32_MAX)
+            return 0;
     return 1;
 }
 
 /* Ranks (n, S), targets (n, K), rows (m,), nodes (M, 5) and totals (M, K). */
-static int can_grow(const Py_buffer *tables, Py_ssize_t n_features, Py_ssize_t width, Py_ssize_t most_channels)
+static int can_grow(const Py_buffer *tables, Py_ssize_t n_features)
 {
     const Py_ssize_t *ranks = tables[0].shape, *targets = tables[1].shape, *nodes = tables[3].shape;
     const Py_ssize_t n_rows = tables[2].shape[0], n_channels = targets[1];
-    return ranks[1] % width == 0 && 0 < n_features && n_features <= ranks[1] && n_channels >= 2 &&
-           n_channels <= most_channels && targets[0] == ranks[0] && n_rows > 0 && n_rows <= ranks[0] &&
+    return ranks[1] % WIDTH == 0 && 0 < n_features && n_features <= ranks[1] && n_channels >= 2 &&
+           n_channels <= MOST_CHANNELS && targets[0] == ranks[0] && n_rows > 0 && n_rows <= ranks[0] &&
            nodes[0] % 2 == 1 && nodes[0] < INT32_MAX && nodes[1] == NODE_COLUMNS && tables[4].shape[0] == nodes[0] &&
            tables[4].shape[1] == n_channels && are_within(&tables[2], ranks[0]) &&
            sums_are_exact(tables[1].buf, tables[2].buf, n_rows, n_channels);
