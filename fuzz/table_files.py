@@ -189,7 +189,7 @@ def _arrow_column(rng: Generator, n_rows: int) -> Any:
                 pa.struct({"u": pa.int64(), "v": pa.string()}),
             )
         case "dictionary":
-            return pa.array(texts).dictionary_encode()
+            return pa.array(texts, "string").dictionary_encode()
         case "null":
             return pa.nulls(n_rows)
         case "zone":
