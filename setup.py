@@ -6,7 +6,11 @@ import sysconfig
 from setuptools import Extension, setup
 
 COMPILED = {
-    "ffmlp.design._tree_growth": ["src/ffmlp/_tables.h", "src/ffmlp/design/_open_nodes.h"],
+    "ffmlp.design._tree_growth": [
+        "src/ffmlp/_tables.h",
+        "src/ffmlp/design/_open_nodes.h",
+        "src/ffmlp/design/_tree_tables.h",
+    ],
     "ffmlp.model._interpolation": [],
     "ffmlp.model._region_trees": ["src/ffmlp/_tables.h"],
 }

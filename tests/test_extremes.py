@@ -96,3 +96,26 @@ def test_a_constant_feature_has_no_influence(value):
     clf = FFMLPClassifier(design="readout", gaussianise=False, max_regions=0, random_state=0)
     with_constant = np.column_stack([X, np.full(len(X), value)])
     assert clf.fit(with_constant, Y).score(with_constant, Y) > 0.9
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+def test_explanations_of_huge_features_have_no_warnings(design):
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % 3
+    table = 1e200 * (rng.normal(size=(60, 3)) + 3 * y[:, None])
+    clf = FFMLPClassifier(**DESIGNS[design], gaussianise=False, random_state=0).fit(table, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        assert str(clf.explain(table[:3]))
+
+
+def test_onnx_models_know_huge_features():
+    """Inputs are clipped only where responses to them would overflow."""
+    pytest.importorskip("onnx")
+    runtime = pytest.importorskip("onnxruntime")
+    huge = 1e170 * X
+    clf = designed("region", huge, Y, gaussianise=False)
+    model = clf.to_onnx("float64").SerializeToString()
+    session = runtime.InferenceSession(model, providers=["CPUExecutionProvider"])
+    labels, _ = session.run(None, {session.get_inputs()[0].name: huge})
+    np.testing.assert_array_equal(labels, clf.predict(huge))

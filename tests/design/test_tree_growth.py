@@ -169,3 +169,59 @@ def test_tables_that_do_not_fit_are_refused(n_targets):
         Tree.grown(
             Ranks.of(h, weight), np.ones((20, 1 + n_targets), np.int32), 4, 0, random=True, fewest=2
         )
+
+
+def call_of(name):
+    """Valid arguments of a compiled function."""
+    ranks, targets = np.zeros((6, 8), np.int16), np.ones((6, 3), np.int32)
+    ranks[3:, 0], targets[3:, 1] = 300, 5
+    rows, nodes, totals = (
+        np.arange(6, dtype=np.int32),
+        np.zeros((3, 5), np.int32),
+        np.zeros((3, 3), np.int32),
+    )
+    grown_call = [ranks, targets, rows, nodes, totals, 1, 0, 2, 0.0, False]
+    tree_growth._grow(*grown_call)
+    calls = {
+        "grow": grown_call,
+        "subtract": [rows, nodes, np.zeros((3, 2)), targets],
+        "descend": [ranks, rows, nodes, np.zeros(6, np.int32)],
+    }
+    return calls[name]
+
+
+@pytest.mark.parametrize(
+    ("name", "argument", "place", "value"),
+    [
+        *(("grow", 2, 0, -1), ("grow", 2, 5, 6), ("grow", 1, (0, 0), 2**31 - 1)),
+        *(("subtract", 0, 0, 6), ("subtract", 1, (1, 3), -1), ("subtract", 1, (2, 4), 7)),
+        *(("descend", 1, 0, 6), ("descend", 2, (0, 0), 8), ("descend", 2, (0, 2), 2)),
+        *(("descend", 2, (0, 2), 2**31 - 1), ("descend", 2, (0, 2), 0)),
+    ],
+)
+def test_indices_beyond_the_tables_are_refused(name, argument, place, value):
+    """So are targets whose sums are not exact."""
+    if tree_growth.compiled is None:
+        pytest.skip("not compiled")
+    arguments = call_of(name)
+    function = getattr(tree_growth.compiled, name)
+    function(*arguments)
+    arguments = call_of(name)
+    arguments[argument][place] = value
+    with pytest.raises(ValueError, match="do not fit each other"):
+        function(*arguments)
+
+
+@pytest.mark.parametrize("argument", [0, 1, 2, 3])
+def test_tables_of_other_lengths_are_refused(argument):
+    if tree_growth.compiled is None:
+        pytest.skip("not compiled")
+    for name in ("subtract", "descend"):
+        arguments = call_of(name)
+        arguments[argument] = arguments[argument][:2]
+        if name == "subtract" and argument in (0, 3):  # rows of nodes, and targets of rows
+            arguments[argument] = arguments[argument][:0]
+        if name == "descend" and argument == 2:
+            arguments[argument] = arguments[argument][:1]
+        with pytest.raises(ValueError, match="do not fit each other"):
+            getattr(tree_growth.compiled, name)(*arguments)

@@ -69,7 +69,16 @@ def test_compiled_shapley_values_are_those_of_the_limits(seed, n_axes, sizes):
     rng = np.random.default_rng(seed)
     trees = random_region_trees(rng, n_axes, 2, sizes)
     h, reference = np.round(rng.normal(size=(2, 7, n_axes)), 1)
+    h[rng.random(h.shape) < 0.1] = rng.choice([1e300, -1e300])  # infinite in single precision
     winner = rng.integers(2, size=7)
     fast = region_shapley(trees, h, reference, winner, 1 - winner)
     boxes = shapley._by_boxes(trees, trees.compared(h), trees.compared(reference), winner, 1 - winner)
     np.testing.assert_allclose(fast, boxes, atol=1e-11)
+
+
+@pytest.mark.skipif(compiled is None, reason="installed without a C compiler")
+@pytest.mark.parametrize("winner", [-1, 3])
+def test_classes_that_do_not_exist_are_refused(winner):
+    trees = random_region_trees(np.random.default_rng(0), 2, 3, [4])
+    with pytest.raises(ValueError, match="must fit each other"):
+        region_shapley(trees, np.zeros((1, 2)), np.ones((1, 2)), np.array([winner]), np.array([0]))

@@ -34,6 +34,8 @@ def test_what_is_no_number_has_no_score():
     result = np.zeros(1)
     compiled.interpolate(np.array([np.nan]), np.arange(3.0), np.arange(3.0), result)
     assert np.isnan(result).all()
+    compiled.interpolate(np.array([np.nan]), np.ones(1), np.full(1, 7.0), result)
+    assert result == np.interp(np.nan, np.ones(1), np.full(1, 7.0)) == 7.0
 
 
 def test_values_and_results_may_lie_apart():

@@ -274,3 +274,12 @@ def test_arrays_of_other_kinds_are_refused():
         region_trees.compiled.regions(*good[:4], found)
     with pytest.raises(TypeError):
         region_trees.compiled.regions(*good[:4])
+
+
+@pytest.mark.usefixtures("path")
+@pytest.mark.parametrize("kind", [bool, np.float64, np.int64, ">i4"])
+def test_numbers_of_hyperplanes_of_another_type_are_refused_before_a_descent(kind):
+    trees = random_region_trees(np.random.default_rng(0), 2, 2, [5])
+    trees = replace(trees, hyperplanes=trees.hyperplanes.astype(kind))
+    with pytest.raises((ValueError, IndexError)):
+        trees.regions(np.zeros((1, 2)))

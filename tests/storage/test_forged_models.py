@@ -22,7 +22,7 @@ from ffmlp.tables.tables import Dialect
 from ffmlp.tabular.predictor import read_predictor
 from ffmlp.tabular.table_model import TableModel
 
-pytest.importorskip("pandas")
+pd = pytest.importorskip("pandas")
 pytest.importorskip("skops")
 DATA = Path(__file__).parents[1] / "data"
 # Megabytes that a forged file may take beyond an honest one.
@@ -192,6 +192,15 @@ def with_network(clf, **changes):
     return {"network_": replace(clf.network_, **changes)}
 
 
+def imputation_of(clf):
+    return clf.network_.columns.imputation
+
+
+def with_imputation(clf, **changes):
+    filled = replace(imputation_of(clf), **changes)
+    return with_network(clf, columns=replace(clf.network_.columns, imputation=filled))
+
+
 def first(array, value):
     changed = array.copy()
     changed.flat[0] = value
@@ -235,6 +244,15 @@ CHANGES = {
     "an infinite temperature": ("readout", lambda clf: with_stages(clf, temperature=np.inf)),
     "infinite evidence": (
         "readout", lambda clf: with_stages(clf, even=first(clf.network_.stages.even, np.inf))
+    ),
+    "evidence that is infinite for far samples": (
+        "readout", lambda clf: with_stages(clf, odd=first(clf.network_.stages.odd, 1e300))
+    ),
+    "a power that is too large for far samples": (
+        "readout with regions", lambda clf: with_stages(clf, power=1e307)
+    ),
+    "precisions that are too large for far samples": (
+        "readout", lambda clf: with_imputation(clf, precisions=1e300 * imputation_of(clf).precisions)
     ),
     "evidence that is NaN": (
         "readout", lambda clf: with_stages(clf, bias=clf.network_.stages.bias * np.nan)
@@ -333,3 +351,41 @@ def test_trees_are_too_deep_for_the_stack():
     )
     with pytest.raises(ValueError, match="on the way to a region"):
         trees.check(n_nodes, 2)
+
+
+def without_a_key_type(schema, members):
+    """skops would leave out the last item."""
+    (network,) = (node for node in nodes_of(schema) if node["__class__"] == "network")
+    network["content"]["key_types"]["content"].pop()
+
+
+def with_other_keys(schema, members):
+    schema["key_types"]["content"][0]["__class__"] = "int"
+
+
+def with_an_array_stored_otherwise(schema, members):
+    attributes(schema, "hyperplanes")["biases"]["type"] = "json"
+
+
+def with_objects_of_another_shape(schema, members):
+    attributes(schema, "classifier")["feature_names_in_"]["shape"] = {}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        *(without_a_key_type, with_other_keys),
+        *(with_an_array_stored_otherwise, with_objects_of_another_shape),
+    ],
+)
+def test_what_skops_reads_is_checked_for_both_readers(change, tmp_path):
+    (tmp_path / "m").write_bytes(forged(change))
+    assert "does not hold a usable model" in refusal(tmp_path / "m")
+
+
+def test_errors_of_a_forged_pipeline_are_in_words():
+    model = TableModel.load(DATA / "table-2.model")
+    model.estimator.steps[0] = ("prepare", [])
+    cells = {name: [1.0] for name in model.numbers} | {name: ["x"] for name in model.categories}
+    with pytest.raises(ValueError, match=r"pipeline of the model cannot predict \(AttributeError: "):
+        model.probabilities(pd.DataFrame(cells))

@@ -165,6 +165,26 @@ def test_broken_content_is_one_line_with_the_name_of_the_file(tmp_path):
         cells(path, {"a": "text"})
 
 
+def test_a_page_that_differs_from_its_checksum_is_refused(tmp_path):
+    path = tmp_path / "t.parquet"
+    numbers = np.random.default_rng(0).normal(size=1000)
+    pq.write_table(pa.table({"a": numbers}), path, use_dictionary=False, write_page_checksum=True)
+    content = bytearray(path.read_bytes())
+    assert cells(path, {"a": "number"})["a"] == numbers.tolist()
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=r"t\.parquet cannot be read as Parquet: .*checksum"):
+        cells(path, {"a": "number"})
+
+
+def test_a_time_beyond_the_calendar_is_one_line_with_the_name_of_the_file(tmp_path):
+    path = tmp_path / "t.parquet"
+    times = pa.array([2**62], pa.int64()).view(pa.time64("us"))
+    pq.write_table(pa.table({"a": times}), path)
+    with pytest.raises(ValueError, match=r"t\.parquet cannot be read as Parquet: .*\Z"):
+        cells(path, {"a": "text"})
+
+
 @hypothesis.given(st.lists(st.one_of(st.none(), st.floats(allow_nan=False))), st.integers(0, 9))
 def test_values_of_an_array_are_those_that_it_shows(numbers, start):
     array = pa.array(numbers, pa.float64())[start:]

@@ -80,3 +80,10 @@ except ValueError:
     arguments = [sys.executable, "-c", program, str(path)]
     done = subprocess.run(arguments, capture_output=True, text=True, check=True)
     assert int(done.stdout) < 300
+
+
+def test_a_damaged_file_that_is_not_text_either_is_one_line(file):
+    content = bytearray(gzip.compress("a,b\n1,\xe9\n".encode("latin-1"), mtime=0))
+    content[-8] ^= 1  # the checksum
+    with pytest.raises(ValueError, match=r"t\.csv\.gz cannot be decompressed"):
+        open_table(file(bytes(content), "t.csv.gz"))

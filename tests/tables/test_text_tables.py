@@ -255,3 +255,10 @@ def test_spaces_around_a_category_do_not_count(file):
     assert rows["b"][:3] == ["red", "red", "red"]
     assert np.isnan(rows["b"][3])
     assert rows["b"][4] == "blue"
+
+
+def test_a_byte_order_mark_within_a_file_is_part_of_its_cell(file):
+    """Also at the beginning of a block, where Arrow would drop it."""
+    path = file(b"a,b\n" + "\ufeffx,1\ny,2\n".encode() * 3)
+    rows = rows_of_parts(open_table(path), 1, {"a": TEXT, "b": NUMBER})
+    assert rows["a"].tolist() == ["\ufeffx", "y"] * 3

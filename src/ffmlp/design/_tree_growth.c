@@ -13,6 +13,7 @@
 #include "../_module.h"
 #include "../_tables.h"
 #include "_open_nodes.h"
+#include "_tree_tables.h"
 
 /* Ranks are 15 bits long. Best splits are sought between groups of 128 ranks. */
 #define N_BINS 256
@@ -20,16 +21,8 @@
 /* A gain below this share of what it is a difference of may be rounding error. */
 #define LEAST_GAIN 1e-9
 
-/* Features are read eight at a time: the ranks of further columns are constant. */
-#define WIDTH 8
-#define MOST_CHANNELS 8
 typedef int16_t Ranks __attribute__((vector_size(2 * WIDTH), aligned(2)));
 typedef int32_t Sums __attribute__((vector_size(4 * WIDTH), aligned(4)));
-
-/* The samples of a node are rows first to end; ranks up to the threshold go left. A leaf has no left child. */
-typedef struct {
-    int32_t feature, threshold, left, first, end;
-} Node;
 
 typedef struct {
     const int16_t *ranks; /* (n, stride) */
@@ -124,7 +117,8 @@ static inline void add_counts(const Growth *g, const int32_t *rows, Py_ssize_t n
         const int16_t *ranks = g->ranks + rows[i] * g->stride;
         const int32_t *restrict target = g->targets + rows[i] * n_channels;
         for (Py_ssize_t f = 0; f < g->n_features; f++) {
-            int32_t *restrict bin = counts + (f * N_BINS + (ranks[f] >> BIN_SHIFT)) * n_channels;
+            /* A rank is not negative; one that is stays within its feature. */
+            int32_t *restrict bin = counts + (f * N_BINS + (ranks[f] >> BIN_SHIFT & (N_BINS - 1))) * n_channels;
             for (int k = 0; k < n_channels; k++)
                 bin[k] += target[k];
         }
@@ -274,17 +268,6 @@ static Py_ssize_t grow_tree(Growth *g, Py_ssize_t n_seen)
     return n_nodes;
 }
 
-/* Whether the tables fit each other: loops and memory rely on it. */
-static int fit_together(const Py_buffer *ranks, const Py_buffer *targets, const Py_buffer *rows,
-                        const Py_buffer *nodes, const Py_buffer *totals, Py_ssize_t n_features)
-{
-    const Py_ssize_t n_channels = targets->shape[1];
-    return ranks->shape[1] % WIDTH == 0 && 0 < n_features && n_features <= ranks->shape[1] && n_channels >= 2 &&
-           n_channels <= MOST_CHANNELS && targets->shape[0] == ranks->shape[0] && rows->shape[0] > 0 &&
-           rows->shape[0] <= ranks->shape[0] && nodes->shape[0] % 2 == 1 && nodes->shape[1] == 5 &&
-           totals->shape[0] == nodes->shape[0] && totals->shape[1] == n_channels;
-}
-
 static PyObject *grow(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
     PyObject *objects[5];
@@ -295,11 +278,8 @@ static PyObject *grow(PyObject *Py_UNUSED(module), PyObject *arguments)
                           &g.n_features, &seed, &g.fewest, &g.prior, &g.is_random) ||
         get_tables(objects, tables, "hiiii", (const int[]){2, 2, 1, 2, 2}, 5, 2) < 0)
         return NULL;
-    if (!fit_together(&tables[0], &tables[1], &tables[2], &tables[3], &tables[4], g.n_features)) {
-        release(tables, 5);
-        PyErr_SetString(PyExc_ValueError, "Ranks, targets, rows, nodes and totals do not fit each other.");
+    if (!can_grow(tables, g.n_features) && refused(tables, 5) < 0)
         return NULL;
-    }
     g.ranks = tables[0].buf;
     g.stride = tables[0].shape[1];
     g.targets = tables[1].buf;
@@ -325,10 +305,11 @@ static PyObject *grow(PyObject *Py_UNUSED(module), PyObject *arguments)
     return n_nodes < 0 ? PyErr_NoMemory() : PyLong_FromSsize_t(n_nodes);
 }
 
-/* The nearest integer, halves to even ones: sums with 1.5 · 2^52 are integers. */
+/* The nearest integer, halves to even ones: sums with 1.5 · 2^52 are integers. The least one for others, as in NumPy. */
 static int32_t rounded(double x)
 {
-    return (int32_t)((x + 6755399441055744.0) - 6755399441055744.0);
+    const double nearest = (x + 6755399441055744.0) - 6755399441055744.0;
+    return nearest >= INT32_MIN && nearest <= INT32_MAX ? (int32_t)nearest : INT32_MIN;
 }
 
 static PyObject *subtract(PyObject *Py_UNUSED(module), PyObject *arguments)
@@ -336,7 +317,8 @@ static PyObject *subtract(PyObject *Py_UNUSED(module), PyObject *arguments)
     PyObject *objects[4];
     Py_buffer tables[4];
     if (!PyArg_UnpackTuple(arguments, "subtract", 4, 4, &objects[0], &objects[1], &objects[2], &objects[3]) ||
-        get_tables(objects, tables, "iidi", (const int[]){1, 2, 2, 2}, 4, 3) < 0)
+        get_tables(objects, tables, "iidi", (const int[]){1, 2, 2, 2}, 4, 3) < 0 ||
+        (!can_subtract(tables) && refused(tables, 4) < 0))
         return NULL;
     const int32_t *rows = tables[0].buf;
     const Node *nodes = tables[1].buf;
@@ -351,7 +333,7 @@ static PyObject *subtract(PyObject *Py_UNUSED(module), PyObject *arguments)
             int32_t *target = targets + rows[i] * n_channels;
             const double weight = target[0];
             for (Py_ssize_t k = 1; k < n_channels; k++)
-                target[k] -= rounded(weight * values[k - 1]);
+                target[k] = (int32_t)((uint32_t)target[k] - (uint32_t)rounded(weight * values[k - 1]));
         }
     }
     Py_END_ALLOW_THREADS
@@ -364,7 +346,8 @@ static PyObject *descend(PyObject *Py_UNUSED(module), PyObject *arguments)
     PyObject *objects[4];
     Py_buffer tables[4];
     if (!PyArg_UnpackTuple(arguments, "descend", 4, 4, &objects[0], &objects[1], &objects[2], &objects[3]) ||
-        get_tables(objects, tables, "hiii", (const int[]){2, 1, 2, 1}, 4, 3) < 0)
+        get_tables(objects, tables, "hiii", (const int[]){2, 1, 2, 1}, 4, 3) < 0 ||
+        (!can_descend(tables) && refused(tables, 4) < 0))
         return NULL;
     const int16_t *ranks = tables[0].buf;
     const int32_t *rows = tables[1].buf;

@@ -42,10 +42,10 @@ def _by_boxes(
 ) -> Floats:
     """The same from the limits of all regions."""
     low, high = trees.boxes
-    found = np.empty(own.shape)
+    found, unlimited = np.empty(own.shape), np.isneginf(low)
     for rows in row_blocks(len(own), low.size):
         with_sample, with_reference = (
-            (part[rows, None] > low) & (part[rows, None] <= high) for part in (own, other)
+            ((part[rows, None] > low) | unlimited) & (part[rows, None] <= high) for part in (own, other)
         )
         for_sample, for_reference = with_sample & ~with_reference, with_reference & ~with_sample
         a, b = for_sample.sum(axis=2), for_reference.sum(axis=2)

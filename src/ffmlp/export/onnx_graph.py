@@ -18,6 +18,7 @@ from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, checker, he
 
 from ffmlp.arrays import Floats, Indices
 from ffmlp.model.features import Gaussianisation
+from ffmlp.model.hyperplanes import Hyperplanes
 from ffmlp.model.network import Network
 from ffmlp.model.stages import LARGEST
 
@@ -135,8 +136,9 @@ def add_classifier(
     z = body.cast(body.input, np.float64)
     if planes.gaussianisation is not None:
         z = _gaussianised(body, z, planes.gaussianisation)
-    elif x_kind == TensorProto.DOUBLE:  # larger inputs would overflow
-        z = body.apply("Clip", z, np.array(-LARGEST), np.array(LARGEST))
+    elif x_kind == TensorProto.DOUBLE:
+        limits = _largest_inputs(planes)
+        z = body.apply("Max", body.apply("Min", z, limits), -limits)
     h = body.apply("Gemm", z, planes.weights, planes.biases, transB=1)
     chosen, share = network.stages.to_onnx(body, planes, z, h)
     share = body.apply("Cast", share, to=kind)
@@ -154,6 +156,16 @@ def add_classifier(
     graph.apply("Slice", share, start, n_rows, start, result=probabilities)
     chosen = graph.apply("Slice", chosen, start, n_rows, start)
     graph.apply("Gather", labels, chosen, result=label)
+
+
+def _largest_inputs(planes: Hyperplanes) -> Floats:
+    """Where inputs (N,) are clipped, because responses to larger ones would overflow.
+
+    That is above `LARGEST` for an input whose weights are so small that no response is that large.
+    """
+    steepest = np.maximum(np.abs(planes.weights).max(axis=0), np.finfo(np.float64).tiny)
+    with np.errstate(over="ignore"):
+        return np.clip(LARGEST / steepest, LARGEST, np.finfo(np.float64).max)
 
 
 def _blocks(graph: Graph, x: str, n_features: int) -> tuple[str, str]:

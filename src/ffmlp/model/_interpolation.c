@@ -56,8 +56,8 @@ static inline double score_of(const Map *map, double value)
         else
             end = middle;
     }
-    if (reached == 0)
-        return isnan(value) ? value : map->scores[0];
+    if (reached == 0) /* np.interp has no NaN where the map is constant */
+        return isnan(value) && map->n_knots > 1 ? value : map->scores[0];
     if (reached == map->n_knots)
         return map->scores[map->n_knots - 1];
     const double *knot = map->knots + reached - 1, *score = map->scores + reached - 1;
@@ -74,10 +74,11 @@ static int get_doubles(PyObject *object, Py_buffer *buffer, int flags)
 {
     if (PyObject_GetBuffer(object, buffer, flags | PyBUF_STRIDES | PyBUF_FORMAT) < 0)
         return -1;
-    if (buffer->ndim == 1 && buffer->format[0] == 'd' && buffer->format[1] == '\0')
+    const uintptr_t places = (uintptr_t)buffer->buf | (uintptr_t)(buffer->ndim == 1 ? buffer->strides[0] : 0);
+    if (buffer->ndim == 1 && buffer->format[0] == 'd' && buffer->format[1] == '\0' && places % sizeof(double) == 0)
         return 0;
     PyBuffer_Release(buffer);
-    PyErr_SetString(PyExc_TypeError, "Arrays must be one-dimensional and of type float64.");
+    PyErr_SetString(PyExc_TypeError, "Arrays must be one-dimensional, aligned and of type float64.");
     return -1;
 }
 

@@ -255,19 +255,13 @@ static int get_forest(const Py_buffer *tables, Forest *forest)
 {
     const Py_ssize_t n_places = tables[0].shape[0], n_trees = tables[2].shape[0] - 1;
     *forest = (Forest){tables[0].buf, tables[1].buf, tables[2].buf, n_trees};
-    if (tables[0].shape[1] == 2 && tables[1].shape[0] == n_places && n_trees >= 0 &&
-        forest->starts[n_trees] == n_places)
+    int fit = tables[0].shape[1] == 2 && tables[1].shape[0] == n_places && n_trees >= 0 && forest->starts[0] == 0;
+    for (Py_ssize_t tree = 0; fit && tree < n_trees; tree++) /* each has two places at least */
+        fit = forest->starts[tree + 1] - (int64_t)forest->starts[tree] >= 2;
+    if (fit && forest->starts[n_trees] == n_places)
         return 0;
     PyErr_SetString(PyExc_ValueError, "places must have 2 columns, and regions and starts must fit them.");
     return -1;
-}
-
-static int has_shape(const Py_buffer *table, Py_ssize_t n_rows, Py_ssize_t n_columns)
-{
-    if (table->shape[0] == n_rows && (table->ndim == 1 || table->shape[1] == n_columns))
-        return 1;
-    PyErr_SetString(PyExc_ValueError, "The arrays must fit each other.");
-    return 0;
 }
 
 static PyObject *shapley_values(PyObject *Py_UNUSED(module), PyObject *arguments)
@@ -286,8 +280,8 @@ static PyObject *shapley_values(PyObject *Py_UNUSED(module), PyObject *arguments
     if (sides == NULL)
         PyErr_NoMemory();
     else if (get_forest(tables, &forest) == 0 && has_shape(&tables[4], n_rows, n_axes) &&
-             has_shape(&tables[6], n_rows, 0) && has_shape(&tables[7], n_rows, 0) &&
-             has_shape(&tables[8], n_rows, n_axes)) {
+             are_indices(&tables[6], n_rows, tables[5].shape[1]) &&
+             are_indices(&tables[7], n_rows, tables[5].shape[1]) && has_shape(&tables[8], n_rows, n_axes)) {
         Py_BEGIN_ALLOW_THREADS
         for (Py_ssize_t row = 0; row < n_rows; row++)
             for (Py_ssize_t tree = 0; tree < forest.n_trees; tree++) {
@@ -371,7 +365,7 @@ static PyObject *decide(PyObject *Py_UNUSED(module), PyObject *arguments)
     const Task task = {.order = tables[4].buf, .single_values = tables[5].buf, .n_classes = n_classes,
                        .least = tables[6].buf, .most = tables[7].buf, .margin = margin,
                        .single_sums = tables[8].buf, .classes = tables[9].buf};
-    if (get_forest(tables, &forest) == 0 && has_shape(&tables[4], forest.n_trees, 0) &&
+    if (get_forest(tables, &forest) == 0 && are_indices(&tables[4], forest.n_trees, forest.n_trees) &&
         has_shape(&tables[6], forest.n_trees + 1, n_classes) && has_shape(&tables[7], forest.n_trees + 1, n_classes) &&
         has_shape(&tables[8], n_rows, n_classes) && has_shape(&tables[9], n_rows, 0))
         answer = carried_out(&task, &forest, &tables[3]);

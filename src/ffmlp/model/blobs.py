@@ -52,8 +52,12 @@ class Blobs:
             within = np.diagonal(self.covariances, axis1=1, axis2=2)
         else:
             within = np.stack([np.sum(self.axes @ own * self.axes, axis=1) for own in self.covariances])
-        variance = self.weights @ ((self.means - self.centre) ** 2 + within)
-        return np.where(variance > 0, np.sqrt(variance), 1.0)
+        deviation = np.abs(self.means - self.centre)
+        with np.errstate(over="ignore", invalid="ignore"):
+            spread = np.sqrt(self.weights @ (deviation**2 + within))
+        # A square beyond the range of floats: the farthest blob is as far as one of them can be.
+        spread = np.where(np.isfinite(spread), spread, deviation.max(axis=0))
+        return np.where(spread > 0, spread, 1.0)
 
 
 def feature_units(blobs: Blobs, planes: Hyperplanes) -> Floats:

@@ -141,6 +141,7 @@ class ReadoutStages:
             bends = np.maximum(h, 0.0, out=h) if self.one_sided else np.abs(h, out=h)
             if not bounded:
                 np.nan_to_num(lines, copy=False, nan=0.0, posinf=LARGEST, neginf=-LARGEST)
+                np.clip(lines, -LARGEST, LARGEST, out=lines)
                 np.fmin(bends, LARGEST, out=bends)
             with np.errstate(over="ignore", invalid="ignore"):
                 evidence = lines @ odd
@@ -225,6 +226,15 @@ class ReadoutStages:
         require_finite(even=self.even, odd=self.odd, bias=self.bias)
         if not 0.0 < self.temperature < np.inf or self.one_sided != planes.one_sided:
             raise ValueError("the temperature must be positive, and the sides those of the hyperplanes")
+        if not np.isfinite(self._most_evidence):
+            raise ValueError("the evidence of far samples is not finite")
+
+    @property
+    def _most_evidence(self) -> float:
+        """A bound of the absolute evidence for each class; infinite if it may overflow."""
+        with np.errstate(over="ignore"):
+            weights = 2.0 * (np.abs(self.even) + np.abs(self.odd)).sum(axis=0)
+            return float((self.temperature * (LARGEST * weights + np.abs(self.bias))).max())
 
     def to_onnx(self, graph: OnnxGraph, planes: Hyperplanes, z: str, h: str) -> tuple[str, str]:
         """Add evidence and softmax."""

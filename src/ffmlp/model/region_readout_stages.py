@@ -104,6 +104,11 @@ class RegionReadoutStages(ReadoutStages):
         self.trees.check(len(planes), n_classes)
         if not (self.temperature == 1.0 and 0.0 < self.power < np.inf and 0.0 < self.floor < np.inf):
             raise ValueError("power and floor must be positive, and the temperature 1")
+        with np.errstate(over="ignore"):
+            size = max(self._most_evidence + self.trees.bounds.largest, self.floor)
+            logarithm = max(abs(np.log(self.floor)), abs(np.log(size)))
+            if not np.isfinite(self.power * logarithm + SLOPE * size):
+                raise ValueError("the evidence of far samples is not finite")
 
     def to_onnx(self, graph: OnnxGraph, planes: Hyperplanes, z: str, h: str) -> tuple[str, str]:
         """Add the evidence of readout and regions, and the link."""

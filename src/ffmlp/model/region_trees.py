@@ -98,10 +98,10 @@ class RegionTrees:
 
     def check(self, n_hyperplanes: int, n_classes: int) -> None:
         """Raise a ValueError unless the tables are trees whose leaves are the regions, each once."""
-        for name, kind in _TYPES.items():
-            part = getattr(self, name)
-            if part.dtype != kind or not np.isfinite(part).all():
-                raise ValueError(f"{name} of regions must be finite numbers of type {np.dtype(kind)}")
+        self._check_types()
+        for name in ("thresholds", "values"):
+            if not np.isfinite(getattr(self, name)).all():
+                raise ValueError(f"{name} of regions must be finite")
         n_nodes, n_trees = self.hyperplanes.size, self.roots.size
         require_shapes(
             hyperplanes=(self.hyperplanes, (n_nodes,)),
@@ -115,8 +115,14 @@ class RegionTrees:
         if next(islice(self._levels(), _DEEPEST, None), None) is not None:
             raise ValueError(f"a tree has more than {_DEEPEST} nodes on the way to a region")
 
+    def _check_types(self) -> None:
+        for name, kind in _TYPES.items():
+            if getattr(self, name).dtype != kind:
+                raise ValueError(f"{name} of regions must be of type {np.dtype(kind)}")
+
     def _check_structure(self) -> None:
         """Each tree is a run of nodes, children after their parents, and everything is reached once."""
+        self._check_types()
         n_nodes = len(self.children)
         starts = np.append(self.roots, n_nodes)
         if not n_nodes or starts[0] != 0 or not (np.diff(starts) > 0).all():

@@ -17,7 +17,7 @@ from ffmlp.model.columns import CategoryColumn, Columns
 from ffmlp.model.familiarity import FamiliarSpace
 from ffmlp.model.features import Gaussianisation
 from ffmlp.model.hyperplanes import NO_BLOB, Hyperplanes
-from ffmlp.model.imputation import Imputation
+from ffmlp.model.imputation import FARTHEST, Imputation
 from ffmlp.model.network import Network
 
 # Probabilities are sums of rounded numbers.
@@ -93,9 +93,16 @@ def _check_imputation(imputation: Imputation, n_inputs: int) -> None:
     _require_finite("the imputation", *vars(imputation).values())
     if not (imputation.scale > 0.0).all() or (imputation.low > imputation.high).any():
         raise ValueError("a unit of the imputation is not positive, or a range is empty")
-    np.linalg.cholesky(imputation.precisions)  # an error unless all equations have a solution
-    if not np.allclose(imputation.precisions, imputation.precisions.swapaxes(1, 2)):
+    precisions, reach = imputation.precisions, FARTHEST + np.abs(imputation.means).max(initial=0.0)
+    np.linalg.cholesky(precisions)  # an error unless all equations have a solution
+    if not np.allclose(precisions, precisions.swapaxes(1, 2)):
         raise ValueError("the precisions of the imputation are not symmetric")
+    with np.errstate(all="ignore"):  # bounds of what equations are made of, and of their solutions
+        product = n_inputs * np.abs(precisions).max(initial=0.0) * reach
+        solution = n_inputs * product / np.linalg.eigvalsh(precisions).min(initial=np.inf)
+        density = n_inputs * product * solution
+    if not np.isfinite(density) or density < 0.0:
+        raise ValueError("the precisions of the imputation are too large or too different")
     imputation.filled(np.full((1, n_inputs), np.nan))
 
 

@@ -29,6 +29,8 @@ def open_model(source: Path) -> Node:
         root = Node.root(content)
     check_types(root, str(source))
     with usable(source):
+        if root.entries.keys() != {"estimator", "metadata"}:
+            raise ValueError("it is not an estimator with metadata")
         check_forms(root)
     return root
 

@@ -113,8 +113,13 @@ class Node:
 
     @property
     def entries(self) -> dict[str, Node]:
-        """The items of a dict."""
-        return {key: Node(schema, self.archive) for key, schema in self.schema["content"].items()}
+        """The items of a dict. Its keys must be texts, also to skops."""
+        content, key_types = self.schema["content"], Node(self.schema["key_types"], self.archive)
+        kinds = [(node.loader, node.kind) for node in key_types.items]
+        are_texts = key_types.loader == "ListNode" and set(kinds) <= {("TypeNode", "builtins.str")}
+        if not are_texts or len(kinds) < len(content):  # skops takes as many as there are
+            raise ValueError("the keys of a dict are not texts")
+        return {key: Node(schema, self.archive) for key, schema in content.items()}
 
     @property
     def items(self) -> list[Node]:
@@ -138,10 +143,16 @@ class Node:
         return np.array([node.value() for node in self.items], object)
 
     def outline(self) -> Outline:
-        """Type and shape of this array."""
-        if "file" in self.schema:
+        """Type and shape of this array, which must be the same to skops."""
+        is_file = "file" in self.schema
+        if self.schema["type"] != ("numpy" if is_file else "json"):
+            raise ValueError(f"an array is stored as {self.schema['type']}")
+        if is_file:
             return self.archive.outline(self.schema["file"])
-        return Outline(np.dtype(object), (len(self.items),))
+        shape = (len(self.items),)
+        if Node(self.schema["shape"], self.archive).value() != shape:
+            raise ValueError(f"an array of {shape[0]} objects has another shape")
+        return Outline(np.dtype(object), shape)
 
     def value(self) -> Any:
         """The object that the node describes: a plain value, an array or a part of a network."""

@@ -55,7 +55,7 @@ class ParquetTable:
     @cached_property
     def columns(self) -> tuple[str, ...]:
         """The column names, among them that of a pandas index if it has one."""
-        with self._located(), parquet.ParquetFile(self.source) as file:
+        with self._opened() as file:
             stored = file.schema_arrow.names
         names = tuple(name for name in stored if not _INDEX_WITHOUT_NAME.fullmatch(name))
         check_names(self.path, names, "")
@@ -87,14 +87,14 @@ class ParquetTable:
     @property
     def cell_types(self) -> dict[str, str]:
         """What columns hold; a column of None says nothing."""
-        with self._located(), parquet.ParquetFile(self.source) as file:
+        with self._opened() as file:
             schema = file.schema_arrow
         return {name: word for name in self.columns if (word := _word(schema.field(name).type))}
 
     @property
     def n_bytes(self) -> int:
         """The memory that all cells take: 8 bytes each, or the size of the file without compression."""
-        with self._located(), parquet.ParquetFile(self.source) as file:
+        with self._opened() as file:
             metadata = file.metadata
         groups = map(metadata.row_group, range(metadata.num_row_groups))
         n_cells = metadata.num_rows * len(self.columns)
@@ -113,7 +113,7 @@ class ParquetTable:
 
     def sections(self, n_rows: int) -> Iterator[ParquetTable]:
         """Tables of at most ``n_rows`` rows: some row groups, or an equal part of a larger one."""
-        with self._located(), parquet.ParquetFile(self.source) as file:
+        with self._opened() as file:
             cuts = _cuts(_ends(file.metadata).tolist(), n_rows)
         for rows in itertools.pairwise(cuts):
             yield replace(self, source=self.source.absolute(), rows=rows)
@@ -123,13 +123,19 @@ class ParquetTable:
         return f"{self.path}, row {row + 1}, column {self.columns.index(column) + 1} ({column!r})"
 
     @contextmanager
+    def _opened(self) -> Iterator[Any]:
+        """The file, whose pages must have their checksums, if it has any."""
+        with self._located(), parquet.ParquetFile(self.source, page_checksum_verification=True) as file:
+            yield file
+
+    @contextmanager
     def _located(self) -> Iterator[None]:
         """Report what cannot be read in one line, with the name of the file."""
         try:
             yield
         except LocatedError:
             raise
-        except (OSError, ValueError, pyarrow.ArrowException) as error:
+        except (OSError, ValueError, OverflowError, pyarrow.ArrowException) as error:
             what = str(error).partition("\n")[0]
             raise LocatedError(f"{self.path} cannot be read as Parquet: {what}") from error
 
@@ -148,7 +154,7 @@ class ParquetTable:
 
     def _batches(self, n_rows: int, names: Sequence[str]) -> Iterator[tuple[int, dict[str, Any]]]:
         """The columns of each block of rows, and the number of rows before it."""
-        with self._located(), parquet.ParquetFile(self.source) as file:
+        with self._opened() as file:
             ends = _ends(file.metadata)
             first, last = self.rows or (0, file.metadata.num_rows)
             starts = np.append(0, ends[:-1])

@@ -24,17 +24,25 @@ LONGEST_ROW = 2**24
 @contextmanager
 def opened(source: Path, encoding: str, name: Path) -> Iterator[IO[bytes]]:
     """A text file as UTF-8 without a byte order mark; errors of reading it have its name and a place."""
+    with _decompressed(source, name):
+        try:
+            with opener(source)(source, "rb") as file:
+                if encoding != "utf-8":
+                    yield io.BufferedReader(_Transcoded(file, encoding))
+                else:
+                    if file.read(len(codecs.BOM_UTF8)) != codecs.BOM_UTF8:
+                        file.seek(0)
+                    yield file
+        except UnicodeError as error:
+            with opener(source)(source, "rb") as file:
+                raise LocatedError(f"{name}, {undecodable(file, encoding)}") from error
+
+
+@contextmanager
+def _decompressed(source: Path, name: Path) -> Iterator[None]:
+    """Report a compressed file that is damaged."""
     try:
-        with opener(source)(source, "rb") as file:
-            if encoding != "utf-8":
-                yield io.BufferedReader(_Transcoded(file, encoding))
-            else:
-                if file.read(len(codecs.BOM_UTF8)) != codecs.BOM_UTF8:
-                    file.seek(0)
-                yield file
-    except UnicodeError as error:
-        with opener(source)(source, "rb") as file:
-            raise LocatedError(f"{name}, {undecodable(file, encoding)}") from error
+        yield
     except (ValueError, ImportError):
         raise
     except Exception as error:  # each format has its own errors

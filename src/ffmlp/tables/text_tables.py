@@ -6,6 +6,7 @@ line and column of the error.
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 import itertools
@@ -239,6 +240,8 @@ class TextTable:
         every = [str(number) for number in range(self.n_cells)]
         place = {name: every[self.columns.index(name)] for name in types}
         extra = every[len(self.columns) :]
+        if lines.startswith(codecs.BOM_UTF8):  # part of a cell: Arrow would drop it
+            lines = codecs.BOM_UTF8 + lines
         known = {place[name]: own for name, own in types.items() if own is not None}
         table = arrow_csv.read_csv(
             pyarrow.py_buffer(lines),

@@ -163,7 +163,8 @@ def _parquet_writer(temporary: Path) -> Iterator[Callable[[Any], object]]:
     def write(table: Any) -> None:
         nonlocal file
         if file is None:  # the first block has the schema
-            file = closed_at_last.enter_context(parquet.ParquetWriter(temporary, table.schema))
+            made = parquet.ParquetWriter(temporary, table.schema, write_page_checksum=True)
+            file = closed_at_last.enter_context(made)
         file.write_table(table)
 
     with ExitStack() as closed_at_last:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -101,7 +102,8 @@ class TableModel(Interface):
         """The probability of each class for each row."""
         if isinstance(features, Block):
             features = features.frame(self.numbers, self.categories)
-        return self.estimator.predict_proba(self._ordered(features))
+        with self._in_words():
+            return self.estimator.predict_proba(self._ordered(features))
 
     def classes(self, features: pd.DataFrame | Block) -> NDArray[np.intp]:
         """The most probable class of each row, as an index into the labels."""
@@ -109,9 +111,21 @@ class TableModel(Interface):
 
     def classified(self, features: pd.DataFrame) -> Any:
         """What the classifier is given: the columns, transformed by the steps of a pipeline."""
-        if isinstance(self.estimator, Pipeline):
+        if not isinstance(self.estimator, Pipeline):
+            return self._ordered(features)
+        with self._in_words():
             return self.estimator[:-1].transform(features)
-        return self._ordered(features)
+
+    @contextmanager
+    def _in_words(self) -> Iterator[None]:
+        """Report any error of a pipeline: what is in its steps was not checked when it was read."""
+        try:
+            yield
+        except Exception as error:
+            if isinstance(error, ValueError) or not isinstance(self.estimator, Pipeline):
+                raise
+            problem = f"{type(error).__name__}: {error}"
+            raise ValueError(f"The pipeline of the model cannot predict ({problem}).") from error
 
     def _ordered(self, features: pd.DataFrame) -> pd.DataFrame:
         """The columns in the order in which the estimator knows them."""
