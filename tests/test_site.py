@@ -53,4 +53,7 @@ def test_nothing_is_wider_than_the_screen(browser, page, width):
 
 def show(browser, page, theme):
     browser.get((SITE / f"{page}.html").as_uri())
+    # Colours that are still changing would be judged on their way.
+    style = "<style>* { transition: none !important }</style>"
+    browser.execute_script("document.head.insertAdjacentHTML('beforeend', arguments[0])", style)
     browser.execute_script("document.documentElement.dataset.theme = arguments[0]", theme)
