@@ -79,7 +79,9 @@ def _import_all() -> None:
     """Read and use honest models: whatever they need is imported once."""
     for name in ("table-2", "columns-2"):
         path = _MODELS / f"{name}.model"
-        _check_predictions(TableModel.load(path), read_predictor(path))
+        model = TableModel.load(path)
+        _check_predictions(model, read_predictor(path))
+        repr(model.estimator)  # messages contain such texts
 
 
 def check(data: bytes) -> str:
