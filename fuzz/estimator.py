@@ -23,7 +23,8 @@ import ffmlp
 from ffmlp import FFMLPClassifier
 from fuzz.changes import one_of
 
-_PATH = Path(tempfile.mkdtemp(prefix="ffmlp-fuzz-")) / "fitted.model"
+_TEMPORARY = tempfile.TemporaryDirectory(prefix="ffmlp-fuzz-")
+_PATH = Path(_TEMPORARY.name) / "fitted.model"
 # Values of each parameter: the ordinary ones first, which are drawn more often.
 _PARAMETERS: dict[str, tuple[Any, ...]] = {
     "n_components": (1, 2, 3, "auto", 0, -1, 1.5, "many", {"0": 2}, 10**6, None),

@@ -31,7 +31,8 @@ from fuzz.limits import limited_memory, without_foreign_code
 _MODELS = Path(__file__).parents[1] / "tests" / "data"
 # Megabytes that a file of up to 10 may take beyond an honest one.
 _MOST_MEGABYTES = 300
-_FOLDER = Path(tempfile.mkdtemp(prefix="ffmlp-fuzz-"))
+_TEMPORARY = tempfile.TemporaryDirectory(prefix="ffmlp-fuzz-")
+_FOLDER = Path(_TEMPORARY.name)
 _DESIGNS: tuple[dict[str, Any], ...] = (
     {"design": "paper", "keep_statistics": True},
     {"design": "region", "keep_statistics": True, "error_threshold": 0.2},

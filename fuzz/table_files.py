@@ -34,7 +34,8 @@ from fuzz.limits import limited_memory
 
 # Megabytes that reading a file of a few kilobytes may take.
 _MOST_MEGABYTES = 300
-_FOLDER = Path(tempfile.mkdtemp(prefix="ffmlp-fuzz-"))
+_TEMPORARY = tempfile.TemporaryDirectory(prefix="ffmlp-fuzz-")
+_FOLDER = Path(_TEMPORARY.name)
 _COMPRESSIONS = {
     "": bytes,
     ".gz": partial(gzip.compress, mtime=0),
