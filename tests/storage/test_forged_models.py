@@ -363,6 +363,10 @@ def with_other_keys(schema, members):
     schema["key_types"]["content"][0]["__class__"] = "int"
 
 
+def with_a_slice_for_a_dict(schema, members):
+    schema["__loader__"], schema["__class__"] = "SliceNode", "slice"
+
+
 def with_an_array_stored_otherwise(schema, members):
     attributes(schema, "hyperplanes")["biases"]["type"] = "json"
 
@@ -374,7 +378,7 @@ def with_objects_of_another_shape(schema, members):
 @pytest.mark.parametrize(
     "change",
     [
-        *(without_a_key_type, with_other_keys),
+        *(without_a_key_type, with_other_keys, with_a_slice_for_a_dict),
         *(with_an_array_stored_otherwise, with_objects_of_another_shape),
     ],
 )

@@ -114,6 +114,8 @@ class Node:
     @property
     def entries(self) -> dict[str, Node]:
         """The items of a dict. Its keys must be texts, also to skops."""
+        if self.loader != "DictNode":
+            raise ValueError(f"{self.kind} is not a dict")
         content, key_types = self.schema["content"], Node(self.schema["key_types"], self.archive)
         kinds = [(node.loader, node.kind) for node in key_types.items]
         are_texts = key_types.loader == "ListNode" and set(kinds) <= {("TypeNode", "builtins.str")}
