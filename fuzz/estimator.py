@@ -234,8 +234,11 @@ def _check_copies(clf: FFMLPClassifier, X: Any) -> None:
 
 
 def _onnx_inputs(session: Any, X: Any) -> dict[str, np.ndarray]:
+    name = session.get_inputs()[0].name
     if not isinstance(X, pd.DataFrame):
-        return {session.get_inputs()[0].name: np.asarray(X, np.float64)}
+        return {name: np.asarray(X, np.float64)}
+    if name not in X:  # no column has categories
+        return {name: X.apply(pd.to_numeric, errors="coerce").to_numpy(np.float64)}
     cells = {}
     for own in session.get_inputs():
         column = X[own.name]
