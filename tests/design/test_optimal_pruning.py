@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from problems import IRIS, four_moons, overlapping, random_pruning_problem, region_design, table
 
+from ffmlp.design import optimal_pruning
 from ffmlp.design.optimal_pruning import _largest_below, prune_optimally
 
 
@@ -79,3 +80,7 @@ def test_verbose_tells_what_was_proved(capsys):
 def test_iris_is_optimal_as_it_is():
     path = region_design(pruning="optimal", random_state=0).fit(*IRIS).pruning_path_
     assert len(path.kept) == path.proved_minimum == 2
+
+
+def test_errors_of_huge_masses_are_bounded():
+    assert 0.0 < optimal_pruning._largest_below(0.05, np.full(30, 1e300)) < 0.05 * 30e300

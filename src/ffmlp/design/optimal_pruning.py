@@ -128,7 +128,8 @@ class _Problem:
 def _largest_below(error_threshold: float, mass: Floats) -> float:
     """The largest sum of errors whose rate is below the threshold."""
     total = float(mass.sum())
-    if not np.array_equal(mass, np.round(mass)):
+    # Larger sums are integers, but not all integers are such sums.
+    if total >= 2.0**53 or not np.array_equal(mass, np.round(mass)):
         return float(np.nextafter(error_threshold * total, 0.0))
     errors = np.floor(error_threshold * total) + 1
     while not errors / total < error_threshold:
