@@ -203,14 +203,22 @@ class Explanations:
 
     def _crossed(self, number: int) -> Indices:
         """The hyperplanes between reference and sample, largest effect first."""
-        crossed = np.flatnonzero((self.responses[number] > 0) != (self.reference_responses[number] > 0))
+        here, there = self._ends(number)
+        crossed = np.flatnonzero((here > 0) != (there > 0))
         sizes = without_rounding(np.abs(self.effects[number, crossed]))
         return crossed[np.argsort(-sizes, kind="stable")]
 
-    def _crossing(self, number: int, hyperplane: int) -> Crossing:
-        here, there = (
-            float(part[number, hyperplane]) for part in (self.responses, self.reference_responses)
+    def _ends(self, number: int) -> tuple[Floats, Floats]:
+        """Responses (L,) to a sample and its reference.
+
+        Thresholds are often values of samples: rounding must not decide on which side a sample is.
+        """
+        return without_rounding(self.responses[number]), without_rounding(
+            self.reference_responses[number]
         )
+
+    def _crossing(self, number: int, hyperplane: int) -> Crossing:
+        here, there = (float(end[hyperplane]) for end in self._ends(number))
         opposite = 0 if here > 0 else len(self.network.hyperplanes)
         return Crossing(
             hyperplane=hyperplane,
