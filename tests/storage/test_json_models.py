@@ -78,6 +78,15 @@ def test_round_trip(tmp_path, design, samples, gaussianise):
     assert repr(again.network_) == repr(clf.network_)
 
 
+def test_whole_numbers_may_stand_for_missing_ones(tmp_path, written):
+    """JavaScript writes 5.0 as 5."""
+    parts = [part | {"fill": 5} for part in written["network"]["columns"]["parts"][:2]]
+    numbers = FRAME[["length", "width"]]
+    whole = content(FFMLPClassifier(2, design="region", random_state=0).fit(numbers, Y))
+    clf = load(changed(whole, ("network", "columns", "parts"), parts), tmp_path)
+    assert clf.network_.columns.fills.tolist() == [5.0, 5.0]
+
+
 def test_what_is_loaded_can_be_saved_as_a_model_file(tmp_path, written):
     pytest.importorskip("skops")
     clf = load(written, tmp_path)

@@ -200,6 +200,7 @@ NONSENSE = {
     "\x00\x01\x02PNG": "not a text file",
     "a,class\n1,x\n2,y": "two columns besides",
     "name,class\n" + "".join(f"n{i},{i % 2}\n" for i in range(60)): "No column is left",
+    "a,b,class\n" + "1e300,1,x\n2e300,3,y\n" * 9: "“a” has numbers beyond 1e+140",
     "<html><body>" + "lorem ipsum " * 50: "one line",
 }
 

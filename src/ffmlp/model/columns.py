@@ -232,10 +232,8 @@ class Columns:
     @property
     def fills(self) -> Floats:
         """What replaces a missing value of each input (N,), without an imputation."""
-        return np.repeat(
-            [part.fill if isinstance(part, NumberColumn) else 0.0 for part in self.parts],
-            [part.n_inputs for part in self.parts],
-        )
+        fills = [part.fill if isinstance(part, NumberColumn) else 0.0 for part in self.parts]
+        return np.repeat(np.array(fills, np.float64), [part.n_inputs for part in self.parts])
 
     def summed(self, values: Floats) -> Floats:
         """Values (…, N) of the inputs, added up for each column."""

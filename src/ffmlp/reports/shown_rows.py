@@ -38,8 +38,8 @@ def shown_rows(rows: Rows, labels: NDArray, familiarity: Familiarity | None) -> 
     shown = [ShownRow(row, LEAST_CERTAIN) for row in least_certain(rows, _N_LEAST_CERTAIN)]
     predicted, top = rows.predicted, rows.probability.max(axis=1)
     wrong = np.flatnonzero(rows.labelled & (predicted != rows.truth))
-    worst = wrong[np.argsort(-top[wrong], kind="stable")][:_N_WRONG]
-    shown += [ShownRow(row, WRONG) for row in worst.tolist()]
+    worst = _distinct(rows.X, wrong[np.argsort(-top[wrong], kind="stable")], _N_WRONG)
+    shown += [ShownRow(row, WRONG) for row in worst]
     strange = -top if familiarity is None else familiarity.scores
     right = (predicted == rows.truth) | ~rows.labelled.any()
     for number, label in enumerate(labels.tolist()[:_MOST_CLASSES]):
@@ -52,9 +52,15 @@ def shown_rows(rows: Rows, labels: NDArray, familiarity: Familiarity | None) -> 
 
 
 def least_certain(rows: Rows, n: int) -> list[int]:
-    """The rows whose two most probable classes are closest."""
+    """The distinct rows whose two most probable classes are closest."""
     ordered = np.sort(rows.probability, axis=1)
-    return np.argsort(ordered[:, -1] - ordered[:, -2], kind="stable")[:n].tolist()
+    order = np.argsort(ordered[:, -1] - ordered[:, -2], kind="stable")
+    return _distinct(rows.X, order, n)
+
+
+def _distinct(X: pd.DataFrame, order: NDArray[np.intp], n: int) -> list[int]:
+    """The first n rows in an order, without those whose cells are those of an earlier one."""
+    return order[~X.iloc[order].duplicated().to_numpy()][:n].tolist()
 
 
 def proved_changes(clf: FFMLPClassifier, X: pd.DataFrame) -> list[dict[str, Any] | None]:

@@ -7,6 +7,8 @@ import { heldOut } from "./sets.js";
 export const MOST_CLASSES = 20;
 const MOST_ROWS = 20000;
 const MOST_COLUMNS = 100;
+// The squares of larger numbers, added up, are infinite.
+const LARGEST_NUMBER = 1e140;
 // The shares of all samples count as so many samples of each category, as in ffmlp.design.encoding.
 const PRIOR_SAMPLES = 10;
 const MOST_SHARES = 10;
@@ -31,8 +33,8 @@ export function likelyTarget(columns) {
   const possible = columns.filter(fits);
   if (!possible.length) {
     throw new FileProblem(
-      `No column has between 2 and ${MOST_CLASSES} distinct values. ffmlp predicts classes, not ` +
-        "numbers: add a column with the class of each row.",
+      `No column has between 2 and ${MOST_CLASSES} distinct values: none can be the class. Add a ` +
+        "column with the class of each row. For more classes, use ffmlp fit.",
     );
   }
   return (
@@ -101,6 +103,9 @@ function labelledRows(columns, goal, seed, notes) {
 
 /** A column of numbers; the mean of the training rows stands for a missing one. */
 function numberPart({ name, values }, rows, isTest) {
+  if (values.some((value) => Math.abs(value) > LARGEST_NUMBER)) {
+    throw new FileProblem(`“${name}” has numbers beyond ${LARGEST_NUMBER}. Write them in larger units.`);
+  }
   let [sum, count] = [0, 0];
   rows.forEach((row, i) => {
     if (isTest[i] || Number.isNaN(values[row])) return;
