@@ -218,9 +218,13 @@ WRONG_BLOBS = {
     "axes": ({"axes": np.eye(3)}, "without axes"),
     "classes": ({"classes": np.array([0, 0, 1, 1, 3, 3])}, r"of all 3 classes of y, got .*\[0, 1, 3\]"),
     "order": ({"classes": np.array([0, 1, 2, 0, 1, 2])}, "sorted by class"),
-    "infinite": ({"means": np.full((6, 3), np.inf)}, "finite means and positive definite"),
-    "singular": ({"covariances": np.zeros((6, 3, 3))}, "finite means and positive definite"),
-    "NaN": ({"covariances": np.full((6, 3, 3), np.nan)}, "finite means and positive definite"),
+    "infinite": ({"means": np.full((6, 3), np.inf)}, "finite means and symmetric, positive definite"),
+    "singular": ({"covariances": np.zeros((6, 3, 3))}, "finite means and symmetric, positive definite"),
+    "NaN": (
+        {"covariances": np.full((6, 3, 3), np.nan)},
+        "finite means and symmetric, positive definite",
+    ),
+    "one-sided": ({"covariances": np.tile(np.eye(3) + np.eye(3, k=1), (6, 1, 1))}, "symmetric"),
     "weights": ({"weights": np.ones(6)}, "must be positive and sum to one"),
 }
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from ffmlp.arrays import Floats
 from ffmlp.model.blobs import Blobs
 
 if TYPE_CHECKING:
@@ -47,8 +48,17 @@ def check_given_blobs(
         )
     if classifier.gaussianise is True:
         raise ValueError("gaussianise=True does not fit given blobs, which are in the space of X.")
-    variances = np.linalg.eigvalsh(blobs.covariances) if np.isfinite(blobs.covariances).all() else -1.0
-    if not (np.isfinite(blobs.means).all() and np.all(variances > 0)):
-        raise ValueError("blobs must have finite means and positive definite covariances.")
+    if not (np.isfinite(blobs.means).all() and _are_covariances(blobs.covariances)):
+        raise ValueError("blobs must have finite means and symmetric, positive definite covariances.")
     if not (np.all(blobs.weights > 0) and np.isclose(blobs.weights.sum(), 1.0)):
         raise ValueError("blobs.weights must be positive and sum to one.")
+
+
+def _are_covariances(matrices: Floats) -> bool:
+    """Whether matrices (G, N, N) are symmetric, up to rounding, and positive definite."""
+    if not np.isfinite(matrices).all():
+        return False
+    rounding = 1e-8 * np.abs(matrices).max()
+    if not np.allclose(matrices, matrices.transpose(0, 2, 1), rtol=0.0, atol=rounding):
+        return False
+    return bool((np.linalg.eigvalsh(matrices) > 0).all())

@@ -212,3 +212,16 @@ def test_names_with_a_dollar_are_drawn_as_they_are(here):
     frame.to_csv("t.csv", index=False)
     assert main(["fit", "t.csv", "--target", "y", "-o", "t.model", "--quiet"]) == 0
     assert main(["report", "t.model", "t.csv", "-o", "t.html", "--quiet"]) == 0
+
+
+def test_rows_of_classes_that_the_model_does_not_know_are_reported(iris, here):
+    lines = (iris / "iris.csv").read_text(encoding="utf-8").replace("setosa", "iris").splitlines()
+    for n_rows, has_accuracy in ((150, True), (40, False)):
+        (here / "other.csv").write_text("\n".join(lines[: n_rows + 1]) + "\n", encoding="utf-8")
+        files = [str(iris / "iris.model"), "other.csv", "-o", "r.html", "--force"]
+        assert main(["report", *files]) == 0
+        data = _Page(here / "r.html").data
+        n_unseen = min(n_rows, 50)
+        assert any(text.startswith(f"{n_unseen} rows with a species") for text in data["alerts"])
+        notes = [card["note"] for card in data["cards"]]
+        assert ("without species that the model knows: no accuracy" in notes) == (not has_accuracy)

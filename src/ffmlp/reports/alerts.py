@@ -44,6 +44,11 @@ def alerts(
             f"{shown.confusion.accuracy:.1%}, is not clearly above {shown.majority:.1%}."
         )
     found += notes
+    if rows.n_unseen:
+        found.append(
+            f"{counted(rows.n_unseen, 'row')} with a {model.target} that the model does not know. The "
+            "numbers here leave them out; ffmlp evaluate counts them as errors."
+        )
     rare = {label: n for label, n in _class_counts(model, rows).items() if n < _FEW_ROWS}
     if rare:
         counts = listed(f"{label} ({counted(n, 'row')})" for label, n in rare.items())

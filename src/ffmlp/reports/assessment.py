@@ -43,7 +43,8 @@ class Rows:
 
     ``truth`` has indices of classes, -1 where the label is missing or is not a class of the model;
     ``whole`` is whether these are all rows of the file. ``seen`` is the share of the labelled rows that
-    the model was fitted to, None if it is not known.
+    the model was fitted to, None if it is not known. ``n_unseen`` counts rows with a label that is not a
+    class of the model.
     """
 
     X: pd.DataFrame
@@ -51,6 +52,7 @@ class Rows:
     truth: NDArray[np.intp]
     whole: bool
     seen: float | None
+    n_unseen: int = 0
 
     @property
     def predicted(self) -> NDArray[np.intp]:
@@ -73,14 +75,15 @@ def read_rows(model: TableModel, table: DataTable) -> Rows:
         raise ValueError(f"{table.path} has a header but no rows.")
     whole = next(blocks, None) is None
     X = frame[model.features].reset_index(drop=True)
-    truth = np.full(len(X), -1)
+    truth, n_unseen = np.full(len(X), -1), 0
     if has_target:
         classes = {str(label): number for number, label in enumerate(model.labels.tolist())}
         truth = np.array([classes.get(str(cell), -1) for cell in frame[model.target]])
+        n_unseen = int(frame[model.target].notna().to_numpy()[truth < 0].sum())
     seen, labelled, hashes = None, truth >= 0, model.facts.get("row_hashes")
     if hashes and labelled.any():
         seen = share_seen(row_hashes(X[labelled], model.labels[truth[labelled]]), hashes)
-    return Rows(X, model.probabilities(X), truth, whole, seen)
+    return Rows(X, model.probabilities(X), truth, whole, seen, n_unseen)
 
 
 @dataclass(frozen=True, eq=False)

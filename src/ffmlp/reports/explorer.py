@@ -153,7 +153,8 @@ def _cards(
     """Name, value and a note of each number at the head of the page."""
     cards = []
     if shown is None:
-        cards.append(("Rows", str(len(rows.X)), f"without {model.target}: no accuracy"))
+        without = f"{model.target} that the model knows" if rows.n_unseen else model.target
+        cards.append(("Rows", str(len(rows.X)), f"without {without}: no accuracy"))
         top = float(rows.probability.max(axis=1).mean())
         cards.append(("Mean probability", f"{top:.1%}", "of the predicted classes"))
     else:

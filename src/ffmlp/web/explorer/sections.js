@@ -22,8 +22,8 @@ export function showRows({ rows, labels }, explore) {
     ];
   });
   const text =
-    "The ten rows whose two most probable classes are closest, and the most confident errors. Of equal " +
-    "rows, one is shown. Rows count from 1, without the header." +
+    "Up to ten rows whose two most probable classes are closest, and the most confident errors. Of " +
+    "equal rows, one is shown. Rows count from 1, without the header." +
     (explore ? " Choose one to explore it." : "");
   part("rows").append(make("p", {}, text), table("Rows to look at", header, lines));
 }
