@@ -47,10 +47,10 @@ export function menu(label, options, chosen, change) {
   return [make("label", { for: id }, label), select];
 }
 
-/** A table; the first cell of each line is its header. */
+/** A table; the first cell of each line is its header, unless it is empty. */
 export function table(caption, header, lines) {
   const cell = (content, place) =>
-    make(place ? "td" : "th", place ? {} : { scope: "row" }, content);
+    place || content === "" ? make("td", {}, content) : make("th", { scope: "row" }, content);
   const grid = make(
     "table",
     {},
