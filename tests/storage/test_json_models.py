@@ -12,6 +12,7 @@ from sklearn.datasets import load_iris
 
 import ffmlp
 from ffmlp import FFMLPClassifier
+from ffmlp.cli import main
 from ffmlp.storage import json_models
 from ffmlp.storage.json_form import json_form
 
@@ -85,6 +86,16 @@ def test_whole_numbers_may_stand_for_missing_ones(tmp_path, written):
     whole = content(FFMLPClassifier(2, design="region", random_state=0).fit(numbers, Y))
     clf = load(changed(whole, ("network", "columns", "parts"), parts), tmp_path)
     assert clf.network_.columns.fills.tolist() == [5.0, 5.0]
+
+
+def test_the_command_line_predicts_with_it(tmp_path, written):
+    for package in ("tqdm", "skops"):
+        pytest.importorskip(package)
+    clf, out = load(written, tmp_path), tmp_path / "out.csv"
+    FRAME.to_csv(tmp_path / "data.csv", index=False)
+    files = [str(tmp_path / name) for name in ("network.json", "data.csv")]
+    assert main(["predict", *files, "-o", str(out)]) == 0
+    assert pd.read_csv(out).iloc[:, 0].tolist() == clf.predict(FRAME).tolist()
 
 
 def test_what_is_loaded_can_be_saved_as_a_model_file(tmp_path, written):

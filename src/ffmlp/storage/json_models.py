@@ -48,14 +48,6 @@ _DTYPES: dict[str, tuple[type, ...]] = {
 }
 
 
-def is_json(source: Path) -> bool:
-    """Whether a file begins as JSON does."""
-    if not source.is_file():
-        return False
-    with source.open("rb") as file:
-        return file.read(1) == b"{"
-
-
 def read_json(source: Path) -> FFMLPClassifier:
     """The classifier of a JSON file, or a ValueError that says what is wrong with the file.
 

@@ -34,6 +34,14 @@ def write_model(path: Path, payload: bytes, replace: bool = True) -> None:
     write_whole(path, header + payload, replace)
 
 
+def is_json(source: Path) -> bool:
+    """Whether a file begins as JSON does."""
+    if not source.is_file():
+        return False
+    with source.open("rb") as file:
+        return file.read(1) == b"{"
+
+
 def read_content(source: Path) -> Content:
     """The content of a model file, or a ValueError that says what is wrong with the file."""
     if source.exists() and not source.is_file():  # a device may have no end

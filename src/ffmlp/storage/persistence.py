@@ -28,8 +28,8 @@ from ffmlp.model.blobs import Blobs
 from ffmlp.storage.archives import TooLargeError
 from ffmlp.storage.checks import check_network
 from ffmlp.storage.contents import SKLEARN_STEPS, check_types, name_of, open_model, trusted_kinds
-from ffmlp.storage.json_models import is_json, read_json
-from ffmlp.storage.model_files import FORMAT_VERSION, Content, usable, write_model
+from ffmlp.storage.json_models import read_json
+from ffmlp.storage.model_files import FORMAT_VERSION, Content, is_json, usable, write_model
 from ffmlp.storage.schema import NETWORK_TAGS, Node, sklearn_tag
 from ffmlp.validation import check_parameters
 

@@ -18,7 +18,7 @@ from ffmlp.model.familiarity import Familiarity
 from ffmlp.model.network import Network
 from ffmlp.storage.checks import check_network
 from ffmlp.storage.contents import open_model
-from ffmlp.storage.model_files import usable
+from ffmlp.storage.model_files import is_json, usable
 from ffmlp.tables.blocks import Block
 from ffmlp.tabular.interface import Interface, check_columns, interface_of
 
@@ -66,10 +66,12 @@ class Predictor(Interface):
 
 
 def read_predictor(path: Path) -> Predictor | None:
-    """Read a model file; None if that takes scikit-learn: a pipeline, or a model that has no table.
+    """Read a model file; None if that takes scikit-learn: a pipeline, a model without a table, JSON.
 
     A ValueError says what is wrong with the file, as `TableModel.load` would.
     """
+    if is_json(path):
+        return None
     root = open_model(path)
     with usable(path):
         interface = interface_of(json.loads(root["metadata"].value()))
