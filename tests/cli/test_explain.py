@@ -38,7 +38,7 @@ def test_explain_prints_the_page_of_a_row(iris, here, capsys):
     assert "--row counts from 1, got 0." in capsys.readouterr().err
 
 
-def test_explain_and_report_say_what_is_used_instead_of_cells(here, capsys):
+def test_explain_says_what_is_used_instead_of_cells(here, capsys):
     rng = np.random.default_rng(0)
     towns = [f"town {number}" for number in np.minimum(rng.geometric(0.06, 300), 60)]
     colours = np.where(np.arange(300) % 9, np.where(np.arange(300) % 2, "red", "green"), "")
@@ -67,10 +67,6 @@ def test_explain_and_report_say_what_is_used_instead_of_cells(here, capsys):
     ]
     age = {"column": "age", "cell": None, "used": 149.0, "average": "median"}
     assert rows[1]["substitutes"][0] == age
-    pytest.importorskip("matplotlib")
-    assert main(["report", "t.model", "new.csv", "-o", "r.html", "--quiet"]) == 0
-    page = (here / "r.html").read_text(encoding="utf-8")
-    assert "<pre>age is missing: 149 is used, the median.\ntown is" in page
 
 
 def test_a_counterfactual_changes_numbers_only(here, capsys):

@@ -172,9 +172,10 @@ def test_only_figures_of_the_rows_that_were_run(tmp_path):
         task()
     pictures = gallery.pictures(xor, all_runs("xor"), tmp_path)
     names = ["overview", "two-blobs", "mirror-points", "xor", "responses-xor", "sets-xor"]
-    assert [picture.path.stem for picture in pictures] == names
-    assert {path.name for path in tmp_path.iterdir()} == {picture.path.name for picture in pictures}
-    assert all(picture.path.read_bytes()[1:4] == b"PNG" for picture in pictures)
+    files = {f"{tmp_path.name}/{path.name}": path.read_bytes() for path in tmp_path.iterdir()}
+    assert [picture.link for picture in pictures] == [f"{tmp_path.name}/{name}.png" for name in names]
+    assert {picture.link: picture.png for picture in pictures} == files
+    assert all(png[1:4] == b"PNG" for png in files.values())
     assert pictures[0].beside == TITLE
 
 
