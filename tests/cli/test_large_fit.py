@@ -13,6 +13,7 @@ pytest.importorskip("tqdm")
 pytest.importorskip("skops")
 pytest.importorskip("dask")
 
+import dask
 import pandas as pd
 
 import ffmlp
@@ -270,6 +271,7 @@ def test_a_scheduler_that_does_not_answer_is_reported(files, capsys, monkeypatch
         f"ffmlp: no Dask scheduler answers at {address} (--scheduler). Start one with `dask scheduler`"
     )
     assert capsys.readouterr().err.startswith(message)
+    assert dask.config.get("scheduler", None) is None
 
 
 def test_a_scheduler_without_workers_is_reported(files, capsys, monkeypatch):

@@ -34,10 +34,19 @@ def scheduler(address: str | None) -> Iterator[None]:
     """
     import dask
 
-    if address is None:
-        with dask.config.set(scheduler="threads"):
+    # A client that cannot be made leaves its settings behind. They end with this block.
+    with dask.config.set(scheduler="threads"):
+        if address is None:
             yield
-        return
+        else:
+            with _cluster(address):
+                yield
+
+
+@contextmanager
+def _cluster(address: str) -> Iterator[None]:
+    """Run tasks on the cluster of this scheduler."""
+    import dask
     from distributed import Client
     from distributed.comm import CommClosedError
 
