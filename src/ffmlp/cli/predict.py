@@ -104,17 +104,21 @@ def run(options: argparse.Namespace) -> None:
     for unknown in written.unknown:
         notes.append(f"{table.path}, column {unknown}")
         console.note(notes[-1])
-    n_files = f" in {counted(len(outputs), 'file')}" if to_folder else ""
     if not to_stdout:
-        flagged = f", {written.n_unfamiliar} unfamiliar" if options.flag_unfamiliar else ""
-        rows = counted(written.n_rows, "row")
-        console.say(f"{options.output}: {rows}{n_files} in {seconds:.2f} s{flagged}")
-    unfamiliar = {"unfamiliar": written.n_unfamiliar} if options.flag_unfamiliar else {}
+        console.say(_summary(options, written, outputs, seconds))
     files = {"files": outputs} if to_folder else {}
+    unfamiliar = {"unfamiliar": written.n_unfamiliar} if options.flag_unfamiliar else {}
     console.result(
         {"output": str(options.output), **files, "rows": written.n_rows, **unfamiliar,
          "columns": names, "notes": notes, "seconds": seconds}
     )  # fmt: skip
+
+
+def _summary(options: argparse.Namespace, written: Written, outputs: list[str], seconds: float) -> str:
+    """Where the predictions are and how many; ``outputs`` are the files of a folder."""
+    n_files = f" in {counted(len(outputs), 'file')}" if outputs else ""
+    flagged = f", {written.n_unfamiliar} unfamiliar" if options.flag_unfamiliar else ""
+    return f"{options.output}: {counted(written.n_rows, 'row')}{n_files} in {seconds:.2f} s{flagged}"
 
 
 def _check(options: argparse.Namespace, to_stdout: bool, to_folder: bool) -> None:
