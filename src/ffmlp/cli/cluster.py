@@ -12,6 +12,8 @@ from ffmlp.tables.opening import STANDARD_INPUT
 
 # Seconds in which a scheduler, and then a worker, must answer.
 _PATIENCE = 10
+# A model is larger than what Dask warns of, and is sent once.
+_LARGE_TASKS = {"distributed.admin.large-graph-warning-threshold": "1GB"}
 
 
 def check_scheduler(options: argparse.Namespace, data: Sequence[Path]) -> None:
@@ -34,13 +36,8 @@ def scheduler(address: str | None) -> Iterator[None]:
     """
     import dask
 
-    # A client that cannot be made leaves its settings behind. They end with this block.
-    with dask.config.set(scheduler="threads"):
-        if address is None:
-            yield
-        else:
-            with _cluster(address):
-                yield
+    with dask.config.set(scheduler="threads") if address is None else _cluster(address):
+        yield
 
 
 @contextmanager
@@ -53,14 +50,14 @@ def _cluster(address: str) -> Iterator[None]:
     from ffmlp.dask.partitions import ClusterError
 
     try:
-        client = Client(address, timeout=f"{_PATIENCE}s")
+        # As the default client, one that cannot be made would leave its settings behind.
+        client = Client(address, timeout=f"{_PATIENCE}s", set_as_default=False)
     except (OSError, CommClosedError, ValueError, RuntimeError) as error:
         raise ValueError(
             f"no Dask scheduler answers at {address} (--scheduler). Start one with `dask scheduler`, or "
             "leave the option out."
         ) from error
-    # A model is larger than what Dask warns of, and is sent once.
-    with client, dask.config.set({"distributed.admin.large-graph-warning-threshold": "1GB"}):
+    with client, client.as_current(), dask.config.set(_LARGE_TASKS):
         try:
             client.wait_for_workers(1, timeout=_PATIENCE)
         except TimeoutError as error:

@@ -27,9 +27,9 @@ def on_workers(function: Callable[[P], T], parts: Iterable[P]) -> Generator[T, N
 
     A worker that is lost costs the parts that it had, which are computed again elsewhere.
     """
-    from distributed import default_client
+    from distributed import Client
 
-    client, pending = default_client(), deque[Any]()
+    client, pending = Client.current(), deque[Any]()
     # The function may hold a large model, which is sent once; lost workers find it at the scheduler.
     shared = client.submit(_itself, function, pure=False)
     try:
