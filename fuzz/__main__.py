@@ -124,7 +124,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m fuzz", description="Attack the package.")
     parser.add_argument("targets", nargs="*", metavar="TARGET", help=f"of {', '.join(TARGETS)} (all)")
     parser.add_argument(
-        "--minutes", type=float, default=2.0, help="how long each target is attacked (2)"
+        "--minutes", type=float, default=0.5, help="how long each target is attacked (0.5)"
     )
     parser.add_argument("--seed", type=int, default=0, help="inputs are drawn from it (0)")
     options = parser.parse_args()

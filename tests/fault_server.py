@@ -44,8 +44,8 @@ def serve():
     experiments.run_split = lambda row, settings, split: all_runs(row.key, settings.n_splits)
     # Signals wait until the command is ready for them.
     signal.pthread_sigmask(signal.SIG_BLOCK, WAITING)
-    run = cli._run
-    cli._run = lambda given: (signal.pthread_sigmask(signal.SIG_UNBLOCK, WAITING), run(given))[1]
+    parser = cli._parser
+    cli._parser = lambda: (signal.pthread_sigmask(signal.SIG_UNBLOCK, WAITING), parser())[1]
     for line in sys.stdin:
         processes = [started(cli.main, **request) for request in json.loads(line)]
         print(json.dumps([finished(*process) for process in processes]), flush=True)

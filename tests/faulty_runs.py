@@ -17,7 +17,7 @@ from ffmlp.benchmark.runs import BenchmarkRun
 from ffmlp.reports.records import read_records
 
 # Moments of each fault and command; for a long run, set a larger number.
-MOMENTS = int(os.environ.get("FFMLP_FAULTS", "2"))
+MOMENTS = int(os.environ.get("FFMLP_FAULTS", "1"))
 TEMPORARY = re.compile(r"\.ffmlp-[0-9a-f]{16}")
 
 
@@ -170,8 +170,8 @@ def _timeless(file, name):
 
 def moments(rng, reference):
     """Random moments of a run like this one: at an event, or after some seconds."""
-    for number in range(MOMENTS):
-        if number % 2:
+    for _ in range(MOMENTS):
+        if rng.integers(2):
             yield {"seconds": rng.random() * reference["seconds"]}
         else:
             yield {"event": int(rng.integers(1, reference["n_events"] + 1))}

@@ -21,17 +21,11 @@ from ffmlp import FFMLPClassifier
 @parametrize_with_checks(
     [
         FFMLPClassifier(),
-        FFMLPClassifier(design="paper"),
-        FFMLPClassifier(design="region"),
-        FFMLPClassifier(design="blob"),
-        FFMLPClassifier(design="readout"),
-        FFMLPClassifier(design="readout", max_regions=0),
         FFMLPClassifier(design="readout", error_threshold=0.1),
-        FFMLPClassifier(max_neurons=30),
-        FFMLPClassifier(1, class_weight="balanced"),
+        FFMLPClassifier(max_neurons=30, class_weight="balanced"),
+        FFMLPClassifier(2, design="blob"),
         region_design(),
-        region_design(1),
-        region_design(discriminant="heteroscedastic", pruning="optimal"),
+        region_design(1, discriminant="heteroscedastic", pruning="optimal"),
         paper_design(all_pairs=True, class_weight="balanced"),
     ]
 )

@@ -179,7 +179,8 @@ def interrupt(*arguments):
     raise KeyboardInterrupt
 
 def patient(*arguments, **options):
-    print("predicting", flush=True)
+    sys.stdout.write("predicting\\n")  # at once: there are several threads
+    sys.stdout.flush()
     came.wait(60)
     return predicted(*arguments, **options)
 

@@ -23,7 +23,7 @@ from ffmlp.tabular import large_tables  # noqa: E402
 
 PARTS = {"a": slice(0, 60), "b": slice(60, 61), "c": slice(61, 150), "d": slice(150, 150)}
 # A longer run than in CI: FFMLP_KILLS=20 pytest tests/cli/test_predict_cluster.py
-N_KILLS = int(os.environ.get("FFMLP_KILLS", "2"))
+N_KILLS = int(os.environ.get("FFMLP_KILLS", "1"))
 EVERYTHING = ["--proba", "--row-numbers", "--flag-unfamiliar", "--keep", "a", "size"]
 
 

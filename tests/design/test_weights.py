@@ -38,7 +38,7 @@ DESIGNS = {
         2, design="blob", gaussianise=True, discriminant="heteroscedastic"
     ),
 }
-DATA = {"discrete": IRIS, "continuous": overlapping(160)}
+DATA = {"discrete": IRIS, "continuous": overlapping(100)}
 
 
 def assert_alike(clf, X, y, weight, blobs=None, tolerance=1e-9):
@@ -104,7 +104,7 @@ def samples_on_a_grid(draw):
         *("region, pruned", "paper, pruned", "blob, pruned"),
     ],
 )
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(samples=samples_on_a_grid())
 @pytest.mark.filterwarnings("ignore:Class .* has too few distinct samples")
 def test_ties_are_not_left_to_rounding(design, samples):

@@ -90,7 +90,7 @@ def test_a_file_that_another_command_made_is_not_replaced(name, bench):
 @pytest.mark.parametrize("name", WRITERS)
 def test_of_two_commands_that_write_the_same_one_succeeds_or_replaces(name, bench):
     written = bench.reference(name)[1]
-    for force in [[], ["--force"]] * (MOMENTS // 2):
+    for force in [[], ["--force"]] * ((MOMENTS + 1) // 2):
         folder, both = bench.folder(), bool(force) or COMMANDS[name].resumes
         options = force if not COMMANDS[name].resumes else []
         outcomes = bench.server.run(*[bench.request(name, folder, *options)] * 2)

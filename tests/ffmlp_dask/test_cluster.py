@@ -24,7 +24,7 @@ from ffmlp.dask import FFMLPClassifier
 from ffmlp.dask.partitions import Passes
 
 # A longer run than in CI: FFMLP_KILLS=20 pytest tests/ffmlp_dask/test_cluster.py
-N_KILLS = int(os.environ.get("FFMLP_KILLS", "3"))
+N_KILLS = int(os.environ.get("FFMLP_KILLS", "1"))
 N_PARTS, SECONDS = 12, 0.05
 
 

@@ -53,7 +53,7 @@ def forged(change):
         members = {name: old.read(name) for name in old.namelist()}
     schema = json.loads(members.pop("schema.json"))
     text = change(schema, members) or json.dumps(schema)
-    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as new:
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as new:
         for name, member in members.items():
             new.writestr(name, member)
         new.writestr("schema.json", text)
@@ -110,21 +110,26 @@ SIZES = [
 ]
 
 
+@pytest.fixture(scope="module")
+def forged_sizes(tmp_path_factory):
+    """A folder of files with sizes that are not those of a model."""
+    folder = tmp_path_factory.mktemp("forged")
+    for change in SIZES:
+        (folder / change.__name__).write_bytes(forged(change))
+    return folder
+
+
 @pytest.mark.parametrize("change", SIZES)
-def test_sizes_are_limited_before_anything_is_unpacked(change, tmp_path):
-    (tmp_path / "m").write_bytes(forged(change))
-    message = refusal(tmp_path / "m")
+def test_sizes_are_limited_before_anything_is_unpacked(change, forged_sizes):
+    message = refusal(forged_sizes / change.__name__)
     assert "does not hold a usable model" in message
     assert "bytes" in message
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is counted in another unit")
-def test_forged_sizes_take_little_memory(tmp_path):
+def test_forged_sizes_take_little_memory(forged_sizes, tmp_path):
     """In a process of their own: the most memory that the readers ever take."""
-    folder, unnamed = tmp_path / "forged", tmp_path / "unnamed.model"
-    folder.mkdir()
-    for number, change in enumerate(SIZES):
-        (folder / f"{number}.model").write_bytes(forged(change))
+    unnamed = tmp_path / "unnamed.model"
     unnamed.write_bytes(forged(with_an_array_that_nothing_names))
     program = """
 import resource, sys
@@ -145,7 +150,14 @@ for path in sorted(Path(sys.argv[2]).iterdir()):
         raise SystemExit(f"{path} was read")
 print(peak() - before)
 """
-    arguments = [sys.executable, "-c", program, str(DATA / "columns-2.model"), str(folder), str(unnamed)]
+    arguments = [
+        sys.executable,
+        "-c",
+        program,
+        str(DATA / "columns-2.model"),
+        str(forged_sizes),
+        str(unnamed),
+    ]
     done = subprocess.run(arguments, capture_output=True, text=True, check=True)
     assert int(done.stdout) < MOST_MEGABYTES
 

@@ -4,7 +4,6 @@ import copy
 import json
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,6 +14,8 @@ from ffmlp import FFMLPClassifier
 from ffmlp.cli import main
 from ffmlp.storage import json_models
 from ffmlp.storage.json_form import json_form
+
+pd = pytest.importorskip("pandas")
 
 X, Y = load_iris(return_X_y=True)
 FRAME = pd.DataFrame({"length": X[:, 0], "width": X[:, 1], "colour": np.array(["a", "b", "c"])[Y]})

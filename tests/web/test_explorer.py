@@ -3,7 +3,6 @@
 import time
 
 import numpy as np
-import pandas as pd
 import pytest
 from browser import accessibility_violations, chromium, console_errors, requests, set_width
 from problems import mixed_table
@@ -11,6 +10,8 @@ from sklearn.datasets import make_classification
 
 from ffmlp.cli import main
 from ffmlp.tabular.table_model import TableModel
+
+pd = pytest.importorskip("pandas")
 
 pytest.importorskip("tqdm")
 pytest.importorskip("skops")

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from browser import chromium, console_errors
 from problems import designed, four_moons, mixed_table
 from random_readouts import random_readout
@@ -17,6 +18,8 @@ from ffmlp.robustness.limits import checked_limits
 from ffmlp.storage.json_form import json_form
 from ffmlp.validation import checked_cells
 from ffmlp.web.joining import WEB, joined_script, one_page
+
+pytest.importorskip("pandas")
 
 ROWS = 50
 SCRIPT = (

@@ -30,9 +30,9 @@ TOLERANCE = {"rtol": 1e-9, "atol": 1e-9}
 def engine(tmp_path_factory):
     folder = tmp_path_factory.mktemp("engine")
     page = folder / "engine.html"
-    script = joined_script(str(Path(__file__).with_name("engine.js")))
-    page.write_text(one_page("engine", "", "", script), encoding="utf-8")
     with chromium(folder / "profile") as browser:
+        script = joined_script(str(Path(__file__).with_name("engine.js")))
+        page.write_text(one_page("engine", "", "", script), encoding="utf-8")
         browser.get(page.as_uri())
         yield lambda name, **given: browser.execute_script(f"return engine.{name}(arguments[0])", given)
         assert console_errors(browser) == []
