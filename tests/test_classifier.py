@@ -231,14 +231,14 @@ def test_memory_of_predict_grows_neither_with_classes_nor_with_regions():
     rng = np.random.default_rng(0)
     y = np.arange(1000) % 50
     clf = region_design(1, error_threshold=None).fit(rng.normal(size=(1000, 1)) + 10 * y[:, None], y)
-    X = rng.uniform(-10, 510, size=(400_000, 1))
+    X = rng.uniform(-10, 510, size=(200_000, 1))
     clf.predict(X[:1])
     tracemalloc.start()
     clf.predict(X)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    # A table of probabilities would take 160 MB, one of responses 3.9 GB.
-    assert peak < 100e6
+    # A table of probabilities would take 80 MB, one of responses 2 GB.
+    assert peak < 60e6
 
 
 def test_float32_samples_predict_like_their_float64_copies():

@@ -92,8 +92,9 @@ def test_grid_search_over_designs_and_steps():
     assert search.predict(X).shape == Y.shape
 
 
-@pytest.mark.parametrize("method", ["sigmoid", "isotonic", "temperature"])
-@pytest.mark.parametrize("design", DESIGNS)
+@pytest.mark.parametrize(
+    ("design", "method"), zip(DESIGNS, ["sigmoid", "isotonic", "temperature", "sigmoid"], strict=True)
+)
 def test_calibration(design, method):
     samples, y = overlapping(400)
     calibrated = CalibratedClassifierCV(quick(design), method=method, cv=3).fit(samples, y)

@@ -82,7 +82,7 @@ def test_no_attack_is_nearer_than_the_proved_distance(design, norm):
     some = X[::5]
     proved = clf.robustness(some, norm)
     own = clf.predict(some)
-    for radius in (0.05, 0.2, 1.0):
+    for radius in (0.1, 1.0):
         for attack in (fgsm, random_search, pgd):
             found = attack(clf, some, radius, norm)
             there = found.succeeded

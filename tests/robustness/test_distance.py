@@ -141,7 +141,7 @@ def test_euclidean_distances_of_a_thousand_random_networks():
 @pytest.mark.parametrize("norm", [1.0, 2.0, np.inf])
 def test_no_walk_finds_anything_nearer(norm):
     n_found = 0
-    for rng, network, _, _ in random_problems(9, 25):
+    for rng, network, _, _ in random_problems(9, 12):
         samples = 2 * rng.normal(size=(12, len(network.feature_names)))
         limits = free(samples, norm)
         own = network.classes(samples)
@@ -152,7 +152,7 @@ def test_no_walk_finds_anything_nearer(norm):
         exact = distances(network, NO_BLOBS, samples, limits).distance
         assert (problem.distance(found)[there] >= exact[there] * (1 - 1e-9)).all()
         n_found += np.count_nonzero(there)
-    assert n_found > 150
+    assert n_found > 70
 
 
 @pytest.mark.parametrize("norm", [1.0, np.inf])

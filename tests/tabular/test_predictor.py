@@ -144,7 +144,7 @@ def test_changed_type_names_with_a_fitting_checksum_run_nothing(design, tmp_path
     features, _ = table(50, seed=2)
     expected = model.probabilities(features)
     n_refused = 0
-    for content in files_with_a_changed_type(payload, 60, ["network_"]):
+    for content in files_with_a_changed_type(payload, 30, ["network_"]):
         path.write_bytes(content)
         try:
             predictor = read_predictor(path)
