@@ -78,6 +78,7 @@ def test_the_commands_are_known_without_importing_numpy():
 
 
 def test_progress_has_the_time_left_of_each_pass(capsys, monkeypatch):
+    monkeypatch.setattr("ffmlp.cli.console._SECONDS_BETWEEN_LINES", 10.0)
     clock = iter(range(0, 1000, 20))
     monkeypatch.setattr("ffmlp.cli.console.monotonic", lambda: next(clock))
     console = Console(argparse.Namespace(json=False, quiet=False))
