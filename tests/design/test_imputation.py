@@ -71,6 +71,24 @@ def test_constant_and_empty_columns():
     assert np.isfinite(filled).all()
 
 
+@pytest.mark.parametrize("constant", [0.1, -0.7, 1e300])
+def test_a_constant_column_does_not_vary_where_it_is_missing(constant):
+    """Whatever the number of rows: the mean of equal values is rounded."""
+    rng = np.random.default_rng(0)
+    for n_rows in range(10, 60):
+        X = np.column_stack([np.where(np.arange(n_rows) % 3, constant, np.nan), rng.normal(size=n_rows)])
+        filled = fit_imputation(X, np.ones(n_rows)).filled(X)
+        np.testing.assert_array_equal(filled[:, 0], constant)
+
+
+@pytest.mark.filterwarnings("error")
+def test_blobs_that_lose_all_their_samples_are_dropped():
+    X = np.array([[1e6], [1e6 + 1.3], [1e6 + 2.6], [0.6], [np.nan]])
+    imputation = fit_imputation(X, np.full(5, 1e6))
+    assert 1 < len(imputation.log_weights) < N_BLOBS
+    assert np.isfinite(imputation.log_weights).all()
+
+
 def test_too_many_columns_have_medians():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, MAX_INPUTS + 1))

@@ -74,6 +74,22 @@ def test_drawn_samples_have_the_moments_of_their_blobs():
         np.testing.assert_allclose(np.cov(mine.T), blobs.covariances[blob], atol=0.05)
 
 
+@pytest.mark.parametrize("n_components", [1, 2])
+def test_a_constant_feature_has_no_weight_by_the_chance_of_what_is_drawn(n_components):
+    """Its large product would take the last digits of responses."""
+    X, y = overlapping(60, 3)
+    clf, again = (
+        paper_design(n_components, error_threshold=None, random_state=0).fit(
+            np.insert(X, 1, constant, axis=1), y
+        )
+        for constant in (3e15, 3.0)
+    )
+    assert not clf.hyperplanes_.weights[:, 1].any()
+    assert (clf.hyperplanes_.weights[:, [0, 2, 3]] != 0.0).all()
+    np.testing.assert_array_equal(clf.hyperplanes_.weights, again.hyperplanes_.weights)
+    np.testing.assert_allclose(clf.hyperplanes_.biases, again.hyperplanes_.biases)
+
+
 def test_a_blob_without_drawn_samples_has_no_hyperplane():
     X = np.concatenate([np.random.default_rng(0).normal(size=199), [50.0], np.arange(200.0) % 7 + 100])
     y = np.repeat([0, 1], 200)

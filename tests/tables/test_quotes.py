@@ -109,3 +109,13 @@ def test_spaces_before_cells_are_those_that_the_csv_module_skips(text, delimiter
     expected = csv.reader(io.StringIO(lines, newline=""), delimiter=delimiter, skipinitialspace=True)
     rows, same = ([row for row in each if "".join(row).strip() or row[1:]] for each in (found, expected))
     assert rows == same
+
+
+@pytest.mark.parametrize("delimiter", [",", "\t"])
+def test_a_cell_of_spaces_takes_no_longer_than_others(delimiter):
+    """Such a row took minutes: one step for each space."""
+    spaces = 2_000_000 * b" "
+    row = delimiter.encode().join([b"a", spaces + b"b", spaces + b'"c"' + spaces + b"\n"])
+    cleaned = without_leading_spaces(row, delimiter)
+    assert cleaned == delimiter.encode().join([b"a", b"b", b'"c"' + spaces + b"\n"])
+    assert not is_open_after(row, delimiter)

@@ -12,7 +12,7 @@ from ffmlp.design.gaussianise import quantiles
 from ffmlp.design.problem import Samples
 from ffmlp.design.scaling import Scaling
 from ffmlp.model.blobs import Blobs, feature_units
-from ffmlp.model.familiarity import FamiliarSpace
+from ffmlp.model.familiarity import FARTHEST, FamiliarSpace
 from ffmlp.model.hyperplanes import Hyperplanes
 
 # Training samples that are measured, and quantiles of their scores that are kept.
@@ -40,8 +40,9 @@ def familiar_space(blobs: Blobs, planes: Hyperplanes, samples: Samples) -> Famil
     # Without the sample itself, the mean of its blob would be farther away.
     counts = np.maximum(np.bincount(nearest, seen.weight, len(blobs)), 2.0)[nearest]
     levels = np.linspace(0.0, 1.0, _N_QUANTILES)
-    left_out = quantiles(scores * (counts / (counts - 1.0)), seen.weight, levels)
-    return replace(space, quantiles=left_out)
+    with np.errstate(over="ignore"):
+        left_out = np.minimum(scores * (counts / (counts - 1.0)), FARTHEST)
+    return replace(space, quantiles=quantiles(left_out, seen.weight, levels))
 
 
 def _whitening(blobs: Blobs, scale: Floats, n_samples: float) -> Floats:

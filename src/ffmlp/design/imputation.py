@@ -34,19 +34,19 @@ def fit_imputation(X: Floats, weight: Floats) -> Imputation | None:
     seen = np.where(missing, 0.0, weight[:, None])
     share = seen / np.maximum(seen.sum(axis=0), np.finfo(np.float64).tiny)
     values = np.where(missing, 0.0, X)
-    centre = np.sum(share * values, axis=0)
+    least, most = np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)  # NaN if all are missing
+    # By rounding, the mean of equal values is another one: a column would vary where it is missing.
+    centre = np.fmin(np.fmax(np.sum(share * values, axis=0), least), most)
+    low, high = np.fmin(least, centre), np.fmax(most, centre)
     deviation = np.where(missing, 0.0, X - centre)
     largest = np.abs(deviation).max(axis=0)
     size = np.where(largest > 0, largest, 1.0)  # squares of large numbers would overflow
     scale = np.where(largest > 0, size * np.sqrt(np.sum(share * (deviation / size) ** 2, axis=0)), 1.0)
-    low, high = (np.where(missing, centre, X) for _ in range(2))
     mixture = _mixture(_completed(deviation / scale, missing, weight), weight)
     precisions = np.linalg.inv(mixture.covariances).astype(np.float64)
     precisions = 0.5 * (precisions + precisions.swapaxes(1, 2))
     log_weights = np.log(mixture.weights) + 0.5 * np.linalg.slogdet(precisions)[1]
-    return Imputation(
-        centre, scale, low.min(axis=0), high.max(axis=0), log_weights, mixture.means, precisions
-    )
+    return Imputation(centre, scale, low, high, log_weights, mixture.means, precisions)
 
 
 def _completed(Z: Floats, missing: Flags, weight: Floats) -> Floats:
@@ -76,10 +76,12 @@ def _completed(Z: Floats, missing: Flags, weight: Floats) -> Floats:
 
 
 def _mixture(Z: Floats, weight: Floats) -> Mixture:
-    """A mixture with covariances that are shrunk towards their mean."""
+    """A mixture without empty blobs, whose covariances are shrunk towards their mean."""
     n_blobs = int(np.clip(weight.sum() // _FEWEST_SAMPLES, 1, N_BLOBS))
     # Blobs of missing inputs are a means to an end: they do not depend on the user's seed.
     mixture = fit_mixture(Z, weight, n_blobs, np.random.RandomState(0))
+    filled = mixture.weights > 0.0
+    mixture = Mixture(mixture.weights[filled], mixture.means[filled], mixture.covariances[filled])
     mass = mixture.weights[:, None, None] * weight.sum()
     pooled = np.tensordot(mixture.weights, mixture.covariances, axes=1)
     pooled += _LEAST_VARIANCE * np.eye(Z.shape[1])

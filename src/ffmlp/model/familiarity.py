@@ -11,6 +11,8 @@ from ffmlp.model.hyperplanes import Hyperplanes
 
 # Where samples repeat, all lie in the centres of blobs, up to rounding.
 _LEAST_THRESHOLD = 1e-6
+# The score of samples that are farther away than a float can say.
+FARTHEST = float(np.finfo(np.float64).max)
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +86,7 @@ class FamiliarSpace:
                 nearest[rows] = away.argmin(axis=1)
                 gaps = places - self.centres[nearest[rows]]
                 scores[rows] = np.sqrt(np.mean(gaps**2, axis=1))
-        return nearest, np.nan_to_num(scores, nan=np.inf)
+        return nearest, np.nan_to_num(scores, nan=FARTHEST, posinf=FARTHEST)
 
     def threshold(self, keep: float) -> float:
         """The score up to which a share of the training samples is."""

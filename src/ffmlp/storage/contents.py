@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ffmlp.storage.foreign_indices import check_foreign_indices
 from ffmlp.storage.forms import FORMS, check_forms
 from ffmlp.storage.model_files import read_content, usable
 from ffmlp.storage.schema import Node, sklearn_tag
@@ -32,6 +33,7 @@ def open_model(source: Path) -> Node:
         if root.entries.keys() != {"estimator", "metadata"}:
             raise ValueError("it is not an estimator with metadata")
         check_forms(root)
+        check_foreign_indices(root)
     return root
 
 

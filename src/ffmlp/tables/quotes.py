@@ -72,20 +72,34 @@ def is_open_after(lines: bytes, delimiter: str, is_open: bool = False) -> bool:
 def without_leading_spaces(lines: bytes, delimiter: str) -> bytes:
     """The same rows without the spaces at the beginning of cells; blank lines become empty ones."""
     letters = np.frombuffer(lines, np.uint8)
-    spaces = np.flatnonzero(letters == _SPACE)
-    spaces = spaces[_borders(delimiter)[letters[spaces - 1]]]
+    has_leading = _borders(delimiter)[letters[np.flatnonzero(letters == _SPACE) - 1]].any()
     has_tabs = delimiter != "\t" and b"\t" in lines and _BLANK_WITH_TABS.search(b"\n" + lines)
-    if not len(spaces) and not has_tabs:
+    if not has_leading and not has_tabs:
         return lines
     quotes = _alternating_quotes(lines, delimiter)
     if quotes is None or has_tabs:
         return _leading_spaces(delimiter).sub(rb"\1\2", b"\n" + lines)[1:]
-    spaces = spaces[np.searchsorted(quotes, spaces) % 2 == 0]
-    kept = np.ones(len(letters), bool)
-    while len(spaces):
-        kept[spaces] = False
-        spaces = spaces[letters[spaces + 1] == _SPACE] + 1
-    return lines if kept.all() else letters[kept].tobytes()
+    first, after = _runs_of_spaces(letters)
+    leading = _borders(delimiter)[letters[first - 1]] & (np.searchsorted(quotes, first) % 2 == 0)
+    changes = np.zeros(len(letters), np.int8)
+    changes[first[leading]], changes[after[leading]] = 1, -1
+    return letters[np.cumsum(changes, dtype=np.int8) == 0].tobytes()
+
+
+def _runs_of_spaces(letters: NDArray[np.uint8]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Where spaces begin, and where they have ended; the lines must end with a newline."""
+    edges = np.flatnonzero(np.diff(letters == _SPACE, prepend=False))
+    return edges[::2], edges[1::2]
+
+
+def _beside_spaces(letters: NDArray[np.uint8], places: NDArray[np.intp], step: int) -> NDArray[np.intp]:
+    """The same places; instead of a space, the next letter in this direction that is none."""
+    on_space = letters[places] == _SPACE
+    if not on_space.any():
+        return places
+    first, after = _runs_of_spaces(letters)
+    run = np.searchsorted(first, places, side="right") - 1
+    return np.where(on_space, first[run] - 1 if step < 0 else after[run], places)
 
 
 def _alternating_quotes(lines: bytes, delimiter: str) -> NDArray[np.intp] | None:
@@ -99,9 +113,7 @@ def _alternating_quotes(lines: bytes, delimiter: str) -> NDArray[np.intp] | None
     for places, step in ((quotes[::2] - 1, -1), (quotes[1::2] + 1, 1)):
         beside = letters[places]  # before the first letter comes the last one, a newline
         places = places[~_borders(delimiter)[beside] & (beside != _QUOTE)]
-        while (spaces := letters[places] == _SPACE).any():
-            places = places + step * spaces
-        if not _borders(delimiter)[letters[places]].all():
+        if not _borders(delimiter)[letters[_beside_spaces(letters, places, step)]].all():
             return None
     return quotes
 
