@@ -36,12 +36,11 @@ class Command:
         return [*self.arguments.split(), *target]
 
 
+FIT = "--target species --id flower --design blob --n-components 1"
 BENCHMARK = "benchmark --data iris.csv --target species --splits 1 --models lda ffmlp-blob"
 COMMANDS = {
-    "fit": Command("fit iris.csv --target species --id flower --design blob", "out/new.model"),
-    "fit stdin": Command(
-        "fit - --target species --id flower --design blob", "out/new.model", "iris.csv"
-    ),
+    "fit": Command(f"fit iris.csv {FIT}", "out/new.model"),
+    "fit stdin": Command(f"fit - {FIT}", "out/new.model", "iris.csv"),
     "predict csv": Command("predict iris.model new.csv --proba --block-rows 20", "out/p.csv"),
     "predict gz": Command("predict iris.model new.csv --keep --block-rows 20", "out/p.csv.gz"),
     "predict parquet": Command("predict iris.model new.csv --block-rows 20", "out/p.parquet"),

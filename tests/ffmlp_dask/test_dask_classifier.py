@@ -90,7 +90,7 @@ def assert_same(local, other, X):
 def test_partitions_give_the_local_network(held, design):
     X, y = overlapping(500)
     local = ffmlp.FFMLPClassifier(random_state=0, **DESIGNS[design]).fit(X, y)
-    for n_parts in (1, 2, 7, 50):
+    for n_parts in (1, 7) if held == "all rows held" else (2, 50):
         rng = np.random.default_rng(n_parts)
         order = rng.permutation(len(X))
         clf = FFMLPClassifier(random_state=0, **DESIGNS[design])

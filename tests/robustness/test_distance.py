@@ -257,11 +257,10 @@ DESIGNS = {
 
 @pytest.mark.parametrize("norm", [2, 1, "inf"])
 @pytest.mark.parametrize("design", DESIGNS)
-@pytest.mark.parametrize("data", [IRIS, four_moons(240)], ids=["iris", "moons"])
-def test_bounds_hold_where_exactness_cannot_be_had(design, norm, data):
-    X, y = data
+def test_bounds_hold_where_exactness_cannot_be_had(design, norm):
+    X, y = IRIS if norm == 1 else four_moons(240)
     clf = DESIGNS[design].fit(X, y)
-    some, rng = X[::6], np.random.default_rng(0)
+    some, rng = X[::8], np.random.default_rng(0)
     found = clf.robustness(some, norm)
     assert not found.exact.any()
     assert np.isfinite(found.distance).all()

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from data_files import rows_of_parts
 
+from ffmlp.tables import quotes
 from ffmlp.tables.opening import open_table
 from ffmlp.tables.quotes import is_open_after, without_leading_spaces
 from ffmlp.tables.tables import Dialect
@@ -119,3 +120,13 @@ def test_a_cell_of_spaces_takes_no_longer_than_others(delimiter):
     cleaned = without_leading_spaces(row, delimiter)
     assert cleaned == delimiter.encode().join([b"a", b"b", b'"c"' + spaces + b"\n"])
     assert not is_open_after(row, delimiter)
+
+
+@pytest.mark.parametrize("delimiter", [",", "\t"])
+@pytest.mark.parametrize("end", ["\n", ', "open\n', '"", c" ,d\n'])
+def test_many_quotes_are_read_without_their_places(delimiter, end, monkeypatch):
+    """Their places would take 24 times the memory of the lines."""
+    lines = f'"a, ""b""", "c",  d\n "e" ,f{end}'.replace(",", delimiter).encode()
+    usual = [is_open_after(lines, delimiter), without_leading_spaces(lines, delimiter)]
+    monkeypatch.setattr(quotes, "_MOST_QUOTES", 1)
+    assert [is_open_after(lines, delimiter), without_leading_spaces(lines, delimiter)] == usual

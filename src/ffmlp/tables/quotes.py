@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 _QUOTE, _SPACE = b'" '
+# The places of more quotes would take much more memory than the lines.
+_MOST_QUOTES = 2**22
 _BLANK_WITH_TABS = re.compile(rb"[\r\n] *\t[ \t]*[\r\n]")
 # The inside of a quoted cell: a doubled quote does not end it.
 _QUOTED = re.compile(r'[^"]*(?:""[^"]*)*')
@@ -105,9 +107,11 @@ def _beside_spaces(letters: NDArray[np.uint8], places: NDArray[np.intp], step: i
 def _alternating_quotes(lines: bytes, delimiter: str) -> NDArray[np.intp] | None:
     """Where the quotes are, if every other one opens a cell or is a doubled one; else None.
 
-    They do unless an unquoted cell has a quote, or a closing quote does not end its cell. The lines must
-    end with a newline.
+    They do unless an unquoted cell has a quote, or a closing quote does not end its cell. None for a very
+    large number of quotes, too. The lines must end with a newline.
     """
+    if lines.count(_QUOTE) > _MOST_QUOTES:
+        return None
     letters = np.frombuffer(lines, np.uint8)
     quotes = np.flatnonzero(letters == _QUOTE)
     for places, step in ((quotes[::2] - 1, -1), (quotes[1::2] + 1, 1)):
