@@ -107,8 +107,8 @@ def _beside_spaces(letters: NDArray[np.uint8], places: NDArray[np.intp], step: i
 def _alternating_quotes(lines: bytes, delimiter: str) -> NDArray[np.intp] | None:
     """Where the quotes are, if every other one opens a cell or is a doubled one; else None.
 
-    They do unless an unquoted cell has a quote, or a closing quote does not end its cell. None for a very
-    large number of quotes, too. The lines must end with a newline.
+    They do unless an unquoted cell has a quote, or a closing quote does not end its cell. None for very
+    many quotes, too. The lines must end with a newline.
     """
     if lines.count(_QUOTE) > _MOST_QUOTES:
         return None
