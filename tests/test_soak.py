@@ -25,4 +25,4 @@ def test_memory_does_not_grow(design):
 
 @pytest.mark.parametrize("design", DESIGNS)
 def test_threads_get_the_same_bits(design):
-    assert in_threads(designed(design, X, Y), X, N_THREADS) == 0
+    assert in_threads(designed(design, X, Y), X, N_THREADS // 4) == 0
