@@ -93,7 +93,7 @@ def test_grid_search_over_designs_and_steps():
 
 
 @pytest.mark.parametrize(
-    ("design", "method"), zip(DESIGNS, ["sigmoid", "isotonic", "temperature", "sigmoid"], strict=True)
+    ("design", "method"), [*zip(DESIGNS, ["sigmoid", "isotonic", "temperature", "sigmoid"], strict=True)]
 )
 def test_calibration(design, method):
     samples, y = overlapping(400)
