@@ -24,7 +24,6 @@ from ffmlp import FFMLPClassifier
         FFMLPClassifier(design="readout", error_threshold=0.1),
         FFMLPClassifier(max_neurons=30, class_weight="balanced"),
         FFMLPClassifier(2, design="blob"),
-        region_design(),
         region_design(1, discriminant="heteroscedastic", pruning="optimal"),
         paper_design(all_pairs=True, class_weight="balanced"),
     ]

@@ -14,7 +14,7 @@ from problems import (
     swallowed,
     with_regions,
 )
-from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
+from sklearn.datasets import load_iris, load_wine
 
 from ffmlp import FFMLPClassifier
 from ffmlp.explanations.attribution import Points, attributed
@@ -41,10 +41,7 @@ DESIGNS = {
     "small readout": FFMLPClassifier(design="readout", max_neurons=40),
 }
 SETS = {
-    "iris": IRIS,
     "wine": load_wine(return_X_y=True),
-    "breast cancer": load_breast_cancer(return_X_y=True),
-    "digits": load_digits(return_X_y=True),
     "moons": four_moons(400),
     "overlapping": overlapping(300),
     "steps": steps(),

@@ -73,8 +73,9 @@ def test_attacks_follow_the_map_of_gaussianised_features():
     assert (found.distance >= clf.robustness(X[::5]).lower).all()
 
 
-@pytest.mark.parametrize("norm", [2, "inf"])
-@pytest.mark.parametrize("design", DESIGNS)
+@pytest.mark.parametrize(
+    ("design", "norm"), [("region", 2), ("paper", "inf"), ("blob", 2), ("readout", "inf")]
+)
 def test_no_attack_is_nearer_than_the_proved_distance(design, norm):
     pytest.importorskip("daqp")
     X, y = MOONS
