@@ -76,7 +76,10 @@ class _Way:
             rows, left, right, width, rise = (part[bad] for part in (rows, left, right, width, rise))
             middle = left + 0.5 * width
             if division % 2 == 0:
-                bend = np.divide(rise - last * width, first - last, out=0.5 * width, where=first != last)
+                with np.errstate(over="ignore"):  # a bend outside the part is not used
+                    bend = np.divide(
+                        rise - last * width, first - last, out=0.5 * width, where=first != last
+                    )
                 middle = np.where((bend > 0) & (bend < width), left + bend, middle)
             rows = np.concatenate([rows, rows])
             left, right = np.concatenate([left, middle]), np.concatenate([middle, right])

@@ -102,14 +102,7 @@ class RegionTrees:
         for name in ("thresholds", "values"):
             if not np.isfinite(getattr(self, name)).all():
                 raise ValueError(f"{name} of regions must be finite")
-        n_nodes, n_trees = self.hyperplanes.size, self.roots.size
-        require_shapes(
-            hyperplanes=(self.hyperplanes, (n_nodes,)),
-            thresholds=(self.thresholds, (n_nodes,)),
-            children=(self.children, (n_nodes, 2)),
-            roots=(self.roots, (n_trees,)),
-            values=(self.values, (n_nodes + n_trees, n_classes)),
-        )
+        self._check_shapes(n_classes)
         require_indices("hyperplanes", self.hyperplanes, n_hyperplanes)
         self._check_structure()
         if next(islice(self._levels(), _DEEPEST, None), None) is not None:
@@ -120,9 +113,20 @@ class RegionTrees:
             if getattr(self, name).dtype != kind:
                 raise ValueError(f"{name} of regions must be of type {np.dtype(kind)}")
 
+    def _check_shapes(self, n_classes: int) -> None:
+        n_nodes, n_trees = self.hyperplanes.size, self.roots.size
+        require_shapes(
+            hyperplanes=(self.hyperplanes, (n_nodes,)),
+            thresholds=(self.thresholds, (n_nodes,)),
+            children=(self.children, (n_nodes, 2)),
+            roots=(self.roots, (n_trees,)),
+            values=(self.values, (n_nodes + n_trees, n_classes)),
+        )
+
     def _check_structure(self) -> None:
         """Each tree is a run of nodes, children after their parents, and everything is reached once."""
         self._check_types()
+        self._check_shapes(self.values.shape[-1] if self.values.ndim else 0)
         n_nodes = len(self.children)
         starts = np.append(self.roots, n_nodes)
         if not n_nodes or starts[0] != 0 or not (np.diff(starts) > 0).all():

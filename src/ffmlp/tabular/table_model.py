@@ -49,7 +49,10 @@ class TableModel(Interface):
                 check_columns(interface, saved.estimator.network_)
         if interface is not None:
             return cls(**vars(interface), estimator=saved.estimator)
-        names = getattr(saved.estimator, "feature_names_in_", None)
+        with usable(path):
+            names = getattr(saved.estimator, "feature_names_in_", None)
+            if names is not None and not all(isinstance(name, str) for name in names):
+                raise ValueError("feature names must be texts")
         if names is None:
             raise ValueError(
                 f"{path} has no feature names. Fit the model with ffmlp fit, or to a data frame."
