@@ -47,8 +47,8 @@ def changed(rng: Generator, parents: Sequence[bytes]) -> bytes:
     arguments = _FUNCTIONS[name][0](rng)
     if rng.random() < 0.5:
         return written(name, arguments, False)
-    for _ in range(int(rng.geometric(0.6))):
-        place = int(rng.integers(len(arguments)))
+    # Each place once: two changes of the type of a table could change its values.
+    for place in rng.permutation(len(arguments))[: rng.geometric(0.6)].tolist():
         arguments[place] = _hostile(rng, arguments[place], place in _UNCHECKED.get(name, ()))
     if rng.random() < 0.02:
         arguments.pop()

@@ -164,7 +164,7 @@ def _change_place(rng: Generator, forgery: Forgery, others: Sequence[bytes]) -> 
 def _change_kind(rng: Generator, forgery: Forgery, others: Sequence[bytes]) -> None:
     """Say that a node is of another type."""
     node, other = (_one_node(rng, forgery.schema) for _ in range(2))
-    known = tuple(other.get(key) for key in ("__module__", "__class__", "__loader__"))
+    known = _copied([other.get(key) for key in ("__module__", "__class__", "__loader__")])
     module, name, loader = one_of(rng, (*_ODD_KINDS, known, known))
     node |= {"__module__": module, "__class__": name}
     if rng.random() < 0.5:

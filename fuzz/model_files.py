@@ -153,7 +153,9 @@ def _structure(estimator: Any) -> str:
 
 
 def _check_predictions(model: TableModel, predictor: Predictor | None) -> None:
-    numbers = np.resize(_ROWS, (6, len(model.numbers)))
+    old = not isinstance(model.estimator, Pipeline) and model.network.columns is None
+    rows = _ROWS[:-1] if old else _ROWS  # earlier versions did not take missing values
+    numbers = np.resize(rows, (6, len(model.numbers)))
     indices = np.arange(-1, len(_TEXTS))
     texts = tuple(
         Texts(np.resize(indices + at, 6) % len(_TEXTS), _TEXTS) for at, _ in enumerate(model.categories)

@@ -150,12 +150,14 @@ def _parquet_file(rng: Generator) -> bytes:
         one_of(rng, (*_NAMES, *"pqrst")): _arrow_column(rng, n_rows)
         for _ in range(int(rng.integers(1, 6)))
     }
+    # Damaged levels of lists and structs can mean other rows in other blocks: see _with_changed_pages.
+    nested = any(pa.types.is_nested(column.type) for column in columns.values())
     options: dict[str, Any] = {
         "compression": one_of(rng, ("none", "snappy", "gzip", "zstd")),
         "use_dictionary": bool(rng.integers(2)),
         "row_group_size": int(rng.integers(1, 40)),
         "data_page_version": one_of(rng, ("1.0", "2.0")),
-        "write_page_checksum": bool(rng.integers(2)),
+        "write_page_checksum": nested or bool(rng.integers(2)),
         "store_schema": bool(rng.integers(2)),
     }
     content = io.BytesIO()

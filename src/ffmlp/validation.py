@@ -157,6 +157,7 @@ def training_intake(
     return intake(table, names, labels, class_weight, members=members, given=given)
 
 
+@np.errstate(over="ignore", invalid="ignore")  # scikit-learn looks at the sum of all cells
 def _training_cells(classifier: FFMLPClassifier, X: ArrayLike, y: ArrayLike) -> tuple[Cells, NDArray]:
     """Cells and labels; sets the classifier's feature attributes."""
     columns, categorical, y = columns_of(X), classifier.categorical_features, plain_labels(y)
@@ -320,6 +321,7 @@ def _is_real(value: object) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool | np.bool_)
 
 
+@np.errstate(over="ignore", invalid="ignore")  # as above
 def checked_cells(classifier: DecisionsMixin | ExportsMixin, X: ArrayLike) -> AnyFloats:
     """The cells (n, M) of samples for a fitted classifier, or an error."""
     check_is_fitted(classifier)

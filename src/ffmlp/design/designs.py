@@ -93,6 +93,11 @@ def design_network(
 
     with progress.step("boundaries"):
         planes = _hyperplanes(blobs, plan, samples, rng)
+        if given is None:
+            # A constant feature could have a weight by rounding, or by chance if samples are drawn:
+            # the large product of 1e15 would take the last digits of responses.
+            varies = scores.min(axis=0) < scores.max(axis=0)
+            planes = replace(planes, weights=planes.weights * varies)
         if plan.design == "readout":
             n_each = max(1, min(MAX_THRESHOLDS_OF_EACH_FEATURE, _MAX_THRESHOLDS // scores.shape[1]))
             planes = axis_thresholds(scaling.apply(scores), seen.weight, n_each).joined(planes)

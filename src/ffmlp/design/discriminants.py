@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 from scipy.special import expit, logit, ndtr
 from sklearn.utils import check_X_y
 
-from ffmlp.arrays import Flags, Floats, Indices, row_blocks, without_rounding
-from ffmlp.design.blobs import REGULARIZATION, labelled_blobs
+from ffmlp.arrays import Floats, Indices, row_blocks, without_rounding
+from ffmlp.design.blobs import labelled_blobs
 from ffmlp.design.gaussianise import quantiles
 from ffmlp.design.scaling import Scaling
 from ffmlp.model.blobs import Blobs
@@ -32,8 +32,6 @@ _N_REFINEMENTS = 5
 _FINER = np.linspace(-1.0, 1.0, 8)[1:-1]
 # A smaller difference of two means counts as none, in standard deviations of the two blobs together.
 _NO_DIFFERENCE = 1e-9
-# The variance of a constant feature is what was added to it, up to rounding.
-_NO_VARIANCE = REGULARIZATION * (1.0 + 1e-9)
 
 
 def all_pairs(blobs: Blobs) -> Indices:
@@ -114,18 +112,7 @@ def drawn_lda(
     drawn = labelled_blobs(Z, classes, members, weight, unscaled, shrink=False)
     drawn = replace(drawn, weights=drawn.weights * class_weight[drawn.classes])
     planes = lda(drawn, pairs_of(drawn))
-    weights = np.where(_varies(blobs), planes.weights, 0.0)
-    return replace(planes, weights=weights, pairs=np.unique(members)[planes.pairs])
-
-
-def _varies(blobs: Blobs) -> Flags:
-    """Whether samples of these blobs, of standardised features, vary in each feature (N,).
-
-    What is drawn varies in all of them. A constant of 1e15 would get a weight by chance, and its large
-    product would take the last digits of the response.
-    """
-    spreads = np.diagonal(blobs.covariances, axis1=1, axis2=2).max(axis=0) > _NO_VARIANCE
-    return spreads | (np.ptp(blobs.means, axis=0) > _NO_DIFFERENCE)
+    return replace(planes, pairs=np.unique(members)[planes.pairs])
 
 
 def drawn_samples(blobs: Blobs, mass: Floats, rng: np.random.RandomState) -> tuple[Floats, Indices]:

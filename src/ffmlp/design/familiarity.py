@@ -35,7 +35,9 @@ def familiar_space(blobs: Blobs, planes: Hyperplanes, samples: Samples) -> Famil
     units = np.stack(
         [scale, scale] if planes.gaussianisation is None else [feature_units(blobs, planes), scale]
     )
-    space = FamiliarSpace(axes, blobs.means @ axes, units, np.zeros(1))
+    with np.errstate(over="ignore", invalid="ignore"):
+        centres = np.nan_to_num(blobs.means @ axes)
+    space = FamiliarSpace(axes, centres, units, np.zeros(1))
     nearest, scores = space.measured(planes, seen.X)
     # Without the sample itself, the mean of its blob would be farther away.
     counts = np.maximum(np.bincount(nearest, seen.weight, len(blobs)), 2.0)[nearest]

@@ -8,6 +8,9 @@ import numpy as np
 
 from ffmlp.arrays import Floats
 
+# Squares of sums of weights times other numbers are floats.
+_LARGEST_TOTAL = 1e100
+
 
 @dataclass(frozen=True)
 class WeightSums:
@@ -32,9 +35,10 @@ class WeightSums:
         """Raise a ValueError if the weights cannot be frequencies."""
         if not self.n_positive:
             raise ValueError("sample_weight is zero for all samples. Give some a positive weight.")
-        if not np.isfinite(self.total):
+        if self.total > _LARGEST_TOTAL:
             raise ValueError(
-                "The sum of sample_weight is too large for a float. Scale the weights down."
+                f"The sum of sample_weight is {self.total:.3g}, above {_LARGEST_TOTAL:g}. Scale the "
+                "weights down."
             )
 
     def check_adds_up(self) -> None:

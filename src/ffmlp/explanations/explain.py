@@ -252,7 +252,7 @@ class Explanations:
         before, after = self.samples[number], found.points[number]
         moved = np.abs(after - before) / self._units
         names = self.network.feature_names
-        order = [j for j in np.argsort(-moved, kind="stable") if moved[j] > 0]
+        order = [j for j in np.argsort(-without_rounding(moved), kind="stable") if moved[j] > 0]
         changes = tuple((names[j], float(before[j]), float(after[j])) for j in order)
         label = self.network.labels.tolist()[found.classes[number]]
         values = float(found.distance[number]), float(found.lower[number]), bool(found.exact[number])

@@ -74,7 +74,7 @@ def is_open_after(lines: bytes, delimiter: str, is_open: bool = False) -> bool:
 def without_leading_spaces(lines: bytes, delimiter: str) -> bytes:
     """The same rows without the spaces at the beginning of cells; blank lines become empty ones."""
     letters = np.frombuffer(lines, np.uint8)
-    has_leading = _borders(delimiter)[letters[np.flatnonzero(letters == _SPACE) - 1]].any()
+    has_leading = _SPACE in lines and _has_leading(letters, delimiter)
     has_tabs = delimiter != "\t" and b"\t" in lines and _BLANK_WITH_TABS.search(b"\n" + lines)
     if not has_leading and not has_tabs:
         return lines
@@ -86,6 +86,12 @@ def without_leading_spaces(lines: bytes, delimiter: str) -> bytes:
     changes = np.zeros(len(letters), np.int8)
     changes[first[leading]], changes[after[leading]] = 1, -1
     return letters[np.cumsum(changes, dtype=np.int8) == 0].tobytes()
+
+
+def _has_leading(letters: NDArray[np.uint8], delimiter: str) -> bool:
+    """Whether a border, or nothing, is before a space."""
+    before = letters[:-1][letters[1:] == _SPACE]
+    return letters[0] == _SPACE or bool(_borders(delimiter)[before].any())
 
 
 def _runs_of_spaces(letters: NDArray[np.uint8]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

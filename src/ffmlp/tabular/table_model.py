@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from joblib import parallel_config
 from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
@@ -121,9 +122,13 @@ class TableModel(Interface):
 
     @contextmanager
     def _in_words(self) -> Iterator[None]:
-        """Report any error of a pipeline: what is in its steps was not checked when it was read."""
+        """Report any error of a pipeline: what is in its steps was not checked when it was read.
+
+        Its steps may ask for any number of processes. They get none.
+        """
         try:
-            yield
+            with parallel_config("sequential"):
+                yield
         except Exception as error:
             if isinstance(error, ValueError) or not isinstance(self.estimator, Pipeline):
                 raise
