@@ -36,7 +36,8 @@ _PARAMETERS: dict[str, tuple[Any, ...]] = {
     "max_neurons": (None, 5, 12, 40, 1, 0, -3, 1.5, "few"),
     "max_regions": ("auto", 0, 5, 50, -1, 1.5, "few", None),
     "pruning": ("greedy", "optimal", "none"),
-    "time_limit": (1.0, 0.01, 0, -1, float("inf"), float("nan")),
+    # Without an infinite one, which asks for a search that may not end.
+    "time_limit": (1.0, 0.01, 0, -1, float("nan")),
     "penalty": (1000.0, 1.0, 1e6, 0.5, float("inf"), float("nan"), "x"),
     "class_weight": (
         None,

@@ -81,7 +81,8 @@ class FFMLPClassifier(DecisionsMixin, ExportsMixin, ClassifierMixin, BaseEstimat
         ``"greedy"`` is the paper's method. ``"optimal"`` keeps the fewest hyperplanes that the threshold
         allows, with a proof (``pruning_path_.proved_minimum``), by integer programming.
     time_limit : float, default=60
-        Seconds after which optimal pruning returns the best solution so far.
+        Seconds after which optimal pruning returns the best solution so far. Choices by ``"auto"`` are
+        made with greedy pruning and do not count.
     penalty : float, default=1000
         P of the paper, at least 1: a half-space has the weight -P to regions outside of it.
     categorical_features : "from_dtype", None, or array-like of str, int or bool, default="from_dtype"

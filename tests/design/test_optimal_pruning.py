@@ -85,3 +85,18 @@ def test_iris_is_optimal_as_it_is():
 def test_errors_of_huge_masses_are_bounded():
     mass = np.full(30, 1e300)
     assert 0.0 < optimal_pruning._largest_below(0.05, mass) < 0.05 * mass.sum()
+
+
+def test_plans_are_judged_with_greedy_pruning(monkeypatch):
+    """The time limit is that of one search, not of one search for each plan and fold."""
+    limits = []
+
+    def counted(regions, threshold, time_limit):
+        limits.append(time_limit)
+        return prune_optimally(regions, threshold, time_limit)
+
+    monkeypatch.setattr("ffmlp.design.region_design.prune_optimally", counted)
+    clf = region_design("auto", error_threshold="auto", pruning="optimal", time_limit=5, random_state=0)
+    clf.fit(*IRIS)
+    assert len(clf.selection_.plans) > 1
+    assert limits == [5]

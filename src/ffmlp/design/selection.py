@@ -149,8 +149,9 @@ def _judged(
     losses, hits = np.empty((2, len(plans), len(held.y)))
     for index, plan in enumerate(plans):
         # The whole readout stands for the small one, which approximates it and takes longer to fit, and
-        # for the one with regions.
-        plan = replace(plan, max_neurons=None, max_regions=0)
+        # for the one with regions. Greedy pruning stands for optimal pruning: its time limit is for one
+        # search.
+        plan = replace(plan, max_neurons=None, max_regions=0, pruning="greedy")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # a fold has fewer samples than the user gave
             design = design_network(training, plan, rng, Progress())

@@ -16,6 +16,7 @@ from ffmlp.arrays import Flags, Floats, Indices
 from ffmlp.explanations.shapley import region_shapley
 from ffmlp.model.blobs import Blobs
 from ffmlp.model.network import Network
+from ffmlp.model.stages import LARGEST
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +105,7 @@ def rival_blobs(
     Blobs whose mean the network gives to the rival come first. A class without samples of positive
     weight has no blobs: then all are looked at.
     """
-    scores = Points.of(network, blobs.means).scores
+    scores, units = Points.of(network, blobs.means).scores, blobs.feature_spreads
     found = np.empty(len(winner), np.intp)
     for first, second in np.unique(np.column_stack([winner, rival]), axis=0):
         own = np.flatnonzero(blobs.classes == second)
@@ -112,6 +113,12 @@ def rival_blobs(
         lost = own[scores[own, second] >= scores[own, first]]
         own = lost if len(lost) else own
         rows = (winner == first) & (rival == second)
-        away = cdist(points.Z[rows] / blobs.feature_spreads, blobs.means[own] / blobs.feature_spreads)
+        away = cdist(_in_units(points.Z[rows], units), _in_units(blobs.means[own], units))
         found[rows] = own[away.argmin(axis=1)]
     return found
+
+
+def _in_units(Z: Floats, units: Floats) -> Floats:
+    """Samples in units of each feature, as numbers whose squares are floats."""
+    with np.errstate(over="ignore"):
+        return np.clip(Z / units, -LARGEST, LARGEST)
