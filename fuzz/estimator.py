@@ -21,6 +21,7 @@ from numpy.random import Generator
 
 import ffmlp
 from ffmlp import FFMLPClassifier
+from ffmlp.validation import checked_cells
 from fuzz.changes import one_of
 
 _TEMPORARY = tempfile.TemporaryDirectory(prefix="ffmlp-fuzz-")
@@ -230,7 +231,10 @@ def _check_copies(clf: FFMLPClassifier, X: Any) -> None:
     lead = np.sort(expected, axis=1)
     is_clear = lead[:, -1] - lead[:, -2] > 1e-3
     decisions = clf.decision_function(X).reshape(len(expected), -1)
-    is_clear &= np.abs(decisions).max(axis=1) < 1e100  # else rounding decides: terms are up to 1e150
+    network = clf.network_
+    h = network.hyperplanes.signed_responses(network.inputs(checked_cells(clf, X)))
+    for values in (decisions, h):  # else rounding decides: terms are up to 1e150
+        is_clear &= np.abs(values).max(axis=1, initial=0.0) < 1e100
     np.testing.assert_array_equal(
         probabilities.argmax(axis=1)[is_clear], expected.argmax(axis=1)[is_clear]
     )

@@ -177,6 +177,19 @@ def test_a_page_that_differs_from_its_checksum_is_refused(tmp_path):
         cells(path, {"a": "number"})
 
 
+def test_a_footer_with_another_number_of_rows_is_refused(tmp_path):
+    path = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"a": [1.0] * 77}), path)
+    content = path.read_bytes()
+    start = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
+    # The first 77, doubled in the footer, is that of the whole file.
+    footer = content[start:].replace(bytes([154, 1]), bytes([152, 1]), 1)
+    path.write_bytes(content[:start] + footer)
+    problem = "it says that it has 76 rows, but its row groups have 77"
+    with pytest.raises(ValueError, match=rf"t\.parquet cannot be read as Parquet: {problem}"):
+        cells(path, {"a": "number"})
+
+
 def test_a_time_beyond_the_calendar_is_one_line_with_the_name_of_the_file(tmp_path):
     path = tmp_path / "t.parquet"
     times = pa.array([2**62], pa.int64()).view(pa.time64("us"))

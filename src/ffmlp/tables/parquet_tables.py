@@ -103,7 +103,7 @@ class ParquetTable:
     @property
     def n_rows(self) -> int:
         """The number of rows of the file."""
-        with self._located(), parquet.ParquetFile(self.source) as file:
+        with self._opened() as file:
             return file.metadata.num_rows
 
     @property
@@ -124,8 +124,13 @@ class ParquetTable:
 
     @contextmanager
     def _opened(self) -> Iterator[Any]:
-        """The file, whose pages must have their checksums, if it has any."""
+        """The file, whose pages must have their checksums, if it has any, and its groups all rows."""
         with self._located(), parquet.ParquetFile(self.source, page_checksum_verification=True) as file:
+            n_rows, in_groups = file.metadata.num_rows, int(_ends(file.metadata)[-1:].sum())
+            if n_rows != in_groups:
+                raise ValueError(
+                    f"it says that it has {n_rows} rows, but its row groups have {in_groups}"
+                )
             yield file
 
     @contextmanager

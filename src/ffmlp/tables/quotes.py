@@ -13,8 +13,10 @@ _QUOTE, _SPACE = b'" '
 # The places of more quotes would take much more memory than the lines.
 _MOST_QUOTES = 2**22
 _BLANK_WITH_TABS = re.compile(rb"[\r\n] *\t[ \t]*[\r\n]")
-# The inside of a quoted cell: a doubled quote does not end it.
-_QUOTED = re.compile(r'[^"]*(?:""[^"]*)*')
+# The inside of a quoted cell: a doubled quote does not end it. Possessive: to go back never helps, and
+# the places to go back to would take much more memory than the cell.
+_INSIDE = r'[^"]*+(?:""[^"]*+)*+'
+_QUOTED = re.compile(_INSIDE)
 
 
 def opened_in(line: str, delimiter: str, number: int, opened: int | None) -> int | None:
@@ -138,7 +140,7 @@ def _borders(delimiter: str) -> NDArray[np.bool_]:
 def _quoted_cells(delimiter: str) -> tuple[re.Pattern[bytes], re.Pattern[bytes]]:
     """A quoted cell after the border before it, and the beginning of any; lines begin with a newline."""
     border = rb"[%s\r\n]" % re.escape(delimiter.encode())
-    whole = rb'(%s) *"[^"]*(?:""[^"]*)*" *(?=%s)' % (border, border)
+    whole = rb'(%s) *"%s" *(?=%s)' % (border, _INSIDE.encode(), border)
     return re.compile(whole), re.compile(border + rb' *"')
 
 
@@ -147,4 +149,4 @@ def _leading_spaces(delimiter: str) -> re.Pattern[bytes]:
     """A border with spaces or a blank line after it; and quoted cells, because both may be in them."""
     border = rb"[%s\r\n]" % re.escape(delimiter.encode())
     blank = rb"(?<=[\r\n])%s+(?=[\r\n])" % (b" " if delimiter == "\t" else rb"[ \t]")
-    return re.compile(rb'(%s)(?:%s| +|(?="))("[^"]*(?:""[^"]*)*")?' % (border, blank))
+    return re.compile(rb'(%s)(?:%s| +|(?="))("%s")?' % (border, blank, _INSIDE.encode()))
