@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Callable
 from contextlib import nullcontext
 from functools import partial
@@ -66,6 +67,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Read, predict and write at the same time."""
     require_packages("predict", "pyarrow", "tqdm")
+    # Before NumPy is imported: each block of rows has a thread, and those of matrix products would only
+    # keep the processors busy with waiting for work.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from ffmlp.tables.writing import STANDARD_OUTPUT
     from ffmlp.tabular.predictions import Added, output_columns, write_predictions
 
