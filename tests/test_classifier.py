@@ -395,6 +395,7 @@ def test_wrong_parameters(params, message):
         (X_OK, Y_OK, {"blobs": X_OK}, ValueError, r"blobs must have one .* got shape \(150, 4\)"),
         (X_OK, Y_OK, {"blobs": X_OK[:, 0]}, ValueError, "Pass weights as sample_weight="),
         (X_OK, Y_OK, {"blobs": np.array([None, "a", 1] * 50)}, ValueError, "ids of one type"),
+        (X_OK, np.array(["a", None, "b"] * 50), {}, ValueError, "labels of one type, got NoneType"),
         (X_OK, Y_OK, {"sample_weight": np.full(150, np.nan)}, ValueError, "NaN"),
         (X_OK, Y_OK, {"sample_weight": (Y_OK == 1) * 1.0}, ValueError, "got only 1 class"),
         (X_OK, Y_OK, {"blobs": np.zeros(150)}, ValueError, "Blob .*0.* has samples of two classes"),

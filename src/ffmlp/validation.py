@@ -33,6 +33,7 @@ from ffmlp.design.weights import WeightSums
 from ffmlp.given_blobs import check_given_blobs
 from ffmlp.model.blobs import Blobs
 from ffmlp.model.columns import Cells, NumberColumn
+from ffmlp.words import listed
 
 if TYPE_CHECKING:
     from ffmlp.classifier import FFMLPClassifier
@@ -139,8 +140,14 @@ def training_intake(
 ) -> Intake:
     """The input of ``fit`` without samples of weight 0; sets the classifier's feature attributes."""
     cells, targets = _training_cells(classifier, X, y)
-    check_classification_targets(targets)
-    labels, targets = np.unique(targets, return_inverse=True)
+    try:
+        check_classification_targets(targets)
+        labels, targets = np.unique(targets, return_inverse=True)
+    except TypeError as error:
+        kinds = listed(sorted({type(label).__name__ for label in targets}))
+        raise ValueError(
+            f"y must have labels of one type, got {kinds}. Leave out rows without a label."
+        ) from error
     given, members = _known_blobs(classifier, blobs, cells.categories, targets, labels)
     n_samples = len(targets)
     weight = checked_weight(sample_weight, n_samples, adds_up=classifier.keep_statistics)

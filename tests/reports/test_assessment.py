@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from iris_files import fit_incomplete_iris
@@ -5,6 +7,7 @@ from iris_files import fit_incomplete_iris
 from ffmlp.model.network import Network
 from ffmlp.reports import assessment
 from ffmlp.reports.assessment import HyperplaneEffects, Importance, Outcome, read_rows
+from ffmlp.reports.model_report import outcome, seen_text
 from ffmlp.tables.opening import open_table
 from ffmlp.tabular.table_model import TableModel
 
@@ -31,6 +34,21 @@ def test_assessment_against_plain_counting(tmp_path):
     assert (np.diff(importance.losses) <= 0).all()
     assert effects.slopes.shape == (len(model.classifier.hyperplanes_), model.n_inputs)
     assert (np.diff(effects.effects[effects.order]) <= 0).all()
+
+
+@pytest.mark.parametrize(
+    ("seen", "about"),
+    [(1.0, "these"), (0.9996, "about 99% of these"), (0.5, "about 50% of these"), (1e-5, "about 1%")],
+)
+def test_rows_that_were_nearly_all_seen_are_not_those_of_the_accuracy(tmp_path, seen, about):
+    for package in ("tqdm", "skops"):
+        pytest.importorskip(package)
+    iris = fit_incomplete_iris(tmp_path)
+    model = TableModel.load(iris / "iris.model")
+    rows = replace(read_rows(model, open_table(iris / "iris.csv")), seen=seen)
+    assert f"The model was fitted to {about}" in seen_text(rows)
+    n_rows = outcome(model, rows).confusion.counts.sum()
+    assert n_rows == (model.facts["evaluation"]["n_rows"] if seen > 0.9 else len(rows.X))
 
 
 def test_of_many_columns_only_those_with_the_largest_attributions_are_shuffled(tmp_path, monkeypatch):

@@ -119,6 +119,15 @@ def test_categories_and_missing_numbers_stay():
     ).all()
 
 
+@pytest.mark.parametrize("norm", [1, 2, "inf"])
+def test_where_nothing_can_change_no_programme_is_needed(norm):
+    table, labels = mixed_table()
+    numbers = [name for name in table if table[name].dtype.kind == "f"]
+    clf = FFMLPClassifier(design="readout", max_neurons=30, random_state=0).fit(table, labels)
+    found = clf.robustness(table[:2].assign(**dict.fromkeys(numbers, np.nan)), norm)
+    assert np.isinf(found.distance).all()
+
+
 def test_processes_find_the_same():
     one, two = (SMALL[True].robustness(X[:4], "inf", n_jobs=jobs) for jobs in (None, 2))
     np.testing.assert_array_equal(one.distance, two.distance)

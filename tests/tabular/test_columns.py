@@ -80,6 +80,24 @@ def test_useless_columns_are_left_out_with_a_reason(file):
     }
 
 
+def test_a_text_or_nothing_are_two_categories(file):
+    lines = [f"{row},{'X' if row % 3 else ''},{7 if row % 3 else ''}" for row in range(60)]
+    path = file("\n".join(["a,flag,seven", *lines]).encode())
+    columns, rows = columns_and_rows(path)
+    assert (columns.numbers, columns.categories) == (("a",), ("flag",))
+    assert columns.unused == {"seven": "all values are 7"}
+    assert [cell == "X" for cell in rows["flag"]] == [row % 3 > 0 for row in range(60)]
+    columns, _ = columns_and_rows(path, categorical=["seven"])
+    assert columns.categories == ("flag", "seven")
+
+
+def test_thousands_are_no_categories_with_decimal_commas_either(file):
+    lines = [f"{row % 7 + 1}.{row % 10}00,00;{row % 3},5" for row in range(60)]
+    path = file("\n".join(["a;b", *lines]).encode())
+    with pytest.raises(ValueError, match=r"'1\.000,00'\. Remove the thousands separators\.$"):
+        columns_and_rows(path, dialect=Dialect(decimal=","))
+
+
 @pytest.mark.parametrize(
     ("first", "order"),
     [
@@ -203,3 +221,6 @@ def test_categories_that_are_spelt_alike_are_noted(file):
     sizes = ["small", "very  large", "Very Large"]
     assert notes_on(file, "size", [sizes[row % 3] for row in range(40)]) == (note,)
     assert notes_on(file, "size", [sizes[row % 2] for row in range(40)]) == ()
+    # These mean the same.
+    truths = ["TRUE", "true", "no"]
+    assert notes_on(file, "size", [truths[row % 3] for row in range(40)]) == ()

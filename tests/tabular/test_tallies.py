@@ -4,6 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ffmlp.tables.blocks import Texts
+from ffmlp.tables.tables import Dialect
 from ffmlp.tabular import tallies
 from ffmlp.tabular.tallies import Tallies
 
@@ -20,7 +21,7 @@ def texts(cells):
 
 
 def of_cells(numbers, cells):
-    return Tallies.of({"n": np.array(numbers, float), "t": texts(cells)})
+    return Tallies.of({"n": np.array(numbers, float), "t": texts(cells)}, Dialect())
 
 
 @settings(deadline=None)

@@ -28,7 +28,7 @@ N_FOLDS = 5
 # The shares of all samples count as so many samples of each category.
 PRIOR = 10.0
 # Categories of so many samples are not cross-fitted: their shares would only differ between folds.
-FREQUENT = 50
+FREQUENT = 20
 # The shares of a category are those of at most so many classes.
 MAX_SHARES = 10
 # A hash that no row has is not expected.

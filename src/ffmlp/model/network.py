@@ -66,6 +66,11 @@ class Network:
         return self.table.inputs(cells)
 
     @property
+    def input_columns(self) -> list[str]:
+        """The column of each input: what people know, unlike the shares that a category becomes."""
+        return [self.table.names[owner] for owner in self.table.owners]
+
+    @property
     def layer_sizes(self) -> tuple[int, int, int, int]:
         """Neurons in each layer: (D_in, D_1, D_2, D_out)."""
         n_features = self.hyperplanes.weights.shape[1]
@@ -198,7 +203,7 @@ class Network:
         if not 0 <= neuron < sizes[layer]:
             raise ValueError(f"neuron must be 0 to {sizes[layer] - 1} in layer {layer}, got {neuron!r}.")
         if layer == 0:
-            return f"feature {self.feature_names[neuron]}"
+            return f"feature {self.input_columns[neuron]}"
         if layer == 1:
             return f"half-space {self.half_space(neuron)}"
         if layer == 2:

@@ -175,7 +175,7 @@ class NetworkDisplay(AxesDisplay):
         style: dict[str, Any] = {"va": "center", "zorder": 4}
         for neuron, height in zip(neurons, shown, strict=True):
             if layer == 0:
-                ax.text(-0.14, height, self.network.feature_names[neuron], ha="right", **style)
+                ax.text(-0.14, height, self.network.input_columns[neuron], ha="right", **style)
             if layer == 3:
                 ax.text(3.14, height, str(self.network.labels[neuron]), ha="left", **style)
         left = self.network.weighted_sizes[layer] - len(neurons)

@@ -35,6 +35,8 @@ _MAX_ROWS_EXPLAINED = 500
 KEEP = 0.99
 # The quantile of a Gaussian for intervals of 95 %.
 _QUANTILE = 1.959963984540054
+# Of rows of which a model was fitted to such a share.
+_NEARLY_ALL = 0.9
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +60,11 @@ class Rows:
     def predicted(self) -> NDArray[np.intp]:
         """The most probable class of each row."""
         return self.probability.argmax(axis=1)
+
+    @property
+    def nearly_all_seen(self) -> bool:
+        """Whether the accuracy on these rows says little about new ones."""
+        return self.seen is not None and self.seen >= _NEARLY_ALL
 
     @property
     def labelled(self) -> NDArray[np.bool_]:

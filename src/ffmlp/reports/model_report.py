@@ -36,7 +36,7 @@ def introduction(model: TableModel, rows: Rows, path: Path) -> tuple[str, list[s
     features = counted(len(model.features), "column")
     text = [f"The model {path.name} predicts {model.target} ({labels}) from {features}.{fitted}"]
     evaluation = model.facts.get("evaluation")
-    if evaluation and rows.seen != 1.0:  # otherwise, it is the accuracy of the report
+    if evaluation and not rows.nearly_all_seen:  # otherwise, it is the accuracy of the report
         deviation = evaluation["accuracy_deviation"]
         spread = f" ± {100 * deviation:.1f}" if deviation else ""
         text.append(
@@ -53,12 +53,13 @@ def seen_text(rows: Rows) -> str:
         return ""
     if rows.seen == 1.0:
         return "The model was fitted to these rows."
-    return f"The model was fitted to about {rows.seen:.0%} of these rows."
+    share = min(max(rows.seen, 0.01), 0.99)  # neither none nor all
+    return f"The model was fitted to about {share:.0%} of these rows."
 
 
 def outcome(model: TableModel, rows: Rows) -> Outcome | None:
-    """That of the rows, or of held-out ones if the model was fitted to these rows."""
-    held_out = Outcome.of_held_out(model) if rows.seen == 1.0 else None
+    """That of the rows, or of held-out ones if the model was fitted to nearly all of them."""
+    held_out = Outcome.of_held_out(model) if rows.nearly_all_seen else None
     return held_out or Outcome.of_rows(rows)
 
 
@@ -172,7 +173,7 @@ def notes_on_seen_rows(model: TableModel, rows: Rows) -> list[str]:
         return []
     if held_out is None:
         return [f"{seen_text(rows)} Its accuracy on new rows is likely to be lower."]
-    if rows.seen < 1.0:
+    if not rows.nearly_all_seen:
         accuracy = f"On {held_out.about}, its accuracy is {held_out.confusion.accuracy:.1%}."
         return [f"{seen_text(rows)} {accuracy}"]
     return [

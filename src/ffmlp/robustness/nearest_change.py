@@ -38,6 +38,8 @@ def nearest_change(sample: Sample, known: Bounds, seconds: float) -> Bounds:
     bound is always next, so that no programme has a radius much larger than the distance to the nearest
     class.
     """
+    if not sample.reach > 0:  # nothing can change
+        return replace(known, lower=known.distance)
     stop = perf_counter() + seconds
     found = (bent_lead(sample.network, sample.own, label) for label in _rivals(sample))
     leads = [lead for lead in found if lead is not None]

@@ -36,6 +36,11 @@ class JoinedTable:
         return self.files[0].columns
 
     @property
+    def dialect(self) -> Dialect:
+        """How cells are written, alike in all files."""
+        return self.files[0].dialect
+
+    @property
     def names(self) -> list[str]:
         """The names of all files."""
         return [name for file in self.files for name in file.names]

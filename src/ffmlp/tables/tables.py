@@ -122,6 +122,10 @@ class DataTable(Protocol):
     def columns(self) -> tuple[str, ...]:
         """The column names; empty for columns without one."""
 
+    @property
+    def dialect(self) -> Dialect:
+        """How its cells are written."""
+
     def inferred(self, n_rows: int, texts: Sequence[str]) -> Iterator[dict[str, Floats | Texts]]:
         """The columns of blocks of about ``n_rows`` rows: numbers unless some cells are not, or texts.
 

@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from ffmlp.tables.tables import DECIMAL_COMMAS, NUMBER, TEXT, DataTable, Dialect
+from ffmlp.tables.tables import DECIMAL_COMMAS, NUMBER, TEXT, DataTable
 from ffmlp.tabular.dates import DateColumn
 from ffmlp.tabular.tallies import Tallies, Tally
 from ffmlp.words import listed
@@ -86,7 +86,7 @@ def columns_of(table: DataTable, tallies: Tallies, categorical: Sequence[str]) -
     kinds, dates, notes = dict[str, str](), list[DateColumn](), list[str]()
     for name, tally in tallies.columns.items():
         forced = name in categorical
-        reason = tally.useless(forced=forced)
+        reason = tally.useless(tallies.n_rows, forced=forced)
         if reason is not None:
             unused[name] = reason
         elif tally.has_dates and not forced:
@@ -129,7 +129,7 @@ def _kind(table: DataTable, name: str, tally: Tally) -> str:
         return NUMBER
     row, text = tally.first_text
     if tally.all_decimal_commas or tally.all_thousands:
-        remedy = Dialect().remedy(text) if tally.all_thousands else DECIMAL_COMMAS
+        remedy = table.dialect.remedy(text) if tally.all_thousands else DECIMAL_COMMAS
         raise ValueError(f"{table.place(row, name)}: expected a number, got {text!r}. {remedy}")
     if tally.n_numbers < tally.n_texts:
         return TEXT

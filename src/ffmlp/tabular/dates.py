@@ -15,7 +15,7 @@ import numpy as np
 
 from ffmlp.arrays import Floats
 from ffmlp.tables.blocks import Block, Part, Texts, frames
-from ffmlp.tables.tables import NUMBER, TEXT, DataTable, Kinds, LocatedError
+from ffmlp.tables.tables import NUMBER, TEXT, DataTable, Dialect, Kinds, LocatedError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -204,6 +204,11 @@ class DatedTable:
     def columns(self) -> tuple[str, ...]:
         """The column names of the file."""
         return self.table.columns
+
+    @property
+    def dialect(self) -> Dialect:
+        """How the cells of the file are written."""
+        return self.table.dialect
 
     def inferred(self, n_rows: int, texts: Sequence[str]) -> Iterator[dict[str, Floats | Texts]]:
         """The columns of blocks as they are in the file."""

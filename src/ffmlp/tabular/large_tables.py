@@ -66,7 +66,8 @@ class FirstLook:
             labelled = cells.indices >= 0
             counts = np.bincount(cells.indices[labelled], minlength=len(cells.distinct)).tolist()
             labels = Counter(dict(zip(cells.distinct, counts, strict=True)))
-            looks.append(cls(Tallies.of(block, (*left_out, "")), labels, int((~labelled).sum())))
+            tallies = Tallies.of(block, section.dialect, (*left_out, ""))
+            looks.append(cls(tallies, labels, int((~labelled).sum())))
         return reduce(add, looks) if looks else None
 
     def __add__(self, later: FirstLook) -> FirstLook:

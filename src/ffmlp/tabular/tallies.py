@@ -11,6 +11,7 @@ from operator import add
 import numpy as np
 
 from ffmlp.arrays import Floats
+from ffmlp.model.columns import category_name
 from ffmlp.tables.blocks import Texts
 from ffmlp.tables.tables import NUMBER, DataTable, Dialect
 from ffmlp.tabular.dates import DateTally
@@ -33,9 +34,13 @@ class Tallies:
     columns: dict[str, Tally]
 
     @classmethod
-    def of(cls, block: dict[str, Floats | Texts], left_out: Collection[str] = ()) -> Tallies:
-        """The tallies of a block of rows."""
-        columns = {name: Tally.of(cells) for name, cells in block.items() if name not in left_out}
+    def of(
+        cls, block: dict[str, Floats | Texts], dialect: Dialect, left_out: Collection[str] = ()
+    ) -> Tallies:
+        """The tallies of a block of rows, whose cells are written in this dialect."""
+        columns = {
+            name: Tally.of(cells, dialect) for name, cells in block.items() if name not in left_out
+        }
         return cls(len(next(iter(block.values()))), columns)
 
     @classmethod
@@ -43,7 +48,8 @@ class Tallies:
         """The tallies of all rows; columns of ``texts`` are not read as numbers."""
         names = [name for name in table.columns if name and name not in left_out]
         none = cls(0, {name: Tally() for name in names})
-        blocks = (cls.of(block, left_out) for block in table.inferred(_ROWS_AT_ONCE, texts))
+        inferred = table.inferred(_ROWS_AT_ONCE, texts)
+        blocks = (cls.of(block, table.dialect, left_out) for block in inferred)
         return reduce(add, blocks, none)
 
     def __add__(self, later: Tallies) -> Tallies:
@@ -77,9 +83,9 @@ class Tally:
     n_compared: int = 0
 
     @classmethod
-    def of(cls, cells: Floats | Texts) -> Tally:
+    def of(cls, cells: Floats | Texts, dialect: Dialect) -> Tally:
         """The tally of some successive cells."""
-        return cls._of_texts(cells) if isinstance(cells, Texts) else cls._of_numbers(cells)
+        return cls._of_texts(cells, dialect) if isinstance(cells, Texts) else cls._of_numbers(cells)
 
     @classmethod
     def _of_numbers(cls, cells: Floats) -> Tally:
@@ -97,11 +103,11 @@ class Tally:
         )
 
     @classmethod
-    def _of_texts(cls, cells: Texts) -> Tally:
+    def _of_texts(cls, cells: Texts, dialect: Dialect) -> Tally:
         found, rows, counts = np.unique(cells.indices, return_index=True, return_counts=True)
         texts, first_rows, n_cells, n_numbers = list[str](), list[int](), list[int](), 0
         for index, row, count in zip(found.tolist(), rows.tolist(), counts.tolist(), strict=True):
-            if index >= 0 and Dialect().is_number(cells.distinct[index]):
+            if index >= 0 and dialect.is_number(cells.distinct[index]):
                 n_numbers += count
             elif index >= 0:
                 texts.append(cells.distinct[index])
@@ -113,8 +119,8 @@ class Tally:
             n_numbers=n_numbers,
             n_texts=sum(n_cells),
             first_text=min(zip(first_rows, texts, strict=True), default=None),
-            all_decimal_commas=all(map(Dialect().has_decimal_comma, texts)),
-            all_thousands=all(map(Dialect().has_thousands, texts)),
+            all_decimal_commas=all(map(dialect.has_decimal_comma, texts)),
+            all_thousands=all(map(dialect.has_thousands, texts)),
             all_integers=False,
             dates=dates,
             distinct=frozenset(sorted(cells.distinct)[:_MAX_DISTINCT]),
@@ -156,12 +162,13 @@ class Tally:
         """Whether most cells are dates."""
         return 0 < self.n_texts <= 2 * self.dates.n_dates(self.dates.order) and not self.n_numbers
 
-    def useless(self, *, forced: bool) -> str | None:
+    def useless(self, n_rows: int, *, forced: bool) -> str | None:
         """Why the column cannot be a feature, if so; ``forced`` if the user calls it categorical."""
         n_cells = self.n_numbers + self.n_texts
         if not self.n_distinct:
             return "it is empty"
-        if self.n_distinct == 1:
+        is_flag = n_cells < n_rows and (forced or (self.n_texts > 0 and not self.has_dates))
+        if self.n_distinct == 1 and not is_flag:  # the other category of a flag is that it is missing
             (only,) = self.distinct
             return f"all values are {only if isinstance(only, str) else f'{only:.15g}'}"
         if self.has_dates and not (forced or self.dates.varying):
@@ -187,7 +194,7 @@ class Tally:
                 f"{name!r} is an integer that differs in every row, as an id does, and is used as a "
                 f"number. If it is an id, add --id {name!r} or --ignore {name!r}."
             ]
-        notes, texts = [], [text for text in self.distinct if isinstance(text, str)]
+        notes, texts = [], {category_name(text) for text in self.distinct if isinstance(text, str)}
         example = number_with_unit(texts)
         if example is not None:
             notes.append(
