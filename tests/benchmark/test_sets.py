@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from ffmlp.benchmark import sets as sets_module
-from ffmlp.benchmark.sets import built_in, checksum, from_files, labelled, large
+from ffmlp.benchmark.sets import Roles, built_in, checksum, from_files, labelled, large
 from ffmlp.extras import why_missing
+from ffmlp.tables.tables import Dialect
 
 
 @pytest.fixture
@@ -37,7 +38,7 @@ def test_a_folder_of_data_files(folder):
     write(folder / "b.csv", 'f,"g, h",label\n1,2e3,yes\n\n-1.5,0,no\n1,1,yes\n2,2,no\n')
     write(folder / "a.csv.gz", "f,label\n1,0\n2,0\n3,1\n4,1\n")
     write(folder / "notes.md", "no set")
-    first, second = from_files(folder, None)
+    first, second = from_files(folder)
     assert (first.name, second.name) == ("a", "b")
     np.testing.assert_array_equal(first.X, [[1], [2], [3], [4]])
     np.testing.assert_array_equal(second.X, [[1, 2000], [-1.5, 0], [1, 1], [2, 2]])
@@ -48,7 +49,7 @@ def test_a_file_as_fit_reads_it(folder):
     pd = pytest.importorskip("pandas")
     lines = ["kind,x,town,id", "a,1,u,7", "b,?,v,8", "a,2,,9", ",5,u,1", "b,3.5,v,2"]
     write(folder / "t.csv", "\n".join(lines))
-    (one,) = from_files(folder / "t.csv", "kind", ["id"])
+    (one,) = from_files(folder / "t.csv", Roles("kind", left_out=("id",)))
     assert one.name == "t"
     np.testing.assert_array_equal(one.y, [0, 1, 0, 1])  # the row without a label is left out
     assert one.X["x"].to_list()[2:] == [2.0, 3.5]
@@ -59,16 +60,28 @@ def test_a_file_as_fit_reads_it(folder):
     whole = pd.read_csv(folder / "t.csv", na_values="?")
     pytest.importorskip("pyarrow")
     whole.to_parquet(folder / "p.parquet")
-    (same,) = from_files(folder / "p.parquet", "kind", ["id"])
+    (same,) = from_files(folder / "p.parquet", Roles("kind", left_out=("id",)))
     assert checksum(same) == checksum(one)
+
+
+def test_files_are_written_as_the_options_say(folder):
+    (folder / "1.csv").write_bytes("grün;x;label\n1;2,5;ja\n-9;1;ja\n".encode("latin-1"))
+    (folder / "2.csv").write_bytes("grün;x;label\n2;-9;nein\n1;0;nein\n".encode("latin-1"))
+    roles = Roles("label", categorical=("grün",))
+    (one,) = from_files(folder / "*.csv", roles, Dialect(("-9",), ",", "latin-1"))
+    assert one.X["grün"].tolist() == ["1", np.nan, "2", "1"]
+    np.testing.assert_array_equal(one.X["x"], [2.5, 1.0, np.nan, 0.0])
+    np.testing.assert_array_equal(one.y, [0, 0, 1, 1])
+    with pytest.raises(ValueError, match="has no column 'x y'"):
+        from_files(folder / "*.csv", Roles(categorical=("x y",)), Dialect(encoding="latin-1"))
 
 
 def test_a_file_of_numbers_is_an_array(folder):
     write(folder / "t.csv", "x,label\n1,a\n2,a\n3,b\n4,b\n")
-    (one,) = from_files(folder / "t.csv", None)
+    (one,) = from_files(folder / "t.csv")
     assert isinstance(one.X, np.ndarray)
     write(folder / "t.csv", "x,label\n1,a\n,a\n3,b\n4,b\n")
-    (other,) = from_files(folder / "t.csv", None)
+    (other,) = from_files(folder / "t.csv")
     assert not isinstance(other.X, np.ndarray)
     assert checksum(one) != checksum(other)
 
@@ -93,29 +106,29 @@ def test_a_file_of_numbers_is_an_array(folder):
 def test_a_bad_file_is_reported_with_its_place(folder, text, message):
     write(folder / "bad.csv", text)
     with pytest.raises(ValueError, match=message):
-        from_files(folder, None)
+        from_files(folder)
 
 
 def test_unknown_columns_are_reported(folder):
     write(folder / "t.csv", "f,label\n1,a\n2,b\n")
     with pytest.raises(ValueError, match=r"no column 'Label' \(--target\)\. Did you mean 'label'"):
-        from_files(folder, "Label")
+        from_files(folder, Roles("Label"))
     with pytest.raises(ValueError, match=r"no column 'g' \(--ignore\)"):
-        from_files(folder, None, ["g"])
+        from_files(folder, Roles(left_out=("g",)))
 
 
 def test_folders_without_sets(folder):
     with pytest.raises(ValueError, match="unknown file type"):
-        from_files(folder / "nowhere", None)
+        from_files(folder / "nowhere")
     with pytest.raises(ValueError, match="contains no data file"):
-        from_files(folder, None)
+        from_files(folder)
     (folder / "folder.csv").mkdir()
     with pytest.raises(ValueError, match="contains no data file"):
-        from_files(folder, None)
+        from_files(folder)
     for name in ("a.csv", "a.csv.gz"):
         write(folder / name, "f,label\n1,0\n2,0\n3,1\n4,1\n")
     with pytest.raises(ValueError, match="two files named 'a'"):
-        from_files(folder, None)
+        from_files(folder)
 
 
 def test_large_sets():

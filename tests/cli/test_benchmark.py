@@ -157,9 +157,9 @@ def test_categories_and_missing_cells_are_compared_with_the_same_splits(folder, 
 
 
 def test_columns_can_only_be_named_with_data(folder, capsys):
-    for option in ("--target", "--ignore"):
+    for option in ("--target", "--categorical", "--ignore"):
         assert main(["benchmark", option, "label", "--models", "lda"]) == 2
-        assert "--target and --ignore name columns of --data." in capsys.readouterr().err
+        assert "--target, --categorical and --ignore name columns of --data." in capsys.readouterr().err
 
 
 def test_models_that_are_not_installed_are_reported(folder, capsys, monkeypatch):

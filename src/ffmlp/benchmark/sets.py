@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from dataclasses import dataclass
 from importlib.metadata import distribution
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,8 @@ from sklearn.datasets import load_digits
 from ffmlp import datasets
 from ffmlp.datasets import Dataset
 from ffmlp.extras import imported, why_missing
-from ffmlp.tables.opening import open_table
-from ffmlp.tables.tables import TEXT, is_table, pandas
+from ffmlp.tables.several import open_tables
+from ffmlp.tables.tables import TEXT, Dialect, is_table, pandas
 from ffmlp.tabular.columns import infer, require_columns
 from ffmlp.tabular.dates import with_dates
 
@@ -105,11 +106,21 @@ LARGE: tuple[tuple[str, str, Callable[[], list[Dataset]]], ...] = (
 )
 
 
-def from_files(path: Path, target: str | None, left_out: Sequence[str] = ()) -> list[Dataset]:
-    """The data sets of a file, or of all data files of a folder.
+@dataclass(frozen=True)
+class Roles:
+    """What the columns of a file are, as a user says it: the labels are the last one if it is None."""
 
-    ``target`` is the column of the labels, the last one if it is None.
-    """
+    target: str | None = None
+    categorical: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+
+
+def from_files(
+    path: Path,
+    roles: Roles = Roles(),  # noqa: B008
+    dialect: Dialect = Dialect(),  # noqa: B008
+) -> list[Dataset]:
+    """The data set of a file or of files of a pattern, or those of all data files of a folder."""
     paths = _tables(path) if path.is_dir() else [path]
     if not paths:
         raise ValueError(f"{path} contains no data file. Use .csv, .tsv or .parquet.")
@@ -118,7 +129,7 @@ def from_files(path: Path, target: str | None, left_out: Sequence[str] = ()) -> 
         name = one.name.partition(".")[0]
         if name in sets:
             raise ValueError(f"{path} has two files named {name!r}. Rename one of them.")
-        sets[name] = read_set(one, name, target, left_out)
+        sets[name] = read_set(one, name, roles, dialect)
     return list(sets.values())
 
 
@@ -127,13 +138,14 @@ def _tables(folder: Path) -> list[Path]:
     return sorted(path for path in files if is_table(path))
 
 
-def read_set(path: Path, name: str, target: str | None, left_out: Sequence[str]) -> Dataset:
+def read_set(path: Path, name: str, roles: Roles, dialect: Dialect) -> Dataset:
     """A data file as ``ffmlp fit`` reads it: an array if it has numbers only, else a data frame."""
-    table = open_table(path)
-    label = table.columns[-1] if target is None else target
+    table = open_tables([path], dialect)
+    label = table.columns[-1] if roles.target is None else roles.target
     require_columns(table, [label], "--target")
-    require_columns(table, left_out, "--ignore")
-    columns = infer(table, (), (label, *left_out))
+    require_columns(table, roles.categorical, "--categorical")
+    require_columns(table, roles.left_out, "--ignore")
+    columns = infer(table, roles.categorical, (label, *roles.left_out))
     blocks = with_dates(table, columns.dates).blocks(_ROWS_AT_ONCE, {**columns.kinds, label: TEXT})
     frame = pandas().concat(blocks, ignore_index=True).dropna(subset=[label])
     classes, counts = np.unique(frame[label].to_numpy(str), return_counts=True)

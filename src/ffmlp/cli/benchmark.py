@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from ffmlp.cli.console import check_numbers, one_line, visible
+from ffmlp.cli.console import add_format, check_numbers, dialect, one_line, visible
 from ffmlp.extras import require
 from ffmlp.words import counted
 
@@ -24,12 +24,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     number: dict[str, Any] = {"type": int, "metavar": "N"}
     folder: dict[str, Any] = {"type": Path, "metavar": "FOLDER"}
     sets = parser.add_mutually_exclusive_group()
-    what = "a data file, or a folder of data files"
+    what = "a data file, a pattern in quotes for the files of one table, or a folder of data sets"
     sets.add_argument("--data", type=Path, metavar="PATH", help=what)
     sets.add_argument("--large", action="store_true", help="large sets: diamonds and flights")
     parser.add_argument("--target", metavar="COLUMN", help="column to predict (the last one)")
     what = "columns of --data to leave out"
     parser.add_argument("--ignore", nargs="+", default=[], metavar="COLUMN", help=what)
+    what = "columns of --data that are categories even if they hold numbers"
+    parser.add_argument("--categorical", nargs="+", default=[], metavar="COLUMN", help=what)
     parser.add_argument("--models", nargs="+", metavar="NAME", help="models to compare (all)")
     parser.add_argument("--splits", default=5, help="random splits of each data set (5)", **number)
     what = f"training rows at most, or all ({DEFAULT_ROWS[0]}; with --large {' '.join(LARGE_ROWS)})"
@@ -37,6 +39,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--jobs", default=1, help="runs in parallel (1)", **number)
     parser.add_argument("--out", default=Path("benchmark"), help="output folder (benchmark)", **folder)
     parser.add_argument("--seed", default=0, help="random seed (0)", **number)
+    add_format(parser)
 
 
 def _train_rows(text: str) -> str:
@@ -63,13 +66,14 @@ def run(options: argparse.Namespace) -> None:
     from ffmlp.benchmark.peers import select_models
     from ffmlp.benchmark.results import all_results
     from ffmlp.benchmark.runs import Settings, benchmark
-    from ffmlp.benchmark.sets import built_in, from_files, large
+    from ffmlp.benchmark.sets import Roles, built_in, from_files, large
 
-    if options.data is None and (options.target is not None or options.ignore):
-        raise ValueError("--target and --ignore name columns of --data. Give it, too.")
+    roles = Roles(options.target, tuple(options.categorical), tuple(options.ignore))
+    if options.data is None and roles != Roles():
+        raise ValueError("--target, --categorical and --ignore name columns of --data. Give it, too.")
     models, missing = select_models(options.models)
     if options.data is not None:
-        sets = from_files(options.data, options.target, options.ignore)
+        sets = from_files(options.data, roles, dialect(options))
     else:
         sets, missing_sets = large() if options.large else built_in(options.seed)
         missing |= missing_sets

@@ -228,11 +228,16 @@ def add_shared(
     if quiet:
         parser.add_argument("--quiet", action="store_true", help="print errors only")
     if set(inputs) - {"MODEL"}:
-        add = parser.add_argument_group("file format").add_argument
-        what = "text that stands for a missing value, besides NA, ? and the like (repeatable)"
-        add("--missing", action="append", default=[], metavar="TOKEN", help=what)
-        add("--decimal", choices=(".", ","), metavar="MARK", help="decimal mark: . or ,")
-        add("--encoding", default="utf-8", help="encoding of a text file (utf-8)")
+        add_format(parser)
+
+
+def add_format(parser: argparse.ArgumentParser) -> None:
+    """Add how cells of data files are written, which is their `dialect`."""
+    add = parser.add_argument_group("file format").add_argument
+    what = "text that stands for a missing value, besides NA, ? and the like (repeatable)"
+    add("--missing", action="append", default=[], metavar="TOKEN", help=what)
+    add("--decimal", choices=(".", ","), metavar="MARK", help="decimal mark: . or ,")
+    add("--encoding", default="utf-8", help="encoding of a text file (utf-8)")
 
 
 def dialect(options: argparse.Namespace, usual: Dialect = Dialect()) -> Dialect:  # noqa: B008
