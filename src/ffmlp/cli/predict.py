@@ -67,9 +67,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Read, predict and write at the same time."""
     require_packages("predict", "pyarrow", "tqdm")
-    # Before NumPy is imported: each block of rows has a thread, and those of matrix products would only
-    # keep the processors busy with waiting for work.
+    # Before NumPy and Arrow are imported. Each block of rows has a thread: those of matrix products
+    # would only keep the processors busy with waiting for work. Arrow's own allocator takes more memory.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
     from ffmlp.tables.writing import STANDARD_OUTPUT
     from ffmlp.tabular.predictions import Added, output_columns, write_predictions
 

@@ -59,9 +59,12 @@ def _compared(thresholds: Hyperplanes, mapped: AnyFloats) -> NDArray[np.float32]
     """
     features = np.abs(thresholds.weights).argmax(axis=1)
     weights = thresholds.weights[np.arange(len(features)), features]
+    responses = np.empty((len(mapped), len(features)), np.float32)
+    # Column by column, as features are mapped.
     with np.errstate(over="ignore"):
-        responses = mapped[:, features] * weights + thresholds.biases
-        return responses.astype(np.float32, order="C")
+        for place, feature in enumerate(features):
+            responses[:, place] = mapped[:, feature] * weights[place] + thresholds.biases[place]
+    return responses
 
 
 def _margin(stages: RegionReadoutStages, smooth: NDArray[np.float32], error: float) -> float:
