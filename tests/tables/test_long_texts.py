@@ -61,7 +61,7 @@ def test_rows_do_not_depend_on_the_length_of_texts(
     table, kept = open_table(path), () if len(texts) % 2 else ("c",)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(parquet_tables, "_MOST_BYTES", 200)
-        patch.setattr(parquet_tables, "_FIRST_ROWS", 2)
+        patch.setattr(parquet_tables, "_FIRST_ROWS", 3)
         patch.setattr(parquet_tables, "_GROWTH", 2)
         rows = [
             rows_of_parts(part, of_block, KINDS if not kept else {"a": "number"}, kept)
@@ -73,7 +73,7 @@ def test_rows_do_not_depend_on_the_length_of_texts(
     assert found["c"].fillna("").tolist() == frame["c"].fillna("").tolist()
     assert max(sizes) <= of_block
     if len(sizes) > 1 and set(texts) == {"w" * 300}:
-        assert max(sizes[1:]) == 1
+        assert max(sizes[1:]) <= 2
 
 
 @pytest.mark.parametrize("arrow_type", [pa.string(), pa.large_string(), pa.binary(), pa.large_binary()])

@@ -169,32 +169,43 @@ class ParquetTable:
         """
         with self._opened() as file:
             start, end = self.rows or (0, file.metadata.num_rows)
-            long = [name for name in names if not _is_small(file.schema_arrow.field(name).type)]
-            size, most = min(n_rows, _FIRST_ROWS) if long else n_rows, n_rows
+            schema = file.schema_arrow  # made anew each time
+            long = [name for name in names if not _is_small(schema.field(name).type)]
+            size = self._first_size(file, start, end, n_rows, long) if long else n_rows
             while start < end:
                 for batch in _rows(file, start, end, size, names):
                     columns = {name: _plain(batch[name]) for name in names}
-                    fitting = self._fitting(start, {name: columns[name] for name in long}, most)
-                    if size < min(fitting, most):  # read again, with more rows
-                        size = min(fitting, most, _GROWTH * size)
-                        break
+                    fitting = self._fitting(start, {name: columns[name] for name in long})
                     yield start, columns
-                    start, most = start + len(batch), size
-                    if fitting < size:
-                        size = most = fitting
+                    start += len(batch)
+                    if fitting is not None and 2 * fitting < size:
+                        size = fitting  # not for less: Arrow begins again with the row group
                         break
                 else:  # no rows are left, whatever the file says
                     return
 
-    def _fitting(self, start: int, columns: dict[str, Any], most: int) -> int:
-        """How many such rows fit into a block, at least one; an error if a cell is too long."""
+    def _first_size(self, file: Any, start: int, end: int, n_rows: int, long: Sequence[str]) -> int:
+        """The rows of a block, by the texts of a few rows, then of more."""
+        size = min(n_rows, _FIRST_ROWS)
+        while size < n_rows:
+            batch = next(_rows(file, start, end, size, long), None)
+            if batch is None or len(batch) == end - start:
+                break
+            fitting = self._fitting(start, {name: _plain(batch[name]) for name in long}) or n_rows
+            if fitting <= size:
+                return fitting
+            size = min(n_rows, fitting, _GROWTH * size)
+        return size
+
+    def _fitting(self, start: int, columns: dict[str, Any]) -> int | None:
+        """How many such rows fit into a block, None for any number; an error if a cell is too long."""
         n_bytes = n_rows = 0
         for name, column in columns.items():
             n_rows, n_bytes = len(column), n_bytes + column.nbytes
             if column.nbytes > LONGEST_ROW and (row := _too_long(column)) is not None:
                 place = self.place(start + row, name)
                 raise LocatedError(f"{place}: longer than {LONGEST_ROW} bytes.")
-        return max(1, _MOST_BYTES * n_rows // n_bytes) if n_bytes else most
+        return max(1, _MOST_BYTES * n_rows // n_bytes) if n_bytes else None
 
     def _block(self, columns: dict[str, Any], start: int, kinds: Kinds, kept: Sequence[str]) -> Block:
         numbers, texts = split(kinds)
