@@ -137,6 +137,7 @@ def without_rows(here):
     ("change", "arguments", "message"),
     [
         (None, ["gone/*.parquet", "-o", "out"], "no file matches gone/*.parquet."),
+        (None, ["gone[.csv", "-o", "out.csv"], "no file matches gone[.csv."),
         (None, ["data", "-o", "data", "--force"], "data has data/a.parquet, an input of this command."),
         (None, ["data", "-o", "-"], "- is not a folder. Predictions of several files need a folder."),
         (None, ["data", "-o", "data/a.parquet"], "data/a.parquet is not a folder."),

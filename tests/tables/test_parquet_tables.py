@@ -311,9 +311,10 @@ def undecodable(cells=(b"a", b"\xff\xfe", b"b")):
     return pa.StringArray.from_buffers(len(cells), *map(pa.py_buffer, (ends, b"".join(cells))))
 
 
+@pytest.mark.parametrize("arrow_type", [pa.string(), pa.large_string()])
 @pytest.mark.parametrize("kinds", [{"c": "text"}, {"c": "number"}, {"a": "number"}, {}])
-def test_cells_that_are_not_utf_8_are_located(parquet, kinds):
-    path = parquet({"a": [1.0, 2.0, 3.0], "c": undecodable()})
+def test_cells_that_are_not_utf_8_are_located(parquet, kinds, arrow_type):
+    path = parquet({"a": [1.0, 2.0, 3.0], "c": undecodable().cast(arrow_type)})
     place = r"t\.parquet, row 2, column 2 .'c'.: not valid UTF-8, got b'.xff.xfe'.*\Z"
     with pytest.raises(ValueError, match=place):
         cells(path, kinds, n_rows=2, kept=() if "c" in kinds else ("c",))

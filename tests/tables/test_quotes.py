@@ -1,5 +1,6 @@
 import csv
 import io
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -7,7 +8,7 @@ from data_files import rows_of_parts
 
 from ffmlp.tables import quotes
 from ffmlp.tables.opening import open_table
-from ffmlp.tables.quotes import is_open_after, without_leading_spaces
+from ffmlp.tables.quotes import delimiters_outside, is_open_after, without_leading_spaces
 from ffmlp.tables.tables import Dialect
 from ffmlp.tables.text_tables import TextTable
 
@@ -130,3 +131,26 @@ def test_many_quotes_are_read_without_their_places(delimiter, end, monkeypatch):
     usual = [is_open_after(lines, delimiter), without_leading_spaces(lines, delimiter)]
     monkeypatch.setattr(quotes, "_MOST_QUOTES", 1)
     assert [is_open_after(lines, delimiter), without_leading_spaces(lines, delimiter)] == usual
+
+
+def test_a_cell_of_many_quotes_takes_little_memory(monkeypatch):
+    """What could be gone back to took more than 50 times the memory of the cell."""
+    monkeypatch.setattr(quotes, "_MOST_QUOTES", 1)
+    cell = b'"' + 500_000 * b'"",' + b'"'
+    tracemalloc.start()
+    assert not is_open_after(b"a, " + cell + b"\n", ",")
+    assert without_leading_spaces(b"a, " + cell + b"\n", ",") == b"a," + cell + b"\n"
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 15 * len(cell)
+
+
+@hypothesis.given(st.lists(CELLS_WITH_QUOTES, min_size=1), st.sampled_from(",;\t|"), st.integers(0, 9))
+def test_delimiters_outside_quotes_are_those_between_cells(cells, delimiter, most):
+    line = delimiter.join(["x", *cells]).replace("\r", "").replace("\n", "")
+    hypothesis.assume(not broken_quotes(line, delimiter))
+    cells = next(csv.reader([line], delimiter=delimiter, skipinitialspace=True))
+    found = delimiters_outside(line, delimiter, most)
+    assert found == len(cells) - 1 or most < found < len(cells)
+    assert delimiters_outside(f'x{delimiter}y"{delimiter}{line}', delimiter, 99, True) == len(cells)
+    assert delimiters_outside(f"x{delimiter}y", delimiter, 99, True) == 0

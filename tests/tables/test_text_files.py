@@ -25,7 +25,7 @@ def test_compressed_files(file, suffix, compress):
 
 @pytest.fixture
 def short_rows(monkeypatch):
-    for module in ("text_files", "text_tables"):
+    for module in ("text_files", "records"):
         monkeypatch.setattr(f"ffmlp.tables.{module}.LONGEST_ROW", 100)
 
 

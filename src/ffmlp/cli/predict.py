@@ -22,7 +22,7 @@ from ffmlp.cli.console import (
     require_packages,
 )
 from ffmlp.storage.whole_files import whole_folder
-from ffmlp.tables.several import JoinedTable, is_one_file, open_tables
+from ffmlp.tables.several import JoinedTable, is_one_file, named_files, open_tables
 from ffmlp.tables.tables import COMPRESSIONS, PARQUET, DataFile, DataTable, file_type
 from ffmlp.words import counted, listed
 
@@ -132,6 +132,7 @@ def _check(options: argparse.Namespace, to_stdout: bool, to_folder: bool) -> Non
     if to_stdout and options.json:
         raise ValueError("--json and -o - both print to standard output. Use one of them.")
     if to_folder:
+        named_files(options.data)  # before the output: a name may be taken for a pattern
         check_folder(options.output, options.force)
     elif not to_stdout:
         file_type(options.output)  # an unknown one is an error

@@ -23,6 +23,7 @@ from pyarrow import parquet, types
 from ffmlp.arrays import Floats
 from ffmlp.tables.blocks import Block, Part, Texts, frames, split, values
 from ffmlp.tables.tables import Dialect, Kinds, LocatedError, check_names
+from ffmlp.tables.text_files import LONGEST_ROW
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,6 +39,8 @@ _WORDS = {
     "dates or times": (types.is_temporal,),
 }
 _BYTES_OF_A_CELL = 8
+# Bytes of the texts of a block. To know how many rows these are, a few are read first, then more.
+_MOST_BYTES, _FIRST_ROWS, _GROWTH = 2**25, 4, 128
 
 
 @dataclass(frozen=True)
@@ -150,27 +153,59 @@ class ParquetTable:
         try:
             yield
         except ValueError:
-            if types.is_string(column.type):
-                for row, cell in enumerate(column.cast(pyarrow.binary()).to_pylist(), start=start):
+            if types.is_string(column.type) or types.is_large_string(column.type):
+                content = column.cast(pyarrow.large_string()).view(pyarrow.large_binary())
+                for row, cell in enumerate(content.to_pylist(), start=start):
                     if cell is not None and not _is_text(cell):
                         problem = f"not valid UTF-8, got {cell!r}. Write the column as text in UTF-8."
                         raise LocatedError(f"{self.place(row, name)}: {problem}") from None
             raise
 
     def _batches(self, n_rows: int, names: Sequence[str]) -> Iterator[tuple[int, dict[str, Any]]]:
-        """The columns of each block of rows, and the number of rows before it."""
+        """The columns of each block of rows, and the number of rows before it.
+
+        Blocks have ``n_rows`` rows, or fewer where texts are so long that these would take too much
+        memory: a file of a kilobyte may have gigabytes of them.
+        """
         with self._opened() as file:
-            ends = _ends(file.metadata)
-            first, last = self.rows or (0, file.metadata.num_rows)
-            starts = np.append(0, ends[:-1])
-            groups = np.flatnonzero((starts < last) & (ends > first)).tolist()
-            start = int(starts[groups[0]]) if groups else 0
-            for batch in file.iter_batches(n_rows, row_groups=groups, columns=list(names)):
-                skipped = max(0, first - start)
-                own = batch.slice(skipped, max(0, last - start - skipped))
-                if len(own):
-                    yield start + skipped, {name: _plain(own[name]) for name in names}
-                start += len(batch)
+            start, end = self.rows or (0, file.metadata.num_rows)
+            schema = file.schema_arrow  # made anew each time
+            long = [name for name in names if not _is_small(schema.field(name).type)]
+            size = self._first_size(file, start, end, n_rows, long) if long else n_rows
+            while start < end:
+                for batch in _rows(file, start, end, size, names):
+                    columns = {name: _plain(batch[name]) for name in names}
+                    fitting = self._fitting(start, {name: columns[name] for name in long})
+                    yield start, columns
+                    start += len(batch)
+                    if fitting is not None and 2 * fitting < size:
+                        size = fitting  # not for less: Arrow begins again with the row group
+                        break
+                else:  # no rows are left, whatever the file says
+                    return
+
+    def _first_size(self, file: Any, start: int, end: int, n_rows: int, long: Sequence[str]) -> int:
+        """The rows of a block, by the texts of a few rows, then of more."""
+        size = min(n_rows, _FIRST_ROWS)
+        while size < n_rows:
+            batch = next(_rows(file, start, end, size, long), None)
+            if batch is None or len(batch) == end - start:
+                break
+            fitting = self._fitting(start, {name: _plain(batch[name]) for name in long}) or n_rows
+            if fitting <= size:
+                return fitting
+            size = min(n_rows, fitting, _GROWTH * size)
+        return size
+
+    def _fitting(self, start: int, columns: dict[str, Any]) -> int | None:
+        """How many such rows fit into a block, None for any number; an error if a cell is too long."""
+        n_bytes = n_rows = 0
+        for name, column in columns.items():
+            n_rows, n_bytes = len(column), n_bytes + column.nbytes
+            if column.nbytes > LONGEST_ROW and (row := _too_long(column)) is not None:
+                place = self.place(start + row, name)
+                raise LocatedError(f"{place}: longer than {LONGEST_ROW} bytes.")
+        return max(1, _MOST_BYTES * n_rows // n_bytes) if n_bytes else None
 
     def _block(self, columns: dict[str, Any], start: int, kinds: Kinds, kept: Sequence[str]) -> Block:
         numbers, texts = split(kinds)
@@ -225,6 +260,39 @@ class ParquetTable:
 
     def _texts(self, column: Any) -> Texts:
         return _written(column).trimmed(self.dialect.missing_texts)
+
+
+def _rows(file: Any, first: int, end: int, n_rows: int, names: Sequence[str]) -> Iterator[Any]:
+    """Arrow's batches of ``n_rows`` rows at most, from the first row to the end."""
+    ends = _ends(file.metadata)
+    starts = np.append(0, ends[:-1])
+    groups = np.flatnonzero((starts < end) & (ends > first)).tolist()
+    start = int(starts[groups[0]]) if groups else 0
+    for batch in file.iter_batches(n_rows, row_groups=groups, columns=list(names)):
+        skipped = max(0, first - start)
+        own = batch.slice(skipped, max(0, end - start - skipped))
+        if len(own):
+            yield own
+        start += len(batch)
+
+
+def _is_small(arrow_type: Any) -> bool:
+    """Whether all cells of this type take the same few bytes."""
+    tests = (types.is_primitive, types.is_boolean, types.is_decimal, types.is_null)
+    return any(test(arrow_type) for test in tests)
+
+
+def _too_long(column: Any) -> int | None:
+    """The first text that is longer than a row of a text file may be, if any."""
+    kinds: tuple[tuple[type[np.integer], tuple[Any, ...]], ...] = (
+        (np.int32, (types.is_string, types.is_binary)),
+        (np.int64, (types.is_large_string, types.is_large_binary)),
+    )
+    for kind, tests in kinds:
+        if any(test(column.type) for test in tests):
+            ends = np.frombuffer(column.buffers()[1], kind)[column.offset :][: len(column) + 1]
+            return next(iter(np.flatnonzero(np.diff(ends) > LONGEST_ROW).tolist()), None)
+    return None
 
 
 def _ends(metadata: Any) -> NDArray[np.int64]:

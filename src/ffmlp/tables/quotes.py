@@ -46,6 +46,26 @@ def opened_in(line: str, delimiter: str, number: int, opened: int | None) -> int
         opened, end = None, last.end()
 
 
+def delimiters_outside(line: str, delimiter: str, most: int, is_open: bool = False) -> int:
+    """How many delimiters are outside quoted cells; if more than ``most``, perhaps only some of them."""
+    if not is_open and '"' not in line:
+        return line.count(delimiter)
+    opening, _ = _around_quoted(delimiter)
+    found = end = 0
+    while found <= most:
+        if not is_open:
+            first = opening.search(line, end)
+            if first is None:
+                return found + line.count(delimiter, end)
+            found, end = found + line.count(delimiter, end, first.end()), first.end()
+        quoted = _QUOTED.match(line, end)
+        assert quoted is not None  # it may be empty
+        if quoted.end() == len(line):
+            break
+        is_open, end = False, quoted.end() + 1
+    return found
+
+
 @cache
 def _around_quoted(delimiter: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
     """The beginning and the end of a quoted cell."""

@@ -97,7 +97,7 @@ def open_tables(given: Sequence[Path], dialect: Dialect = Dialect()) -> DataFile
     """Read the headers of data files, which are one table if they are several."""
     if is_one_file(given):
         return open_table(given[0], dialect)
-    paths = [path for one in given for path in _expanded(one)]
+    paths = named_files(given)
     if STANDARD_INPUT in paths:
         raise ValueError("standard input (-) must be the only file.")
     counts = Counter(path.resolve() for path in paths)
@@ -113,6 +113,11 @@ def open_tables(given: Sequence[Path], dialect: Dialect = Dialect()) -> DataFile
 def is_one_file(given: Sequence[Path]) -> bool:
     """Whether this is the name of a file: not a pattern, a folder, or several names."""
     return len(given) == 1 and not given[0].is_dir() and not _is_pattern(given[0])
+
+
+def named_files(given: Sequence[Path]) -> list[Path]:
+    """The files that names, patterns and folders stand for; an error if one stands for none."""
+    return [path for one in given for path in _expanded(one)]
 
 
 def _is_pattern(path: Path) -> bool:

@@ -111,6 +111,19 @@ def _line(file: IO[bytes]) -> bytes:
     return line
 
 
+def check_lines(file: IO[bytes], name: Path) -> None:
+    """Refuse a line that is too long for `blocks_of_rows`, with its number."""
+    for number in itertools.count(1):
+        line = file.readline(LONGEST_ROW + 1)
+        if len(line) > LONGEST_ROW:
+            raise LocatedError(
+                f"{name}, line {number}: longer than {LONGEST_ROW} bytes. A table has one line for each "
+                "row, which ends with a line feed."
+            )
+        if not line:
+            return
+
+
 def _ended(lines: bytes) -> bytes:
     return lines if lines.endswith(b"\n") else lines + b"\n"
 

@@ -7,10 +7,9 @@ line and column of the error.
 from __future__ import annotations
 
 import codecs
-import csv
 import io
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -22,18 +21,14 @@ import numpy as np
 from ffmlp.arrays import Floats
 from ffmlp.extras import imported
 from ffmlp.tables.blocks import Block, Part, Texts, frames, split, values
-from ffmlp.tables.quotes import opened_in, without_leading_spaces
+from ffmlp.tables.quotes import without_leading_spaces
+from ffmlp.tables.records import detected_delimiter, first_lines, measured, records
 from ffmlp.tables.tables import COMPRESSIONS, NUMBER, TEXT, Dialect, Kinds, LocatedError, check_names
-from ffmlp.tables.text_files import LONGEST_ROW, blocks_of_rows, opened, opened_text
+from ffmlp.tables.text_files import blocks_of_rows, check_lines, opened, opened_text
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_DELIMITERS = ",;\t|"
-# The lines that a delimiter must split into equally many cells.
-_FIRST_LINES, _FIRST_CHARACTERS = 20, 2**20
-# The most that the csv module can be set to; its default refuses cells that Arrow reads.
-_LONGEST_CELL = 2**31 - 1
 # Bytes of text in a byte of a compressed file, and the most that are read in one piece.
 _COMPRESSION, _MOST_BYTES_IN_ONE = 5, 2**30
 # The kind of a column whose cells are copied.
@@ -64,19 +59,19 @@ class TextTable:
         """Read the header; a delimiter of None is detected from it and the first rows."""
         source = source or path
         with opened_text(source, dialect.encoding, path) as text:
-            first = _first_lines(text)
+            first = first_lines(path, text)
             if not first:
                 raise ValueError(f"{path} is empty.")
             if "\0" in first[0]:
                 raise UnicodeError("zero bytes")  # reported with the likely encoding
             if delimiter is None:
-                delimiter = _delimiter(path, first, dialect)
+                delimiter = detected_delimiter(path, first, dialect)
         with opened_text(source, dialect.encoding, path) as text:
             taken = [0]
-            records = _records(path, _measured(text, taken), delimiter)
-            _, header = next(records)
+            rows = records(path, measured(text, taken), delimiter)
+            _, header = next(rows)
             start = taken[0]
-            _, row = next(records, (0, []))
+            _, row = next(rows, (0, []))
         names = tuple(name.strip() for name in header)
         check_names(path, names, "line 1: ")
         n_cells = len(names) + (len(row) == len(names) + 1 and not row[-1])
@@ -151,16 +146,16 @@ class TextTable:
     def lines(self) -> Iterator[tuple[int, list[str]]]:
         """The line number and the cells of each row, as written (without Arrow)."""
         n_cells = None
-        with self._records() as records:
-            for line, cells in itertools.islice(records, 1, None):
+        with self._records() as rows:
+            for line, cells in itertools.islice(rows, 1, None):
                 self._check_length(line, cells, n_cells)
                 n_cells = len(cells)
                 yield line, cells[: len(self.columns)]
 
     def place(self, row: int, column: str) -> str:
         """File, line and column of a cell."""
-        with self._records() as records:
-            line, _ = next(itertools.islice(records, row + 1, None))
+        with self._records() as rows:
+            line, _ = next(itertools.islice(rows, row + 1, None))
         return self.place_in_line(line, self.columns.index(column))
 
     def place_in_line(self, line: int, column: int) -> str:
@@ -170,7 +165,7 @@ class TextTable:
     @contextmanager
     def _records(self) -> Iterator[Iterator[tuple[int, list[str]]]]:
         with opened_text(self.source, self.dialect.encoding, self.path) as text:
-            yield _records(self.path, text, self.delimiter)
+            yield records(self.path, text, self.delimiter)
 
     def _row_blocks(self, n_rows: int) -> Iterator[bytes]:
         with opened(self.source, self.dialect.encoding, self.path) as file:
@@ -271,11 +266,13 @@ class TextTable:
             raise ValueError(f"{self.path} cannot be read: {error}") from error
 
     def _raise_located(self, kinds: Kinds) -> None:
-        """Raise an error for the first line of a wrong length or with a wrong number, if any."""
+        """Raise an error for the first line that is wrong, too long, or has a wrong number, if any."""
         numbers = [column for column, name in enumerate(self.columns) if kinds.get(name) == NUMBER]
         for line, cells in self.lines():
             for column in numbers:
                 self._check_number(line, column, cells[column])
+        with opened(self.source, self.dialect.encoding, self.path) as file:
+            check_lines(file, self.path)
 
     def _check_length(self, line: int, cells: list[str], n_before: int | None) -> None:
         """Refuse a row of another length than the header; all rows may have a trailing delimiter."""
@@ -310,71 +307,3 @@ def _cells(column: Any) -> Any:
     if types.is_dictionary(column.type):
         return Texts(values(column.indices, -1), column.dictionary.to_pylist())
     return values(column, np.nan) if types.is_floating(column.type) else column
-
-
-def _delimiter(path: Path, lines: Sequence[str], dialect: Dialect) -> str:
-    """The delimiter that splits the first lines into equally many cells, or the most frequent one."""
-    unquoted = "".join(lines[0].split('"')[::2])
-    # Commas come last: they may be decimal marks.
-    alike = [mark for mark in reversed(_DELIMITERS) if _splits_alike(path, lines, mark)]
-    if len(alike) > 1 and dialect.decimal in alike:
-        alike.remove(dialect.decimal)
-    return max(alike or _DELIMITERS, key=unquoted.count)
-
-
-def _splits_alike(path: Path, lines: Sequence[str], delimiter: str) -> bool:
-    try:
-        (_, header), *records = _records(path, lines, delimiter)
-    except LocatedError:
-        return False
-    # All rows may have a trailing delimiter.
-    lengths = {len(cells) - (not cells[-1] and len(cells) == len(header) + 1) for _, cells in records}
-    return len(header) > 1 and lengths <= {len(header)}
-
-
-def _first_lines(text: Iterable[str]) -> list[str]:
-    """The first lines that are not blank, unless they are long; always the very first one."""
-    found, n_characters = list[str](), 0
-    for line in itertools.islice(filter(str.strip, text), _FIRST_LINES):
-        n_characters += len(line)
-        if found and n_characters > _FIRST_CHARACTERS:
-            break
-        found.append(line)
-    return found
-
-
-def _measured(lines: Iterable[str], n_bytes: list[int]) -> Iterator[str]:
-    """The same lines; ``n_bytes`` is increased by those of each that is taken."""
-    for line in lines:
-        n_bytes[0] += len(line.encode())
-        yield line
-
-
-def _records(path: Path, lines: Iterable[str], delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """The first line and the cells of each record; blank lines are skipped."""
-    csv.field_size_limit(_LONGEST_CELL)
-    start = 0
-
-    def checked() -> Iterator[str]:
-        nonlocal start
-        since, n_open = None, 0  # the line of a quote that is still open, and the characters in it
-        for number, line in enumerate(lines, start=1):
-            if since is None:
-                if not line.strip(" \t\r\n") and delimiter not in line:
-                    continue
-                start = number
-            if '"' in line:
-                try:
-                    since = opened_in(line, delimiter, number, since)
-                except ValueError as error:
-                    raise LocatedError(f"{path}, {error}") from None
-            n_open = 0 if since is None else n_open + len(line)
-            if n_open > LONGEST_ROW:
-                problem = f"a quote is opened but not closed within {LONGEST_ROW} characters."
-                raise LocatedError(f"{path}, line {since}: {problem}")
-            yield line
-        if since is not None:
-            raise LocatedError(f"{path}, line {since}: a quote is opened but never closed.")
-
-    for cells in csv.reader(checked(), delimiter=delimiter, skipinitialspace=True):
-        yield start, cells
