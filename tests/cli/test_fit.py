@@ -12,7 +12,7 @@ from sklearn.datasets import load_iris, load_wine
 
 import ffmlp
 from ffmlp.cli import fit as fit_command
-from ffmlp.cli import main
+from ffmlp.cli import main, training
 
 pd = pytest.importorskip("pandas")
 pytest.importorskip("tqdm")
@@ -352,6 +352,13 @@ def test_odd_labels_are_noted(here, capsys):
         "number, group it into a few classes first."
     )
     assert not [note for note in fit_labels(here, capsys, [*range(20)] * 9) if "integer classes" in note]
+
+
+def test_many_columns_are_noted(here, capsys, monkeypatch):
+    monkeypatch.setattr(training, "_MANY_COLUMNS", 0)
+    assert fit_labels(here, capsys, ["a", "b"] * 20)[0].startswith(
+        "1 column: time, memory and the model"
+    )
 
 
 def test_a_model_no_better_than_the_majority_class_is_noted(here, capsys):

@@ -10,8 +10,9 @@ from ffmlp import FFMLPClassifier
 from ffmlp.design import readout, readout_pruning, regressors, threads
 from ffmlp.design.readout import RIDGES, best_temperature, fit_readout
 from ffmlp.design.readout_pruning import prune_readout
-from ffmlp.design.regressors import spanning
-from ffmlp.model.hyperplanes import Hyperplanes
+from ffmlp.design.regressors import Regressors, spanning
+from ffmlp.design.scaling import Scaling
+from ffmlp.model.hyperplanes import NO_BLOB, Hyperplanes
 
 
 def random_planes(n_planes, n_features, seed=0):
@@ -23,6 +24,21 @@ def random_planes(n_planes, n_features, seed=0):
 def columns(planes, X):
     h = planes.log_odds(X)
     return np.hstack([np.abs(h), h[:, spanning(planes)]])
+
+
+def test_columns_of_fewer_samples_than_inputs_are_those_of_the_factor():
+    """Hyperplanes of all inputs and thresholds of one, some of which are negative."""
+    rng = np.random.default_rng(0)
+    X, thresholds = rng.normal(3.0, 2.0, (20, 50)), np.repeat(np.eye(50), 2, axis=0)
+    thresholds *= rng.normal(size=(100, 1))
+    planes = random_planes(5, 50).joined(
+        Hyperplanes(thresholds, rng.normal(size=100), np.full((100, 2), NO_BLOB))
+    )
+    p = len(planes) + len(spanning(planes))
+    units = Scaling.of(X, np.ones(len(X)))
+    raw = Regressors(planes, spanning(planes), X, units, np.zeros(p), np.zeros(p), np.ones(p))
+    np.testing.assert_allclose(raw.of_few(), raw.rows(slice(None)), rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(raw.of_few(), columns(planes, X), rtol=1e-9, atol=1e-9)
 
 
 def naive_left_out(F, Y, weight, ridge):

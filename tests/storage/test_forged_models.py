@@ -93,6 +93,17 @@ def with_many_values(schema, members):
     return json.dumps({**schema, "more": [[] for _ in range(3_000_000)]}, separators=(",", ":"))
 
 
+def with_a_long_text_and_zeros(schema, members):
+    """One character that takes 4 bytes in memory, and so do all others of its text."""
+    members["noise"] = np.random.default_rng(0).bytes(9_000_000)
+    members["zeros.npy"], members["more.npy"] = npy(np.zeros(5_300_000, int)), npy(np.zeros(5_300_000))
+    path, metadata = attributes(schema, "pruning-path"), schema["content"]["metadata"]
+    path["deleted"]["file"], path["error_rates"]["file"] = "zeros.npy", "more.npy"
+    long = json.loads(json.loads(metadata["content"])) | {"more": 12_000_000 * "x" + "\N{GRINNING FACE}"}
+    metadata["content"] = json.dumps(json.dumps(long, ensure_ascii=False), ensure_ascii=False)
+    return json.dumps(schema, ensure_ascii=False)
+
+
 def with_a_longer_array(schema, members):
     """The header of an array says that it is larger than it is."""
     name = attributes(schema, "hyperplanes")["biases"]["file"]
@@ -126,11 +137,8 @@ def test_sizes_are_limited_before_anything_is_unpacked(change, forged_sizes):
     assert "bytes" in message
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="memory is counted in another unit")
-def test_forged_sizes_take_little_memory(forged_sizes, tmp_path):
-    """In a process of their own: the most memory that the readers ever take."""
-    unnamed = tmp_path / "unnamed.model"
-    unnamed.write_bytes(forged(with_an_array_that_nothing_names))
+def megabytes_beyond(honest, paths, is_read):
+    """The most memory that both readers take beyond a file, in a process of their own."""
     program = """
 import resource, sys
 from pathlib import Path
@@ -138,32 +146,81 @@ import ffmlp
 from ffmlp.tabular.predictor import read_predictor
 def peak():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-ffmlp.load(sys.argv[1])
+readers = ffmlp.load, read_predictor
+for read in readers:
+    read(Path(sys.argv[2]))
 before = peak()
-ffmlp.load(sys.argv[3])
-for path in sorted(Path(sys.argv[2]).iterdir()):
-    for read in (ffmlp.load, read_predictor):
+for path in map(Path, sys.argv[3:]):
+    for read in readers:
         try:
             read(path)
+            is_read = True
         except ValueError:
-            continue
-        raise SystemExit(f"{path} was read")
+            is_read = False
+        if is_read != (sys.argv[1] == "True"):
+            raise SystemExit(f"{path} was {'read' if is_read else 'refused'}")
 print(peak() - before)
 """
-    arguments = [
-        sys.executable,
-        "-c",
-        program,
-        str(DATA / "columns-2.model"),
-        str(forged_sizes),
-        str(unnamed),
-    ]
-    done = subprocess.run(arguments, capture_output=True, text=True, check=True)
-    assert int(done.stdout) < MOST_MEGABYTES
+    arguments = [sys.executable, "-c", program, str(is_read), str(honest), *map(str, paths)]
+    return int(subprocess.run(arguments, capture_output=True, text=True, check=True).stdout)
+
+
+on_linux = pytest.mark.skipif(sys.platform != "linux", reason="memory is counted in another unit")
+
+
+@on_linux
+def test_forged_sizes_take_little_memory(forged_sizes, tmp_path):
+    honest, unnamed = DATA / "columns-2.model", tmp_path / "unnamed.model"
+    unnamed.write_bytes(forged(with_an_array_that_nothing_names))
+    assert megabytes_beyond(honest, sorted(forged_sizes.iterdir()), False) < MOST_MEGABYTES
+    assert megabytes_beyond(honest, [unnamed], True) < MOST_MEGABYTES
+
+
+@on_linux
+def test_long_texts_and_large_arrays_together_take_little_memory(tmp_path):
+    """Each alone is as large as a file of 9 MB allows."""
+    (tmp_path / "m").write_bytes(forged(with_a_long_text_and_zeros))
+    assert megabytes_beyond(DATA / "columns-2.model", [tmp_path / "m"], False) < MOST_MEGABYTES
+
+
+@on_linux
+@pytest.mark.parametrize("design", DESIGNS)
+def test_copies_of_one_hyperplane_take_little_memory(models, design, tmp_path):
+    """They take some kilobytes in a file."""
+    clf = copy(models[design])
+    clf.network_ = with_copies(clf.network_, 300_000)
+    table_model(models[design]).save(tmp_path / "honest")
+    table_model(clf).save(tmp_path / "m")
+    assert (tmp_path / "m").stat().st_size < 1_000_000
+    assert megabytes_beyond(tmp_path / "honest", [tmp_path / "m"], True) < MOST_MEGABYTES
+
+
+def with_copies(network, number):
+    """The network with a number of copies of its first hyperplane, as both readers accept it."""
+    some, stages = np.zeros(number, int), network.stages
+    changes = {
+        name: getattr(stages, name)[some] for name in ("pairs", "even", "odd") if hasattr(stages, name)
+    }
+    if hasattr(stages, "regions"):
+        changes["regions"] = replace(
+            stages.regions, codes=stages.regions.codes[:4, some], counts=stages.regions.counts[:4]
+        )
+    return replace(
+        network, hyperplanes=network.hyperplanes.select(some), stages=replace(stages, **changes)
+    )
+
+
+def test_a_blob_without_a_hyperplane_is_refused(models, tmp_path):
+    """Their number squared would be memory."""
+    clf = copy(models["blob"])
+    many = np.zeros(2 * len(clf.hyperplanes_) + 1, int)
+    clf.network_ = with_stages(clf, blobs=many, neuron_classes=many)["network_"]
+    table_model(clf).save(tmp_path / "m")
+    assert "no hyperplane" in refusal(tmp_path / "m")
 
 
 def test_what_compresses_well_is_saved_so_that_it_is_read(models, tmp_path, monkeypatch):
-    monkeypatch.setattr(archives, "ARRAY_BYTES", 1000)
+    monkeypatch.setattr(archives, "ARRAY_BYTES", 500_000)
     clf = copy(models["region"])
     clf.pruning_path_ = replace(
         clf.pruning_path_, deleted=np.zeros(10**6, int), error_rates=np.zeros(10**6)

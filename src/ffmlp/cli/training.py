@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ffmlp.tabular.table_model import TableModel
 
 # Time and memory of a fit grow with the square of the features.
-_MOST_COLUMNS = 5000
+_MOST_COLUMNS, _MANY_COLUMNS = 5000, 2000
 
 
 def left_out(table: DataTable, options: argparse.Namespace) -> list[str]:
@@ -70,6 +70,13 @@ def notes_on_data(
 
     notes = [f"{name} is not used: {reason}." for name, reason in columns.unused.items()]
     notes += [*columns.notes, *notes_on_labels(target, labels)]
+    n_columns = len(columns.features)
+    if n_columns > _MANY_COLUMNS:
+        megabytes = 8 * n_columns**2 / 1e6  # a threshold of each column has a weight for every one
+        notes.append(
+            f"{counted(n_columns, 'column')}: time, memory and the model file grow with the square of "
+            f"their number. The file may take {megabytes:.0f} MB, the fit ten times as much."
+        )
     if n_dropped:
         notes.append(f"left out {counted(n_dropped, 'row')} without {target!r}.")
     return notes

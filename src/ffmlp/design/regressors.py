@@ -80,7 +80,7 @@ class Regressors:
         raw = cls(planes, linear, X, units, least, np.zeros(n_columns), np.ones(n_columns))
         held = samples.population is None
         if held and (len(X) < n_columns or len(X) * n_columns <= _ENTRIES_AT_ONCE):
-            whole = raw.rows(slice(None))
+            whole = raw.of_few() if len(X) < X.shape[1] else raw.rows(slice(None))
             return replace(raw, whole=whole).standardised(*mean_and_spread(whole, weight))
         regressors = raw.standardised(*mean_and_spread(raw.rows(some), mass))
         ends = units.apply(planes.mapped(np.stack([X.min(axis=0), X.max(axis=0)])))
@@ -126,6 +126,22 @@ class Regressors:
             np.abs(bends, out=bends)
             bends -= middle
         return columns
+
+    def of_few(self) -> Floats:
+        """The columns of fewer samples than inputs, of mean 0 and scale 1, without their `factor`.
+
+        A threshold reads one input. With thousands of inputs, zeros would take most of the time.
+        """
+        planes = self.planes
+        X, is_threshold = planes.mapped(self.X), planes.pairs[:, 0] == NO_BLOB
+        thresholds, others = np.flatnonzero(is_threshold), np.flatnonzero(~is_threshold)
+        features = _features(planes, thresholds)
+        h = np.empty((len(X), len(planes)))
+        h[:, thresholds] = X[:, features] * planes.weights[thresholds, features]
+        h[:, thresholds] += planes.biases[thresholds]
+        rest = self.units.standardised_planes(planes.select(others))
+        h[:, others] = self.units.apply(X) @ rest.weights.T + rest.biases
+        return np.hstack([np.abs(h), h[:, self.linear]])
 
     def part_by_part(self, action: Callable[[Iterator[tuple[slice, NDArray]]], T]) -> Iterator[T]:
         """The results of an action for each part of the samples, in threads.
@@ -211,6 +227,11 @@ def mean_and_spread(columns: Floats, weight: Floats) -> tuple[Floats, Floats]:
     return mean, np.sqrt(share @ np.square(columns - mean))
 
 
+def _features(planes: Hyperplanes, thresholds: Indices) -> Indices:
+    """The only feature of each threshold, without a copy of all weights."""
+    return (planes.weights != 0).argmax(axis=1)[thresholds]
+
+
 def spanning(planes: Hyperplanes) -> Indices:
     """At most N hyperplanes whose normals span those of all.
 
@@ -219,7 +240,7 @@ def spanning(planes: Hyperplanes) -> Indices:
     """
     is_threshold = planes.pairs[:, 0] == NO_BLOB
     thresholds = np.flatnonzero(is_threshold)
-    features = np.abs(planes.weights[thresholds]).argmax(axis=1)
+    features = _features(planes, thresholds)
     spanned, first, count = np.unique(features, return_index=True, return_counts=True)
     chosen = thresholds[first + count // 2]
     rest = np.delete(planes.weights[~is_threshold], spanned, axis=1)

@@ -71,7 +71,8 @@ class Ranks:
     def thresholds(self, tree: Tree, splits: Indices) -> NDArray[np.float32]:
         """What responses are compared with at some splits of a tree."""
         found, nodes = np.empty(len(splits), np.float32), tree.nodes[splits]
-        for feature, (thresholds, ranks) in enumerate(self.levels):
+        for feature in np.unique(nodes[:, _FEATURE]).tolist():
+            thresholds, ranks = self.levels[feature]
             here = nodes[:, _FEATURE] == feature
             place = np.searchsorted(ranks, nodes[here, _THRESHOLD], side="right")
             found[here] = thresholds[place - 1]

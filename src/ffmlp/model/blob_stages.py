@@ -195,6 +195,8 @@ class BlobStages:
         require_shapes(pairs=(self.pairs, (len(planes), 2)))
         require_shapes(neuron_classes=(self.neuron_classes, (len(self.blobs),)))
         require_indices("pairs", self.pairs, len(self.blobs))
+        if len(self.blobs) > self.pairs.size:
+            raise ValueError("a blob has no hyperplane")
         require_indices("neuron_classes", self.neuron_classes, n_classes)
         if self.n_classes != n_classes or not 0.0 < self.temperature < np.inf:
             raise ValueError("the temperature must be positive, and the classes those of the network")

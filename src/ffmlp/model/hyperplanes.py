@@ -23,6 +23,8 @@ NO_BLOB = -1
 # wait for each other more than they compute.
 _RESPONSES_PER_PRODUCT = 40_000
 _FEWEST_ROWS, _MOST_ROWS = 256, 1024
+# Where so few rows take too much memory (32 MB of responses, 128 MB of inputs), there are fewer still.
+_MOST_RESPONSES, _MOST_INPUTS = 1 << 22, 1 << 24
 # BLAS kernels round whole tiles of columns alike in all rows. Narrow products are not affected.
 _COLUMNS_PER_TILE, _FEWEST_COLUMNS = 8, 128
 # Each call that maps a feature has overhead, so the rows of several products are mapped at once.
@@ -145,8 +147,9 @@ class Hyperplanes:
         therefore has exactly this many rows (the last block is padded) and its columns `in_whole_tiles`,
         so that a sample's response does not depend on the samples it is computed with.
         """
-        n_rows = _RESPONSES_PER_PRODUCT // max(1, len(self))
-        return min(max(_power_of_two(n_rows), _FEWEST_ROWS), _MOST_ROWS)
+        n_rows = _power_of_two(_RESPONSES_PER_PRODUCT // max(1, len(self)))
+        held = rows_held(self.weights.shape[1], _MOST_INPUTS)
+        return min(max(n_rows, _FEWEST_ROWS), _MOST_ROWS, rows_held(len(self)), held)
 
     @property
     def rows_per_map(self) -> int:
@@ -215,6 +218,11 @@ class Hyperplanes:
 def both_sides(h: Floats) -> Floats:
     """Responses h (n, L), followed by -h."""
     return np.hstack([h, -h])
+
+
+def rows_held(n_columns: int, n_entries: int = _MOST_RESPONSES) -> int:
+    """The rows of a table that has at most so many entries: a power of two, and at least one."""
+    return max(1, _power_of_two(n_entries // max(1, n_columns)))
 
 
 def _power_of_two(number: int) -> int:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ffmlp.arrays import AnyFloats, Flags, Floats, Indices, row_blocks
 from ffmlp.model.codes import CodeIndex, Words, distinct_codes, pack, unpack
-from ffmlp.model.hyperplanes import Hyperplanes, in_whole_tiles
+from ffmlp.model.hyperplanes import Hyperplanes, in_whole_tiles, rows_held
 from ffmlp.model.stages import LARGEST
 
 # Rows whose region is looked up at once.
@@ -152,12 +152,13 @@ def _least_violated_of_all(h: Floats, regions: Regions) -> Indices:
     The violation of a region is Σ relu(h) − h·code, so the least violated one has the largest h·code.
     """
     region = np.zeros(len(h), np.intp)
-    padded = np.zeros((_ROWS_PER_PRODUCT, h.shape[1]))
-    for rows in row_blocks(len(h), 1, _ROWS_PER_PRODUCT):
+    n_rows = min(_ROWS_PER_PRODUCT, rows_held(h.shape[1]))
+    padded = np.zeros((n_rows, h.shape[1]))
+    for rows in row_blocks(len(h), 1, n_rows):
         block = h[rows]
         padded[: len(block)] = block
         best = np.full(len(block), -np.inf)
-        for some in row_blocks(len(regions), max(_ROWS_PER_PRODUCT, h.shape[1]), _ENTRIES_AT_ONCE):
+        for some in row_blocks(len(regions), max(n_rows, h.shape[1]), _ENTRIES_AT_ONCE):
             codes = regions.codes[some].astype(np.float64)
             agreement = (padded @ in_whole_tiles(codes.T))[: len(block), : len(codes)]
             largest = np.argmax(agreement, axis=1)

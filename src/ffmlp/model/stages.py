@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from ffmlp.arrays import AnyFloats, Flags, Floats, Indices
+from ffmlp.arrays import AnyFloats, Flags, Floats, Indices, row_blocks
 from ffmlp.model.activations import ACTIVATIONS
-from ffmlp.model.hyperplanes import Hyperplanes, in_whole_tiles
+from ffmlp.model.hyperplanes import Hyperplanes, in_whole_tiles, rows_held
 
 if TYPE_CHECKING:
     from ffmlp.model.network import Network
@@ -26,6 +26,8 @@ SafeDistance = Callable[[Floats, Indices, Floats, Floats], Floats]
 
 # Responses are clipped to this: sums of larger ones would overflow, and no sample is that far away.
 LARGEST = 1e150
+# With more neurons of l_2 than this, they respond to fewer rows at once, for their memory.
+_MOST_NEURONS = 1 << 14
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,16 +197,22 @@ def layer_responses(
     stages: Stages, planes: Hyperplanes, X: AnyFloats
 ) -> Iterator[tuple[slice, tuple[Floats, Floats, Floats]]]:
     """Yield slices of rows and their responses of l_1, l_2 and l_out, in constant memory."""
-    (w_2, w_3), (b_2, b_3) = stages.weights, stages.biases
-    to_2, to_3 = in_whole_tiles(w_2.T), in_whole_tiles(w_3.T)
+    to_2, to_3 = (in_whole_tiles(weights.T) for weights in stages.weights)
+    b_2, b_3 = stages.biases
     first, second, third = (ACTIVATIONS[name] for name in stages.activations)
+    n_rows = planes.rows_per_product if len(b_2) <= _MOST_NEURONS else rows_held(len(b_2))
     for rows, tile in planes.tiles(X):
-        h, n = tile[:, : len(planes)], rows.stop - rows.start
-        with np.errstate(over="ignore", invalid="ignore"):
-            l_1 = np.fmin(first(planes.sides(h)), LARGEST)
-            l_2 = second((l_1 @ to_2)[:, : len(b_2)] + b_2)
-            out = third((l_2 @ to_3)[:, : len(b_3)] + b_3)
-        yield rows, (l_1[:n], l_2[:n], out[:n])
+        for some in row_blocks(rows.stop - rows.start, 1, n_rows):
+            h = tile[some.start : some.start + n_rows, : len(planes)]
+            n = some.stop - some.start
+            with np.errstate(over="ignore", invalid="ignore"):
+                l_1 = first(planes.sides(h))
+                l_1 = np.fmin(l_1, LARGEST, out=l_1)
+                l_2 = (l_1 @ to_2)[:, : len(b_2)]
+                l_2 += b_2
+                l_2 = second(l_2)
+                out = third((l_2 @ to_3)[:, : len(b_3)] + b_3)
+            yield slice(rows.start + some.start, rows.start + some.stop), (l_1[:n], l_2[:n], out[:n])
 
 
 def layered_outputs(stages: Stages, planes: Hyperplanes, X: AnyFloats) -> Floats:

@@ -142,16 +142,22 @@ def load_with_metadata(path: str | PathLike[str]) -> SavedModel:
         _check_whole(classifier, source)
         return SavedModel(classifier, {})
     skops = imported("skops.io", "loading models")
-    root = open_model(source)
     names = {tag: name_of(kind) for tag, kind in _tags().items()}
     trusted = sorted({names.get(kind, kind) for kinds in trusted_kinds().values() for kind in kinds})
+    payload = _as_skops(source, names)
     with usable(source):
-        payload = root.renamed(lambda kind: names.get(kind, kind), zipfile.ZIP_STORED)
         whole = skops.loads(payload, trusted=trusted)
         saved = SavedModel(whole["estimator"], json.loads(whole["metadata"]))
         classifier = _classifier(saved.estimator, str(source))
     _check_whole(classifier, source)
     return saved
+
+
+def _as_skops(source: Path, names: dict[str, str]) -> bytes:
+    """The content of a model file with the names that skops knows, without the memory of the file."""
+    root = open_model(source)
+    with usable(source):
+        return root.renamed(lambda kind: names.get(kind, kind), zipfile.ZIP_STORED)
 
 
 @cache

@@ -85,8 +85,9 @@ class Node:
     def root(cls, content: Content) -> Node:
         """The root node of a content of limited size, upgraded to the current format."""
         archive = Archive.of(content.payload)
-        schema = archive.schema()
-        archive.limit_arrays(_array_names(schema))
+        text = archive.schema()
+        schema = json.loads(text)
+        archive.limit_arrays(_array_names(schema), text)
         return cls(_upgraded(schema) if content.version == 1 else schema, archive)
 
     @property
