@@ -57,7 +57,7 @@ def itemised(
 
 
 def escaped(text: str, kept: str = "", escape: Callable[[str], str] | None = None) -> str:
-    """A text with its control characters, line breaks included, shown as Python writes them.
+    r"""A text with its control characters, line breaks included, shown as Python writes them.
 
     Names and labels come from files: as they are, they could move the cursor of a terminal, or look
     like lines of the output. Those in ``kept`` stay.
@@ -65,8 +65,8 @@ def escaped(text: str, kept: str = "", escape: Callable[[str], str] | None = Non
     Examples
     --------
     >>> from ffmlp.words import escaped
-    >>> print(escaped("red\\naccuracy: 1.000"))
-    red\\naccuracy: 1.000
+    >>> print(escaped("red\naccuracy: 1.000"))
+    red\naccuracy: 1.000
     """
     if text.isprintable():
         return text
@@ -87,15 +87,15 @@ def visible(text: str, escape: Callable[[str], str] | None = None) -> str:
 
 
 def with_escapes(value: Any) -> Any:
-    """A copy of a text, list, tuple or dataclass in which all texts are escaped.
+    r"""A copy of a text, list, tuple or dataclass in which all texts are escaped.
 
     What is made of it may have several lines: none of them can come from a name or a label.
 
     Examples
     --------
     >>> from ffmlp.words import with_escapes
-    >>> with_escapes(("a\\nb", 1.5, ["c"]))
-    ('a\\\\nb', 1.5, ['c'])
+    >>> with_escapes(("a\nb", 1.5, ["c"]))
+    ('a\\nb', 1.5, ['c'])
     """
     if isinstance(value, str):
         return escaped(value)

@@ -189,7 +189,7 @@ def test_errors_of_standard_output_name_it(here, command, unbuffered):
     assert main(["fit", "t.csv", "--target", "y", "-o", "m.model", "--quiet", "--design", "blob"]) == 0
     program = [sys.executable, "-m", "ffmlp.cli", command[0], "m.model", *command[1:]]
     environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
-    with open("/dev/full", "wb") as full:
+    with Path("/dev/full").open("wb") as full:
         done = subprocess.run(program, stdout=full, stderr=subprocess.PIPE, text=True, env=environment)
     assert done.stderr == "ffmlp: standard output: No space left on device.\n"
     assert done.returncode == 2
