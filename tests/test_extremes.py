@@ -1,12 +1,16 @@
 """Numbers at the end of the range of floats, and data without spread: an answer or a message, no NaN."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from problems import DESIGNS, IRIS, designed
 
-from ffmlp import FFMLPClassifier
+from ffmlp import FFMLPClassifier, export_text
+from ffmlp.model.features import Gaussianisation
+from ffmlp.robustness.distance import _targets
+from ffmlp.robustness.limits import Limits
 
 X, Y = IRIS
 LARGE = [1e150, 1e200, 1e300, 1e307, 1.7e308]
@@ -119,3 +123,39 @@ def test_onnx_models_know_huge_features():
     session = runtime.InferenceSession(model, providers=["CPUExecutionProvider"])
     labels, _ = session.run(None, {session.get_inputs()[0].name: huge})
     np.testing.assert_array_equal(labels, clf.predict(huge))
+
+
+def huge_table(size):
+    """A table with a column in units of ``size``, and its classes."""
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % 2
+    return (rng.normal(size=(60, 2)) + 2 * y[:, None]) * [size, 1.0], y
+
+
+@pytest.mark.parametrize("size", [1e200, 1.7e307])
+@pytest.mark.parametrize("gaussianise", [False, True])
+@pytest.mark.parametrize("design", ["region", "blob", "readout"])
+def test_what_is_said_of_huge_columns_has_no_warnings(design, gaussianise, size):
+    table, y = huge_table(size)
+    clf = designed(design, table, y, gaussianise=gaussianise)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        assert export_text(clf)
+        assert str(clf.explain(table[:2], counterfactual=True, norm="inf")[0])
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_maps_from_one_end_of_the_range_of_floats_to_the_other_have_slopes():
+    ends = Gaussianisation((np.array([-1.7e308, 1.7e308]),), (np.array([-1.0, 1.0]),))
+    np.testing.assert_array_equal(ends.slopes(np.zeros((1, 1))), [[0.0]])
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_blobs_at_the_ends_of_the_range_of_floats_are_no_targets():
+    table, y = huge_table(1.0)
+    clf = designed("blob", table, y, gaussianise=False)
+    limits = Limits(np.full(2, -np.inf), np.full(2, np.inf), np.ones(2), 2.0)
+    far = replace(clf.blobs_, means=np.where(np.arange(2) == 0, 1.7e308, clf.blobs_.means))
+    samples = np.array([[-1.7e308, 0.0]])
+    targets = _targets(clf.network_, far, samples, clf.network_.classes(samples), limits)
+    assert np.isnan(targets).all()

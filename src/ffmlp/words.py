@@ -1,12 +1,15 @@
-"""Numbers and lists in sentences."""
+"""Numbers, lists and foreign texts in sentences."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 # Items that are listed; the others are counted.
 _MAX_LISTED = 20
+# Longer lines are cut.
+_LONGEST_LINE = 2000
 
 
 def counted(number: float, noun: str) -> str:
@@ -51,3 +54,54 @@ def itemised(
     chosen = list(range(number) if order is None else order)[:max_items]
     lines = [f"  {line(int(item))}" for item in chosen]
     return [*lines, f"  … and {number - max_items} more"] if number > max_items else lines
+
+
+def escaped(text: str, kept: str = "", escape: Callable[[str], str] | None = None) -> str:
+    r"""A text with its control characters, line breaks included, shown as Python writes them.
+
+    Names and labels come from files: as they are, they could move the cursor of a terminal, or look
+    like lines of the output. Those in ``kept`` stay.
+
+    Examples
+    --------
+    >>> from ffmlp.words import escaped
+    >>> print(escaped("red\naccuracy: 1.000"))
+    red\naccuracy: 1.000
+    """
+    if text.isprintable():
+        return text
+    escape = escape or (lambda letter: repr(letter)[1:-1])
+    return "".join(each if each.isprintable() or each in kept else escape(each) for each in text)
+
+
+def one_line(text: str) -> str:
+    """An escaped text; a very long one, for example with a whole file in it, is cut in the middle."""
+    if len(text) > _LONGEST_LINE:
+        text = f"{text[: _LONGEST_LINE // 2]} … {text[-_LONGEST_LINE // 2 :]}"
+    return escaped(text)
+
+
+def visible(text: str, escape: Callable[[str], str] | None = None) -> str:
+    """A text of several lines, escaped but for the breaks between them."""
+    return escaped(text, "\n", escape)
+
+
+def with_escapes(value: Any) -> Any:
+    r"""A copy of a text, list, tuple or dataclass in which all texts are escaped.
+
+    What is made of it may have several lines: none of them can come from a name or a label.
+
+    Examples
+    --------
+    >>> from ffmlp.words import with_escapes
+    >>> with_escapes(("a\nb", 1.5, ["c"]))
+    ('a\\nb', 1.5, ['c'])
+    """
+    if isinstance(value, str):
+        return escaped(value)
+    if isinstance(value, list | tuple):
+        return type(value)(map(with_escapes, value))
+    if is_dataclass(value) and not isinstance(value, type):
+        parts = {field.name: with_escapes(getattr(value, field.name)) for field in fields(value)}
+        return replace(value, **parts)
+    return value

@@ -1,8 +1,11 @@
 import argparse
+import importlib.util
 import json
+import os
 import subprocess
 import sys
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
@@ -152,3 +155,69 @@ def test_names_and_labels_do_not_reach_the_terminal_as_commands(tmp_path, monkey
             assert json.loads(captured.out)["labels"] == [f"p{ATTACK}", f"q{ATTACK}"]  # as they were
         seen += shown
     assert "a\\x1b[31m\\x1b]0;title\\x07\\x9b2J\\u202e" in seen
+
+
+def test_names_and_labels_cannot_look_like_lines_of_the_output(here, capsys):
+    for package in ("pandas", "pyarrow", "tqdm", "skops"):
+        pytest.importorskip(package)
+    lie = "\naccuracy:    1.000"
+    rows = [f'{row % 7},"{"uv"[row % 2]}{lie}","{"pq"[row % 7 > 3]}{lie}"\n' for row in range(60)]
+    (here / "t.csv").write_text(f'"a{lie}",c,y\n' + "".join(rows))
+    commands = [
+        ["fit", "t.csv", "--target", "y", "-o", "m.model", "--test-size", "0"],
+        ["inspect", "m.model"],
+        ["explain", "m.model", "t.csv", "--row", "1", "--counterfactual"],
+        ["evaluate", "m.model", "t.csv"],
+        ["predict", "m.model", "t.csv", "-o", f"o{lie}.csv"],
+        ["benchmark", "--data", "t.csv", "--models", "lda", "--splits", "1", "--out", f"b{lie}"],
+    ]
+    for command in commands:
+        if command[0] != "benchmark" or importlib.util.find_spec("matplotlib"):
+            assert main(command) == 0
+        assert not [line for line in capsys.readouterr().out.split("\n") if line.startswith("accuracy:")]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize(
+    "command", [["inspect"], ["inspect", "--json"], ["predict", "t.csv", "-o", "-"]]
+)
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_errors_of_standard_output_name_it(here, command, unbuffered):
+    for package in ("pandas", "pyarrow", "tqdm", "skops"):
+        pytest.importorskip(package)
+    (here / "t.csv").write_text("x,y\n" + "".join(f"{row},{'ab'[row > 30]}\n" for row in range(60)))
+    assert main(["fit", "t.csv", "--target", "y", "-o", "m.model", "--quiet", "--design", "blob"]) == 0
+    program = [sys.executable, "-m", "ffmlp.cli", command[0], "m.model", *command[1:]]
+    environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(program, stdout=full, stderr=subprocess.PIPE, text=True, env=environment)
+    assert done.stderr == "ffmlp: standard output: No space left on device.\n"
+    assert done.returncode == 2
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs pseudo-terminals")
+def test_a_terminal_gets_no_control_characters_of_cells(here, capfdbinary):
+    for package in ("pandas", "pyarrow", "tqdm", "skops"):
+        pytest.importorskip(package)
+    import pty
+
+    rows = "".join(f'{row},"{ATTACK}\nx",{"ab"[row > 30]}\n' for row in range(60))
+    (here / "t.csv").write_text(f"x,c{ATTACK},y\n{rows}", encoding="utf-8")
+    fit = ["fit", "t.csv", "--target", "y", "--ignore", f"c{ATTACK}", "-o", "m.model", "--quiet"]
+    assert main([*fit, "--design", "blob"]) == 0
+    command = ["predict", "m.model", "t.csv", "-o", "-", "--keep", "--quiet"]
+    assert main(command) == 0  # to a file
+    assert capfdbinary.readouterr().out.startswith(f'x,c{ATTACK},y,predicted_y\n0,"{ATTACK}\n'.encode())
+    ours, theirs = pty.openpty()
+    with subprocess.Popen([sys.executable, "-m", "ffmlp.cli", *command], stdout=theirs) as process:
+        os.close(theirs)
+        seen = b""
+        with suppress(OSError):  # at the end, on Linux
+            while part := os.read(ours, 65536):
+                seen += part
+        os.close(ours)
+    assert process.returncode == 0
+    lines = seen.decode().replace("\r\n", "\n").split("\n")
+    assert len(lines) == 62
+    assert all(line.isprintable() for line in lines)
+    assert lines[1].startswith("0,\\x1b[31m\\x1b]0;title\\x07\\x9b2J\\u202e\\nx,a,a")

@@ -60,3 +60,14 @@ def test_curves_with_few_points_keep_their_ends_and_areas():
         np.testing.assert_array_equal(one.roc[:, [0, -1]], [[0, 1], [0, 1]])
         np.testing.assert_allclose(trapezoid(one.roc[1], one.roc[0]), one.area, atol=0.005)
         assert one.n_rows == (truth == one.label).sum()
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("size", [1e39, 1e300, 1e307])
+def test_suspects_may_be_huge(size):
+    rng = np.random.default_rng(0)
+    truth = rng.integers(3, size=300)
+    cells = cells_of(rng, truth)
+    cells[:, :3] *= size
+    cells[::10, 2] = size * (10.0 + truth[::10])
+    assert [text.split()[2] for text in leakage(TABLE, cells, truth)] == ["leak", "code"]

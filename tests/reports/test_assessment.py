@@ -6,7 +6,13 @@ from iris_files import fit_incomplete_iris
 
 from ffmlp.model.network import Network
 from ffmlp.reports import assessment
-from ffmlp.reports.assessment import HyperplaneEffects, Importance, Outcome, read_rows
+from ffmlp.reports.assessment import (
+    HyperplaneEffects,
+    Importance,
+    Outcome,
+    read_rows,
+    standard_deviations,
+)
 from ffmlp.reports.model_report import outcome, seen_text
 from ffmlp.tables.opening import open_table
 from ffmlp.tabular.table_model import TableModel
@@ -67,3 +73,13 @@ def test_of_many_columns_only_those_with_the_largest_attributions_are_shuffled(t
     assert len(asked) == 1 + 2 * 5
     for name, loss in zip(importance.columns, importance.losses, strict=True):
         assert loss == whole.losses[whole.columns.index(name)]
+
+
+@pytest.mark.filterwarnings("error")
+def test_deviations_of_huge_columns_are_numbers():
+    inputs = np.random.default_rng(0).normal(size=(50, 3))
+    plain = inputs.std(axis=0)
+    np.testing.assert_array_equal(standard_deviations(inputs), plain)
+    np.testing.assert_allclose(
+        standard_deviations(inputs * [1e200, 1e307, 0.0]) / [1e200, 1e307, 1], plain * [1, 1, 0]
+    )

@@ -207,6 +207,24 @@ def test_a_folder_that_cannot_be_replaced_stays(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == [path]
 
 
+@pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
+@pytest.mark.parametrize("before", [[], ["a", "gone"]])
+def test_a_folder_that_is_replaced_keeps_its_permissions(steps, before, tmp_path):
+    path = tmp_path / "folder"
+    path.mkdir()
+    for name in before:
+        (path / name).write_text("old")
+        (path / name).chmod(0o600)
+    path.chmod(0o700)
+    with whole_folder(path) as new:
+        for name in ("a", "b"):
+            (new / name).write_text("new")
+            (new / name).chmod(0o644)
+    assert path.stat().st_mode & 0o777 == 0o700
+    modes = {file.name: file.stat().st_mode & 0o777 for file in path.iterdir()}
+    assert modes == {"a": 0o600 if before else 0o644, "b": 0o644}
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="no locks")
 def test_what_killed_processes_left_is_removed_by_the_next_one(tmp_path):
     file, folder = tmp_path / ".ffmlp-0123456789abcdef", tmp_path / ".ffmlp-fedcba9876543210"

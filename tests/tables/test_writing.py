@@ -70,6 +70,7 @@ def test_other_names_are_refused(tmp_path):
 
 def test_formulas_are_escaped_on_demand(tmp_path):
     cells = ["=HYPERLINK(0)", "+1+1", "@x", "-1.5", "+2e3", "-x", "\tx", "x=1", "", None, "\r=1"]
+    cells += ["＝1", "＋1+1", "－x", "＠x", "\ufeff=1", "\ufeff＝1", "\ufeffx"]
     labels = np.array(["=1", "no"])
     block = Predictions((pa.array(cells),), np.arange(len(cells)) % 2, labels, None)
     plain, escaped = tmp_path / "plain.csv", tmp_path / "escaped.csv"
@@ -78,7 +79,7 @@ def test_formulas_are_escaped_on_demand(tmp_path):
     rows = [list(csv.reader(path.open(newline="")))[1:] for path in (plain, escaped)]
     texts = [cell or "" for cell in cells]
     assert rows[0] == [[text, labels[row % 2]] for row, text in enumerate(texts)]
-    formulas = {"=HYPERLINK(0)", "+1+1", "@x", "-x", "\tx", "\r=1"}
+    formulas = {"=HYPERLINK(0)", "+1+1", "@x", "-x", "\tx", "\r=1", *cells[-7:-1]}
     assert rows[1] == [
         [f"'{text}" if text in formulas else text, ["'=1", "no"][row % 2]]
         for row, text in enumerate(texts)

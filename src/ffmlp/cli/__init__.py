@@ -26,8 +26,9 @@ from ffmlp.cli import (
     report,
     reproduce,
 )
-from ffmlp.cli.console import one_line
 from ffmlp.cli.signals import ended_by_one_signal
+from ffmlp.storage.whole_files import errors_about_standard_output
+from ffmlp.words import one_line
 
 DONE, WRONG_INPUT, INTERRUPTED = 0, 2, 130
 
@@ -76,17 +77,26 @@ def _run(arguments: Sequence[str] | None) -> int:
             what = "unknown option" if first[0] == "-" else "unexpected argument"
             options.refuse(f"{what} {first!r}")
         options.module.run(options)
-        sys.stdout.flush()
+        with errors_about_standard_output():
+            sys.stdout.flush()
         return DONE
     except BrokenPipeError:  # the reader of the output has closed it
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _discard_output()
         return DONE
     except (ValueError, OSError, ImportError) as error:
+        try:
+            sys.stdout.flush()
+        except OSError:  # Python would try again at its end, and print a second error
+            _discard_output()
         print(f"ffmlp: {one_line(_message(error))}", file=sys.stderr)
         return WRONG_INPUT
     except KeyboardInterrupt:
         print(f"ffmlp: interrupted; {what_now}.", file=sys.stderr)
         return INTERRUPTED
+
+
+def _discard_output() -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 # Messages of argparse, and what is printed instead.

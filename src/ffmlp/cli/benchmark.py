@@ -7,9 +7,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from ffmlp.cli.console import add_format, check_numbers, dialect, one_line, visible
+from ffmlp.cli.console import add_format, check_numbers, dialect, put
 from ffmlp.extras import require
-from ffmlp.words import counted
+from ffmlp.words import counted, one_line, with_escapes
 
 HELP = "compare FF-MLP with other classifiers on built-in data sets or your own"
 EXAMPLE = "ffmlp benchmark --data iris.csv --target species"
@@ -86,9 +86,9 @@ def run(options: argparse.Namespace) -> None:
         )
     results = all_results(runs, settings)
     report.write_pages(results, runs, settings, missing, options.out)
-    for table in (report.summary(one) for one in results if one.models):
-        print(visible(f"{table.title}\n{report.to_text(table)}\n"))
+    for table in (with_escapes(report.summary(one)) for one in results if one.models):
+        put(f"{table.title}\n{report.to_text(table)}\n")
     for what, reason in missing.items():
         print(one_line(f"{what} not run: {reason}"), file=sys.stderr)
     page = options.out / "report.html"
-    print(one_line(f"{counted(len(runs), 'run')}: {page}, report.md and runs.csv"))
+    put(one_line(f"{counted(len(runs), 'run')}: {page}, report.md and runs.csv"))

@@ -16,11 +16,11 @@ from time import monotonic
 from typing import Any
 
 from ffmlp.extras import require
+from ffmlp.storage.whole_files import errors_about_standard_output
 from ffmlp.tables.tables import COMPRESSIONS, PARQUET, TEXT_FILES, Dialect
-from ffmlp.words import counted
+from ffmlp.words import counted, escaped, one_line, visible
 
 _SECONDS_BETWEEN_LINES = 10.0
-_LONGEST_LINE = 2000
 
 
 class Console:
@@ -30,10 +30,10 @@ class Console:
         self.as_json = options.json
         self.quiet = getattr(options, "quiet", False)
 
-    def say(self, text: str) -> None:
-        """Print a part of the result, for people."""
+    def say(self, *lines: str) -> None:
+        """Print lines of the result, for people. A line break in one of them is shown as an escape."""
         if not self.as_json and not self.quiet:
-            print(visible(text))
+            put("\n".join(map(escaped, lines)))
 
     def note(self, text: str) -> None:
         """Print something that the user should know."""
@@ -44,7 +44,7 @@ class Console:
         """Print the result, for programs."""
         if self.as_json:
             text = json.dumps(values, indent=2, ensure_ascii=False)
-            print(visible(text, _json_escape))
+            put(visible(text, _json_escape))
 
     @contextmanager
     def progress(
@@ -104,6 +104,12 @@ class Console:
                 before = so_far
 
             yield on_section
+
+
+def put(text: str) -> None:
+    """Print to standard output, which errors name."""
+    with errors_about_standard_output():
+        print(text)
 
 
 def _duration(seconds: float) -> str:
@@ -250,31 +256,6 @@ def dialect(options: argparse.Namespace, usual: Dialect = Dialect()) -> Dialect:
             f"unknown --encoding {options.encoding!r}. Examples: utf-8, utf-16, latin-1, cp1252."
         ) from None
     return Dialect((*usual.missing, *options.missing), options.decimal or usual.decimal, encoding)
-
-
-def one_line(text: str) -> str:
-    """A text with its control characters, line breaks included, shown as Python writes them.
-
-    A very long one, for example with a whole file in it, is cut in the middle.
-    """
-    if len(text) > _LONGEST_LINE:
-        text = f"{text[: _LONGEST_LINE // 2]} … {text[-_LONGEST_LINE // 2 :]}"
-    return "".join(letter if letter.isprintable() else _escape(letter) for letter in text)
-
-
-def visible(text: str, escape: Callable[[str], str] | None = None) -> str:
-    """A text of several lines whose other control characters are shown as Python writes them.
-
-    Names and labels come from files: as they are, they could move the cursor of a terminal.
-    """
-    if text.isascii() and text.replace("\n", "").isprintable():
-        return text
-    escape = escape or _escape
-    return "".join(each if each == "\n" or each.isprintable() else escape(each) for each in text)
-
-
-def _escape(letter: str) -> str:
-    return repr(letter)[1:-1]
 
 
 def _json_escape(letter: str) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ffmlp.cli.console import Console, add_shared, require_packages
 from ffmlp.cli.predict import open_data, read_model
-from ffmlp.words import counted
+from ffmlp.words import counted, escaped
 
 if TYPE_CHECKING:
     from ffmlp.tabular.file_scores import FileScores
@@ -52,11 +52,11 @@ def run(options: argparse.Namespace) -> None:
         )
     for unknown in scores.unknown_categories:
         console.note(f"{table.path}, column {unknown}")
-    console.say(to_text(scores, table.path))
+    console.say(*to_lines(scores, table.path))
     console.result({"model": str(options.model), "data": str(table.path), **asdict(scores)})
 
 
-def to_text(scores: FileScores, path: Path) -> str:
+def to_lines(scores: FileScores, path: Path) -> list[str]:
     """Two tables: all classes together, beside the majority class, and each class."""
     majority = scores.majority
     lines = [f"{path}: {counted(scores.n_rows, 'row')}", "", f"{'':<18} {'model':>8} {'majority':>9}"]
@@ -66,13 +66,14 @@ def to_text(scores: FileScores, path: Path) -> str:
     if majority is not None:
         most = f"always {majority.label!r}, the most frequent class of the training data"
         lines.append(f"(majority: {most}, with the shares of its classes as probabilities)")
-    width = max(len("class"), *(len(one.label) for one in scores.classes))
+    labels = [escaped(one.label) for one in scores.classes]
+    width = max(len("class"), *map(len, labels))
     lines += ["", f"{'class':<{width}} {'rows':>8} {'precision':>10} {'recall':>8}"]
     lines += [
-        f"{one.label:<{width}} {one.n_rows:>8} {_text(one.precision):>10} {_text(one.recall):>8}"
-        for one in scores.classes
+        f"{label:<{width}} {one.n_rows:>8} {_text(one.precision):>10} {_text(one.recall):>8}"
+        for label, one in zip(labels, scores.classes, strict=True)
     ]
-    return "\n".join(lines)
+    return lines
 
 
 def _text(value: float | None) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ffmlp.cli.console import Console, add_shared, require_packages
 from ffmlp.cli.predict import open_data
 from ffmlp.tables.tables import DataTable, pandas
-from ffmlp.words import counted
+from ffmlp.words import counted, with_escapes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,8 +52,9 @@ def run(options: argparse.Namespace) -> None:
     for number, row in enumerate(options.row):
         explanation, inputs = explanations[number], explanations.samples[number]
         instead = substitutes(model.table, found.iloc[number], inputs)
-        parts = [f"Row {row} of {table.path}", "\n".join(map(str, instead)), str(explanation)]
-        console.say("\n" * (number > 0) + "\n\n".join(part for part in parts if part))
+        head = [""] * (number > 0) + [f"Row {row} of {table.path}", ""]
+        used = [*map(str, instead), ""] if instead else []
+        console.say(*head, *used, *str(with_escapes(explanation)).split("\n"))
         values.append({"row": row, "substitutes": list(map(asdict, instead)), **asdict(explanation)})
     console.result({"model": str(options.model), "data": str(options.data), "rows": values})
 

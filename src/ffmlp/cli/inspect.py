@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ffmlp.cli.console import Console, add_shared, require_packages
 from ffmlp.cli.fit import evaluation_text, shown
-from ffmlp.words import counted, listed
+from ffmlp.words import counted, listed, with_escapes
 
 if TYPE_CHECKING:
     from ffmlp.tabular.table_model import TableModel
@@ -31,11 +31,11 @@ def run(options: argparse.Namespace) -> None:
 
     console = Console(options)
     model = TableModel.load(options.model)
-    console.say(to_text(options.model, model))
+    console.say(*to_lines(options.model, model))
     console.result({"model": str(options.model), **_values(model)})
 
 
-def to_text(path: Path, model: TableModel) -> str:
+def to_lines(path: Path, model: TableModel) -> list[str]:
     """The model in a few lines."""
     clf, facts = model.classifier, model.facts
     counts = facts.get("classes", {})
@@ -57,7 +57,8 @@ def to_text(path: Path, model: TableModel) -> str:
         "accuracy": evaluation_text(facts["evaluation"]) if facts.get("evaluation") else "",
     }
     text = [f"{name + ':':<13}{value}" for name, value in lines.items() if value]
-    return "\n".join([*text, "", "candidate plans (→ is the chosen one):", str(clf.selection_)])
+    plans = str(with_escapes(clf.selection_)).split("\n")
+    return [*text, "", "candidate plans (→ is the chosen one):", *plans]
 
 
 def _values(model: TableModel) -> dict[str, Any]:

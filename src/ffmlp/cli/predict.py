@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from collections.abc import Callable
 from contextlib import nullcontext
 from functools import partial
@@ -152,11 +153,12 @@ def _written(
     table: DataFile, outputs: list[str], options: argparse.Namespace, write: Callable[..., Written]
 ) -> Written:
     """Predict the rows of a file; of several, write those of each to a file of a folder."""
-    from ffmlp.tables.writing import Output
+    from ffmlp.tables.writing import STANDARD_OUTPUT, Output
 
     how = options.force, options.escape_formulas
     if not isinstance(table, JoinedTable):
-        return write([(table, Output(options.output, *how))])
+        to_terminal = options.output == STANDARD_OUTPUT and sys.stdout.isatty()
+        return write([(table, Output(options.output, *how, to_terminal))])
     with whole_folder(options.output, options.force) as new:
         each = [Output(new / name, *how) for name in outputs]
         written = write(list(zip(table.files, each, strict=True)), may_be_empty=True)

@@ -8,10 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ffmlp.cli.console import check_numbers, one_line
+from ffmlp.cli.console import check_numbers, put
 from ffmlp.extras import require
 from ffmlp.reproduction.paper import ROWS, ROWS_BY_KEY
-from ffmlp.words import counted
+from ffmlp.words import counted, one_line
 
 HELP = "repeat the paper's experiments and compare the results"
 EXAMPLE = "ffmlp reproduce --quick"
@@ -71,4 +71,4 @@ def run(options: argparse.Namespace) -> None:
     write_whole(options.out / "report.md", pages.to_markdown(*content).encode())
     write_whole(options.out / "report.html", pages.to_html(*content).encode())
     made = f"{counted(len(runs), 'run')} and {counted(len(pictures), 'figure')}"
-    print(one_line(f"{made}: {options.out / 'report.html'}, report.md and runs.csv"))
+    put(one_line(f"{made}: {options.out / 'report.html'}, report.md and runs.csv"))

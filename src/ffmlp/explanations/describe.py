@@ -143,9 +143,10 @@ def export_text(clf: FFMLPClassifier, *, max_items: int = 20) -> str:
 def _blob_line(clf: FFMLPClassifier) -> Callable[[int], str]:
     """The line of each blob: class, share, and mean in the columns in which blobs differ most."""
     blobs, network = clf.blobs_, clf.network_
-    spread = np.sqrt(blobs.weights @ (blobs.means - blobs.centre) ** 2)
+    # Deviations are divided before they are squared: squares of large ones would overflow.
+    spread = np.sqrt(blobs.weights @ ((blobs.means - blobs.centre) / blobs.feature_spreads) ** 2)
     table = network.table
-    telling = np.maximum.reduceat(spread / blobs.feature_spreads, table.firsts)
+    telling = np.maximum.reduceat(spread, table.firsts)
     order = np.argsort(-telling, kind="stable")[:_MAX_FEATURES]
     means = network.hyperplanes.unmapped(blobs.means)
 

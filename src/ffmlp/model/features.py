@@ -91,8 +91,9 @@ class Gaussianisation:
 
     def _slopes_of(self, feature: int) -> Floats:
         """The slopes before, between and after the knots of a feature."""
-        rises, runs = np.diff(self.scores[feature]), np.diff(self.knots[feature])
-        return np.concatenate([[0.0], rises / runs, [0.0]])
+        with np.errstate(over="ignore"):  # from one end of the range of floats to the other
+            rises, runs = np.diff(self.scores[feature]), np.diff(self.knots[feature])
+            return np.concatenate([[0.0], rises / runs, [0.0]])
 
     def values(self, scores: Floats) -> Floats:
         """The inverse map: values (n, N) with the given scores."""

@@ -101,6 +101,8 @@ def _by_number(column: Floats, truth: NDArray[np.intp]) -> NDArray[np.intp]:
     """The classes of every second row by a small tree of the other rows."""
     least = np.nanmin(column) if not np.isnan(column).all() else 0.0
     filled = np.nan_to_num(column, nan=least - 1.0, posinf=None, neginf=None)[:, None]
+    if np.abs(filled).max() > np.finfo(np.float32).max:  # the tree reads 32 bits; ranks are enough
+        filled = np.unique(filled, return_inverse=True)[1].reshape(-1, 1).astype(float)
     n_leaves = 2 * len(np.unique(truth))
     tree = DecisionTreeClassifier(
         max_leaf_nodes=n_leaves, min_samples_leaf=_FEWEST_IN_LEAF, random_state=0

@@ -213,6 +213,15 @@ def _with_largest_attributions(model: TableModel, attributions: Floats) -> list[
     return [names[column] for column in np.sort(largest)]
 
 
+def standard_deviations(inputs: Floats) -> Floats:
+    """The standard deviation (N,) of each column.
+
+    Powers of two, which change no digit, keep the squares within the range of floats.
+    """
+    _, powers = np.frexp(np.abs(inputs).max(axis=0))
+    return np.ldexp(np.ldexp(inputs, -powers).std(axis=0), powers)
+
+
 @dataclass(frozen=True, eq=False)
 class HyperplaneEffects:
     """What the hyperplanes do to the decision, on average over some rows.
@@ -233,7 +242,7 @@ class HyperplaneEffects:
         shown = rows.X.iloc[evenly(len(rows.X), _MAX_ROWS_EXPLAINED)]
         explanations, planes = clf.explain(model.classified(shown)), clf.hyperplanes_
         effects = np.abs(explanations.effects).mean(axis=0)
-        spread = planes.mapped(explanations.samples).std(axis=0)
+        spread = standard_deviations(planes.mapped(explanations.samples))
         attributions = np.abs(explanations.attributions).mean(axis=0)
         return cls(effects, planes.weights * spread, attributions)
 

@@ -96,7 +96,8 @@ def data_table(model: TableModel, rows: Rows, importance: Importance, name_of_fi
 
 
 def _range(cells: pd.Series) -> str:
-    return f"{cells.min():.4g} to {cells.max():.4g}, median {cells.median():.4g}"
+    median = 2.0 * (0.5 * cells).median()  # the sum of two middle values may overflow, not of halves
+    return f"{cells.min():.4g} to {cells.max():.4g}, median {median:.4g}"
 
 
 def _most_frequent(cells: pd.Series) -> str:

@@ -123,8 +123,11 @@ def _stepped(problem: SearchProblem, points: Floats, lead: Floats, gradient: Flo
     size = _OVERSHOOT * np.maximum(lead, 0.0)[:, None]
     # Where the lead is flat, no step is long enough.
     size = np.divide(size, steepness, out=np.zeros_like(size), where=steepness > 1e-9 * size)
-    step = size * steepest_step(slope, limits.norm) * limits.scale
-    return np.clip(points - step, limits.low, limits.high)
+    with np.errstate(over="ignore"):
+        step = size * steepest_step(slope, limits.norm) * limits.scale
+        moved = np.clip(points - step, limits.low, limits.high)
+    # Nor is one that leads out of the range of floats: its end has no class.
+    return np.where(np.isinf(moved).any(axis=1, keepdims=True), points, moved)
 
 
 def _nearest_lead(problem: SearchProblem, points: Floats) -> tuple[Floats, Floats]:

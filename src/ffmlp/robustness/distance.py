@@ -305,7 +305,8 @@ def _targets(network: Network, blobs: Blobs, samples: Floats, own: Indices, limi
     classes = network.classes(means)
     targets = np.full((len(samples), min(_TARGETS, len(blobs)), samples.shape[1]), np.nan)
     for row, sample in enumerate(samples):
-        away = length((means - sample) / limits.scale, limits.norm)
+        with np.errstate(over="ignore"):  # farther away than numbers go: not a target
+            away = length((means - sample) / limits.scale, limits.norm)
         away[classes == own[row]] = np.inf
         near = np.argsort(away, kind="stable")[: targets.shape[1]]
         near = near[np.isfinite(away[near])]

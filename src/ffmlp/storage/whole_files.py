@@ -6,6 +6,7 @@ import ctypes
 import errno
 import os
 import shutil
+import stat
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -65,10 +66,22 @@ def _errors_about(path: Path) -> Iterator[None]:
 
 
 @contextmanager
+def errors_about_standard_output() -> Iterator[None]:
+    """Errors of what is printed, which name no file, name standard output."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is not None and error.filename is None:
+            raise OSError(error.errno, os.strerror(error.errno), "standard output") from error
+        raise
+
+
+@contextmanager
 def whole_folder(path: Path, replace: bool = True) -> Iterator[Path]:
     """A temporary folder that becomes ``path`` on success and is removed on failure.
 
-    Unless ``replace`` is set, an existing one is an error, also if it is made in the meantime.
+    Unless ``replace`` is set, an existing one is an error, also if it is made in the meantime. One that
+    is replaced keeps its permissions, and so do files of the same names in it.
     """
     _remove_abandoned(path.parent)
     made = _hidden(path.parent, partial(Path.mkdir, mode=0o700))
@@ -76,6 +89,8 @@ def whole_folder(path: Path, replace: bool = True) -> Iterator[Path]:
         new = temporary / "new"
         new.mkdir()
         yield new
+        if replace and path.is_dir():  # until it is moved, only the owner has access
+            _take_permissions(new, path)
         try:
             new.rename(path)  # one with files in it is not replaced
         except OSError:
@@ -85,6 +100,17 @@ def whole_folder(path: Path, replace: bool = True) -> Iterator[Path]:
                 raise _made_meanwhile(path) from None
             if not _exchanged(new, path):
                 _replace_folder(path, new, temporary / "old")
+
+
+def _take_permissions(new: Path, old: Path) -> None:
+    """Give a folder, and files that are in both, the permissions of another one.
+
+    Its owner keeps all of them: it must be possible to move it, or to remove it after an error.
+    """
+    for file in new.iterdir():
+        with suppress(FileNotFoundError):
+            file.chmod((old / file.name).stat(follow_symlinks=False).st_mode & 0o777)
+    new.chmod(stat.S_IMODE(old.stat().st_mode) | stat.S_IRWXU)
 
 
 def _exchanged(first: Path, second: Path) -> bool:

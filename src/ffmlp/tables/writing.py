@@ -15,13 +15,15 @@ from numpy.typing import NDArray
 
 from ffmlp.arrays import Flags, Floats
 from ffmlp.extras import imported
-from ffmlp.storage.whole_files import whole_file
+from ffmlp.storage.whole_files import errors_about_standard_output, whole_file
 from ffmlp.tables.tables import PARQUET, TEXT_FILES, Dialect, file_type, opener
+from ffmlp.words import escaped
 
 # The name that stands for it; what is written there is a CSV file.
 STANDARD_OUTPUT = Path("-")
-# How a cell begins that a spreadsheet takes for a formula.
-_FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n")
+# How a cell begins that a spreadsheet takes for a formula, after byte order marks, which it leaves out.
+_FORMULAS = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20", "\t", "\r", "\n")
+_BYTE_ORDER_MARK = "\ufeff"
 # Of probabilities in text files.
 _DECIMALS = 6
 
@@ -39,18 +41,22 @@ class Predictions:
 
 @dataclass(frozen=True)
 class Output:
-    """The file to write, whether it may replace another, and whether text files escape formulas.
+    """The file to write, whether it may replace another, and what becomes of the text of its cells.
 
-    Spreadsheets take a cell for a formula if it begins with one of a few characters.
+    Spreadsheets take a cell for a formula if it begins with one of a few characters. A terminal obeys
+    control characters.
     """
 
     path: Path
     replace: bool = True
     escape_formulas: bool = False
+    to_terminal: bool = False
 
     @property
     def escaped(self) -> Callable[[str], str]:
         """What becomes of the text of a cell."""
+        if self.to_terminal:
+            return _shown_without_formula if self.escape_formulas else escaped
         return _without_formula if self.escape_formulas else str
 
 
@@ -66,9 +72,10 @@ def prediction_writer(output: Output, names: list[str]) -> Iterator[Callable[[An
     """A function that writes rendered blocks, in order, to a file whose name says its type."""
     path, header = output.path, _header(output, names)
     if path == STANDARD_OUTPUT:
-        sys.stdout.buffer.write(header)
-        yield sys.stdout.buffer.write
-        sys.stdout.buffer.flush()
+        _to_standard_output(header)
+        yield _to_standard_output
+        with errors_about_standard_output():
+            sys.stdout.buffer.flush()
         return
     with whole_file(path, output.replace) as temporary:
         if _is_parquet(path):
@@ -77,6 +84,11 @@ def prediction_writer(output: Output, names: list[str]) -> Iterator[Callable[[An
             with opener(path)(temporary, "wb") as file:
                 file.write(header)
                 yield file.write
+
+
+def _to_standard_output(content: bytes) -> None:
+    with errors_about_standard_output():
+        sys.stdout.buffer.write(content)
 
 
 def _is_parquet(path: Path) -> bool:
@@ -129,7 +141,12 @@ def _cells(column: Any, delimiter: str, escaped: Callable[[str], str]) -> list[b
 
 def _without_formula(text: str) -> str:
     """The text of a cell, after an apostrophe if a spreadsheet would take it for a formula."""
-    return f"'{text}" if text.startswith(_FORMULAS) and not Dialect().is_number(text) else text
+    is_formula = text.lstrip(_BYTE_ORDER_MARK).startswith(_FORMULAS) and not Dialect().is_number(text)
+    return f"'{text}" if is_formula else text
+
+
+def _shown_without_formula(text: str) -> str:
+    return escaped(_without_formula(text))
 
 
 def quoted(text: str, delimiter: str) -> str:

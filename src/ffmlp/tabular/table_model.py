@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 # More distinct decimal numbers than this are quantities, not classes.
 _MAX_DECIMAL_CLASSES = 20
+# Characters of an integer of 64 bits.
+_LONGEST_INTEGER = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,4 +178,6 @@ def are_integers(distinct: Sequence[str], n_rows: int) -> bool:
 
 
 def _is_integer(text: str) -> bool:
-    return text.removeprefix("-").isdecimal() and str(int(text)) == text and abs(int(text)) < 2**63
+    is_short = len(text) <= _LONGEST_INTEGER  # Python refuses to read thousands of digits
+    is_integer = is_short and text.removeprefix("-").isdecimal() and str(int(text)) == text
+    return is_integer and abs(int(text)) < 2**63
