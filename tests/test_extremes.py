@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from problems import DESIGNS, IRIS, designed
 
+import ffmlp
 from ffmlp import FFMLPClassifier, export_text
 from ffmlp.model.features import Gaussianisation
 from ffmlp.robustness.distance import _targets
@@ -142,6 +143,23 @@ def test_what_is_said_of_huge_columns_has_no_warnings(design, gaussianise, size)
         warnings.simplefilter("error", RuntimeWarning)
         assert export_text(clf)
         assert str(clf.explain(table[:2], counterfactual=True, norm="inf")[0])
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("kind", ["many", "two"])
+@pytest.mark.parametrize("design", DESIGNS)
+def test_columns_from_one_end_of_the_range_of_floats_to_the_other(design, kind, tmp_path):
+    pytest.importorskip("skops")
+    rng = np.random.default_rng(0)
+    samples, labels = rng.normal(size=(120, 3)), np.arange(120) % 2
+    samples[:, 1] += 4 * labels
+    samples[:, 0] = 1e308 * rng.integers(-1, 2, 120) if kind == "many" else samples[:, 0]
+    samples[[3, 50], 0] = [1.7e308, -1.7e308]
+    clf = designed(design, samples, labels)
+    probabilities = clf.predict_proba(samples)
+    assert np.isfinite(probabilities).all()
+    ffmlp.save(clf, tmp_path / "a.model")
+    np.testing.assert_array_equal(ffmlp.load(tmp_path / "a.model").predict_proba(samples), probabilities)
 
 
 @pytest.mark.filterwarnings("error::RuntimeWarning")

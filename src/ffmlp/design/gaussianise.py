@@ -19,6 +19,8 @@ REACH = 3.0
 _TINY = 1e-280
 # The interquartile range of a Gaussian, in standard deviations.
 _GAUSSIAN_IQR = 1.349
+# A range that is no float counts as the largest one.
+_LARGEST = np.finfo(np.float64).max
 
 
 def fit_gaussianisation(X: AnyFloats, weight: Floats) -> Gaussianisation:
@@ -50,10 +52,11 @@ def _scores_at_knots(values: Floats, weight: Floats) -> tuple[Floats, Floats]:
     knots, which = np.unique(at_levels, return_inverse=True)
     normal = np.bincount(which, ndtri(levels)) / np.bincount(which)
     median, low, high = at_levels[[N_KNOTS // 2, N_KNOTS // 4, 3 * N_KNOTS // 4]]
-    spread = (high - low) / _GAUSSIAN_IQR
-    if not spread > 0:  # more than half of the values are equal
-        spread = (knots[-1] - knots[0]) / (2 * REACH) if len(knots) > 1 else 1.0
-    with np.errstate(over="ignore"):  # the clip makes an overflow harmless
+    with np.errstate(over="ignore"):  # limits make an overflow harmless
+        spread = min(high - low, _LARGEST) / _GAUSSIAN_IQR
+        if not spread > 0:  # more than half of the values are equal
+            whole = min(knots[-1] - knots[0], _LARGEST)
+            spread = whole / (2 * REACH) if len(knots) > 1 else 1.0
         robust = np.clip((knots - median) / spread, -100 * REACH, 100 * REACH)
     robust /= np.sqrt(1.0 + (robust / REACH) ** 2)
     return knots, 0.5 * (normal + robust)

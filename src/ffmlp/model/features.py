@@ -81,10 +81,11 @@ class Gaussianisation:
             inner = np.broadcast_to(knots, (len(X), len(knots)))
             places = np.hstack([inner, x - reach, x + reach])
             rise = np.abs(np.interp(places, knots, values) - scores[:, feature, None])
-            # The ends are exactly a radius away, although x ± radius is rounded.
-            run = np.hstack([np.abs(inner - x), reach, reach])
-            within = (run > 0) & (run <= reach) & np.isfinite(run)
-            with np.errstate(over="ignore"):  # the run to a knot next to x can be tiny
+            # The run to a knot at the other end of the range of floats is no float; one next to x is tiny.
+            with np.errstate(over="ignore"):
+                # The ends are exactly a radius away, although x ± radius is rounded.
+                run = np.hstack([np.abs(inner - x), reach, reach])
+                within = (run > 0) & (run <= reach) & np.isfinite(run)
                 ratio = np.divide(rise, run, out=np.zeros_like(rise), where=within)
             steepest[:, feature] = np.minimum(ratio.max(axis=1), self._slopes_of(feature).max())
         return steepest

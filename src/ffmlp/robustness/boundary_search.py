@@ -59,7 +59,7 @@ def found_points(problem: SearchProblem, starts: Floats) -> Floats:
             return best
         part = problem.rows(known)
         tangent = _on_tangent(part, best[known])
-        halfway = 0.5 * (tangent + best[known])
+        halfway = 0.5 * tangent + 0.5 * best[known]  # their sum may be no float
         better = _nearer_points(part, best[known], _bisected(part, tangent))
         better = _nearer_points(part, better, _bisected(part, halfway))
         gain = part.distance(best[known]) - part.distance(better)
