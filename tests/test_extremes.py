@@ -153,8 +153,10 @@ def test_columns_from_one_end_of_the_range_of_floats_to_the_other(design, kind, 
     rng = np.random.default_rng(0)
     samples, labels = rng.normal(size=(120, 3)), np.arange(120) % 2
     samples[:, 1] += 4 * labels
-    samples[:, 0] = 1e308 * rng.integers(-1, 2, 120) if kind == "many" else samples[:, 0]
-    samples[[3, 50], 0] = [1.7e308, -1.7e308]
+    if kind == "many":
+        samples[:, 0] = 1e308 * rng.integers(-1, 2, 120)
+    else:
+        samples[[3, 50], 0] = [1.7e308, -1.7e308]
     clf = designed(design, samples, labels)
     probabilities = clf.predict_proba(samples)
     assert np.isfinite(probabilities).all()

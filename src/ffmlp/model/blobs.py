@@ -69,7 +69,7 @@ def feature_units(blobs: Blobs, planes: Hyperplanes) -> Floats:
     if scores is None:
         return spread
     low, high = scores.values(np.array([blobs.centre - spread, blobs.centre + spread]))
-    # Halves have the same digits, and their difference is a float from one end of the range to the other.
+    # Halves have the same digits, and the difference of the largest ones is a float.
     whole = np.array([0.5 * knots[-1] - 0.5 * knots[0] for knots in scores.knots])
     half = np.where(high > low, 0.5 * high - 0.5 * low, whole)
     return np.where(half > 0, half, 1.0)

@@ -81,7 +81,7 @@ class Gaussianisation:
             inner = np.broadcast_to(knots, (len(X), len(knots)))
             places = np.hstack([inner, x - reach, x + reach])
             rise = np.abs(np.interp(places, knots, values) - scores[:, feature, None])
-            # The run to a knot at the other end of the range of floats is no float; one next to x is tiny.
+            # The run to a knot can be more than the largest float, or tiny.
             with np.errstate(over="ignore"):
                 # The ends are exactly a radius away, although x ± radius is rounded.
                 run = np.hstack([np.abs(inner - x), reach, reach])

@@ -85,7 +85,7 @@ def _bisected(problem: SearchProblem, points: Floats) -> Floats:
     part, far = problem.rows(there), points[there]
     near = part.samples.copy()
     for _ in range(_BISECTIONS):
-        middle = 0.5 * (near + far)
+        middle = 0.5 * near + 0.5 * far
         changed = part.changed(middle)[:, None]
         near, far = np.where(changed, near, middle), np.where(changed, middle, far)
     result[there] = far
