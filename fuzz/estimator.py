@@ -149,8 +149,8 @@ def _numbers(rng: Generator, kind: str, y: np.ndarray, n_columns: int) -> np.nda
         case "outlier":
             far = one_of(rng, (1e10, 1e100, 1.7e308, -1e300))
             X[rng.integers(len(y))] = far
-            if rng.random() < 0.5:  # their distance may be no float
-                X[rng.integers(len(y))] = -far
+            if rng.random() < 0.5:
+                X[rng.integers(len(y))] = np.clip(-far, -1e300, 1e300)
         case "collinear":
             X[:, 1:] = X[:, :1] * rng.normal(size=n_columns - 1)
         case "separable":
