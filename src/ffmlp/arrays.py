@@ -23,7 +23,9 @@ def without_rounding(values: Floats) -> Floats:
 
     Compare these where ties are possible: rounding errors depend on the machine and the order of rows.
     """
-    return np.round(values, _TIE_DECIMALS)
+    with np.errstate(over="ignore"):  # on the way, decimals become digits before the point
+        rounded = np.round(values, _TIE_DECIMALS)
+    return np.where(np.isfinite(rounded), rounded, values)
 
 
 def row_blocks(

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from ffmlp.cli.signals import ended_by_one_signal
+from ffmlp.cli.signals import ended_by_one_signal, signals_before_errors
 
 
 @pytest.fixture
@@ -53,6 +53,24 @@ def test_a_signal_in_a_destructor_is_not_lost(capfd):
         command()
     assert caught.value.code == 143
     assert capfd.readouterr().err == ""
+
+
+@pytest.mark.usefixtures("interrupts")
+@pytest.mark.parametrize(
+    ("number", "kind"), [(signal.SIGINT, KeyboardInterrupt), (signal.SIGTERM, SystemExit)]
+)
+def test_an_error_of_a_library_that_cleans_up_after_a_signal_is_that_signal(number, kind):
+    def command():
+        with ended_by_one_signal() as came, signals_before_errors(came):
+            try:
+                signal.raise_signal(number)
+            finally:
+                raise AttributeError("what was to be cleaned up is not there")
+
+    with pytest.raises(kind):
+        command()
+    with pytest.raises(AttributeError), signals_before_errors([]):
+        raise AttributeError("without a signal")
 
 
 def test_an_ignored_interrupt_stays_so():

@@ -23,6 +23,14 @@ def test_compressed_files(file, suffix, compress):
         columns_and_rows(file(content[: len(content) // 2], f"c.tsv.{suffix}"))
 
 
+def test_a_row_of_empty_cells_is_a_row_wherever_it_is(file):
+    table = open_table(file(b"a\tb\n\t\n1\tx\n\t\n2\ty\n", "t.tsv"))
+    kinds = {"a": "number", "b": "text"}
+    sections = [*table.sections(1), table]
+    n_rows = [sum(len(part()) for part in section.parts(1, kinds)) for section in sections]
+    assert n_rows == [1, 1, 1, 1, 4]
+
+
 @pytest.fixture
 def short_rows(monkeypatch):
     for module in ("text_files", "records"):

@@ -26,7 +26,7 @@ from ffmlp.cli import (
     report,
     reproduce,
 )
-from ffmlp.cli.signals import ended_by_one_signal
+from ffmlp.cli.signals import ended_by_one_signal, signals_before_errors
 from ffmlp.storage.whole_files import errors_about_standard_output
 from ffmlp.words import one_line
 
@@ -63,11 +63,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # column names may not fit its encoding
             stream.reconfigure(errors="backslashreplace")
-    with ended_by_one_signal():
-        return _run(arguments)
+    with ended_by_one_signal() as came:
+        return _run(arguments, came)
 
 
-def _run(arguments: Sequence[str] | None) -> int:
+def _run(arguments: Sequence[str] | None, signals: list[int]) -> int:
     what_now = "no partial file is left"
     try:
         options, unexpected = _parser().parse_known_args(arguments)
@@ -76,7 +76,8 @@ def _run(arguments: Sequence[str] | None) -> int:
             first = unexpected[0]
             what = "unknown option" if first[0] == "-" else "unexpected argument"
             options.refuse(f"{what} {first!r}")
-        options.module.run(options)
+        with signals_before_errors(signals):
+            options.module.run(options)
         with errors_about_standard_output():
             sys.stdout.flush()
         return DONE

@@ -16,14 +16,14 @@ _SECONDS = 0.01
 
 
 @contextmanager
-def ended_by_one_signal() -> Iterator[None]:
+def ended_by_one_signal() -> Iterator[list[int]]:
     """Ctrl-C and SIGTERM raise an exception, so that a command closes its files and stops its processes.
 
     Meanwhile, further signals are ignored: they would end that, too. Python prints and forgets an
-    exception in a destructor; such a signal comes again.
+    exception in a destructor; such a signal comes again. Gives the list of the signals that came.
     """
     if threading.current_thread() is not threading.main_thread():  # only that receives signals
-        yield
+        yield []
         return
     wanted = {signal.SIGINT: signal.getsignal(signal.SIGINT), signal.SIGTERM: _exit}
     # An interrupt that is ignored, as in a script that starts commands in the background, stays so.
@@ -47,11 +47,22 @@ def ended_by_one_signal() -> Iterator[None]:
     before = {number: signal.signal(number, end) for number in handlers}
     sys.unraisablehook = on_lost
     try:
-        yield
+        yield came
     finally:
         sys.unraisablehook = usual_hook
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+@contextmanager
+def signals_before_errors(came: list[int]) -> Iterator[None]:
+    """An error after a signal is that signal: libraries raise their own where they clean up after it."""
+    try:
+        yield
+    except Exception as error:
+        if not came:
+            raise
+        raise (KeyboardInterrupt if came[-1] == signal.SIGINT else SystemExit(TERMINATED)) from error
 
 
 def _exit(number: int, frame: FrameType | None) -> NoReturn:

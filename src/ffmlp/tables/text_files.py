@@ -78,7 +78,8 @@ def blocks_of_rows(file: IO[bytes], n_rows: int, delimiter: str) -> Iterator[byt
     Each ends with a newline. A ValueError if quotes are unbalanced, or a row is too long.
     """
     first = b"\n"
-    while first and not first.strip():
+    # A row of empty cells is not blank, although its delimiters may be tabs.
+    while first and not first.strip() and delimiter.encode() not in first:
         first = _line(file)
     n_bytes = min(n_rows * len(first), _MOST_BYTES)
     while first:
