@@ -135,7 +135,9 @@ def test_probabilities_and_attributions_are_those_of_python(tmp_path):
             "lead": expected.leads,
         }.items():  # fmt: skip
             found = stacked([rows[row] for row in clear], key)
-            np.testing.assert_allclose(found, values[clear], **near)
+            # Rounding decides where a quadrature is exact enough.
+            own = near | {"rtol": 1e-7, "atol": 1e-7} if key == "attributions" else near
+            np.testing.assert_allclose(found, values[clear], **own)
 
 
 def test_random_and_trained_networks_predict_as_python_does(tmp_path):
