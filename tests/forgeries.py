@@ -5,15 +5,18 @@ import hashlib
 import io
 import json
 import zipfile
+from pathlib import Path
 from types import CodeType
 
 import numpy as np
 import pytest
 
 from ffmlp.storage.model_files import FORMAT_VERSION
+from ffmlp.tables.tables import Dialect
 from ffmlp.tabular.predictor import read_predictor
 from ffmlp.tabular.table_model import TableModel
 
+DATA = Path(__file__).parent / "data"
 _STRANGE_KINDS = [
     ("os", "system", "FunctionNode"),
     ("builtins", "eval", "TypeNode"),
@@ -134,3 +137,27 @@ def nodes_of(schema):
     elif isinstance(schema, list):
         for value in schema:
             yield from nodes_of(value)
+
+
+def table_model(clf):
+    numbers, categories = ("age", "fare"), ("sex", "town")
+    return TableModel(numbers, categories, "class", None, Dialect(), {"rows": 10}, clf)
+
+
+def forged(change):
+    """The stored model of a table after a change of its schema and of its other members."""
+    content = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(payload_of(DATA / "columns-2.model"))) as old:
+        members = {name: old.read(name) for name in old.namelist()}
+    schema = json.loads(members.pop("schema.json"))
+    text = change(schema, members) or json.dumps(schema)
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as new:
+        for name, member in members.items():
+            new.writestr(name, member)
+        new.writestr("schema.json", text)
+    return wrapped(content.getvalue())
+
+
+def attributes(schema, tag):
+    (part,) = (node for node in nodes_of(schema) if node["__class__"] == tag)
+    return part["content"]["content"]
