@@ -5,12 +5,12 @@ import itertools
 import pytest
 from data_files import frames_of_parts, rows_of_parts
 
-from ffmlp.tables import parquet_tables
 from ffmlp.tables.opening import open_table
 
 pd = pytest.importorskip("pandas")
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
+parquet_tables = pytest.importorskip("ffmlp.tables.parquet_tables")
 hypothesis = pytest.importorskip("hypothesis")
 st = hypothesis.strategies
 
