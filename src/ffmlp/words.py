@@ -81,11 +81,6 @@ def one_line(text: str) -> str:
     return escaped(text)
 
 
-def visible(text: str, escape: Callable[[str], str] | None = None) -> str:
-    """A text of several lines, escaped but for the breaks between them."""
-    return escaped(text, "\n", escape)
-
-
 def with_escapes(value: Any) -> Any:
     r"""A copy of a text, list, tuple or dataclass in which all texts are escaped.
 

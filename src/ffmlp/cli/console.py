@@ -18,7 +18,7 @@ from typing import Any
 from ffmlp.extras import require
 from ffmlp.storage.whole_files import errors_about_standard_output
 from ffmlp.tables.tables import COMPRESSIONS, PARQUET, TEXT_FILES, Dialect
-from ffmlp.words import counted, escaped, one_line, visible
+from ffmlp.words import counted, escaped, one_line
 
 _SECONDS_BETWEEN_LINES = 10.0
 
@@ -44,7 +44,7 @@ class Console:
         """Print the result, for programs."""
         if self.as_json:
             text = json.dumps(values, indent=2, ensure_ascii=False)
-            put(visible(text, _json_escape))
+            put(escaped(text, "\n", _json_escape))
 
     @contextmanager
     def progress(

@@ -68,10 +68,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Read, predict and write at the same time."""
     require_packages("predict", "pyarrow", "tqdm")
-    # Before NumPy and Arrow are imported. Each block of rows has a thread: those of matrix products
-    # would only keep the processors busy with waiting for work. Arrow's own allocator takes more memory.
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
+    _set_up_libraries()
     from ffmlp.tables.writing import STANDARD_OUTPUT
     from ffmlp.tabular.predictions import Added, output_columns, write_predictions
 
@@ -118,6 +115,16 @@ def run(options: argparse.Namespace) -> None:
         {"output": str(options.output), **files, "rows": written.n_rows, **unfamiliar,
          "columns": names, "notes": notes, "seconds": seconds}
     )  # fmt: skip
+
+
+def _set_up_libraries() -> None:
+    """Before NumPy and Arrow are imported: threads and memory of their own would only be in the way.
+
+    Each block of rows has a thread. Those of matrix products would keep the processors busy with waiting
+    for work, and Arrow's own allocator takes more memory.
+    """
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
 
 
 def _summary(options: argparse.Namespace, written: Written, outputs: list[str], seconds: float) -> str:

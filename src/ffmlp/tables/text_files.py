@@ -8,7 +8,7 @@ import itertools
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, AnyStr
 
 from ffmlp.tables.decoding import undecodable
 from ffmlp.tables.quotes import is_open_after
@@ -56,17 +56,16 @@ def opened_text(source: Path, encoding: str, name: Path) -> Iterator[Iterator[st
     """The lines of the same as text, with their endings as they are."""
     with opened(source, encoding, name) as file:
         text = io.TextIOWrapper(file, "utf-8", newline="")
-        yield _lines(text, name)
+        yield numbered_lines(text, name, "characters")
 
 
-def _lines(text: io.TextIOWrapper, name: Path) -> Iterator[str]:
+def numbered_lines(file: IO[AnyStr], name: Path, unit: str) -> Iterator[AnyStr]:
+    """The lines of a file; an error with the number of one that is too long for a row."""
     for number in itertools.count(1):
-        line = text.readline(LONGEST_ROW + 1)
+        line = file.readline(LONGEST_ROW + 1)
         if len(line) > LONGEST_ROW:
-            raise LocatedError(
-                f"{name}, line {number}: longer than {LONGEST_ROW} characters. A table has one line for "
-                "each row."
-            )
+            what = "A table has one line for each row, which ends with a line feed."
+            raise LocatedError(f"{name}, line {number}: longer than {LONGEST_ROW} {unit}. {what}")
         if not line:
             return
         yield line
@@ -110,19 +109,6 @@ def _line(file: IO[bytes]) -> bytes:
     if len(line) > LONGEST_ROW:
         raise ValueError(f"a line is longer than {LONGEST_ROW} bytes.")
     return line
-
-
-def check_lines(file: IO[bytes], name: Path) -> None:
-    """Refuse a line that is too long for `blocks_of_rows`, with its number."""
-    for number in itertools.count(1):
-        line = file.readline(LONGEST_ROW + 1)
-        if len(line) > LONGEST_ROW:
-            raise LocatedError(
-                f"{name}, line {number}: longer than {LONGEST_ROW} bytes. A table has one line for each "
-                "row, which ends with a line feed."
-            )
-        if not line:
-            return
 
 
 def _ended(lines: bytes) -> bytes:

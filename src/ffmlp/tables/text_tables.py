@@ -24,7 +24,7 @@ from ffmlp.tables.blocks import Block, Part, Texts, frames, split, values
 from ffmlp.tables.quotes import without_leading_spaces
 from ffmlp.tables.records import detected_delimiter, first_lines, measured, records
 from ffmlp.tables.tables import COMPRESSIONS, NUMBER, TEXT, Dialect, Kinds, LocatedError, check_names
-from ffmlp.tables.text_files import blocks_of_rows, check_lines, opened, opened_text
+from ffmlp.tables.text_files import blocks_of_rows, numbered_lines, opened, opened_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -272,7 +272,8 @@ class TextTable:
             for column in numbers:
                 self._check_number(line, column, cells[column])
         with opened(self.source, self.dialect.encoding, self.path) as file:
-            check_lines(file, self.path)
+            for _ in numbered_lines(file, self.path, "bytes"):  # Arrow ends lines at line feeds only
+                pass
 
     def _check_length(self, line: int, cells: list[str], n_before: int | None) -> None:
         """Refuse a row of another length than the header; all rows may have a trailing delimiter."""
