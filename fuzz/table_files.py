@@ -97,7 +97,9 @@ def changed(rng: Generator, parents: Sequence[bytes]) -> bytes:
     if kind < 0.35:
         return _parquet_file(rng)
     header, _, content = one_of(rng, parents).partition(b"\n")
-    ending = Path(json.loads(header)["name"]).suffix
+    told = json.loads(header)
+    ending = Path(told["name"]).suffix
+    header = json.dumps(told | {"damaged": True}).encode()
     if ending == ".parquet" and kind < 0.9:
         return header + b"\n" + _with_changed_pages(rng, content)
     if ending not in _UNPACKED or kind < 0.5:
@@ -160,7 +162,6 @@ def _parquet_file(rng: Generator) -> bytes:
     }
     content = io.BytesIO()
     parquet.write_table(pa.table(columns), content, **options)
-    # Without checksums, damage is found only where it makes no sense.
     checked = options["write_page_checksum"]
     told: dict[str, Any] = {"encoding": "utf-8", "decimal": ".", "missing": [], "checked": checked}
     return _written("data.parquet", content.getvalue(), **told)
@@ -226,27 +227,37 @@ def check(data: bytes) -> str:
             limited_memory(_MOST_MEGABYTES),
             warnings.catch_warnings(action="error", category=RuntimeWarning),
         ):
-            return f"table: {_read(path, dialect, told.get('checked', True))}"
+            return f"table: {_read(path, dialect, told)}"
     except ValueError as error:
         message = str(error)
         assert str(path) in message, f"no file in {message!r}"
         return f"refused: {message[len(str(path)) :][:20]}"
 
 
-def _read(path: Path, dialect: Dialect, is_checked: bool) -> str:
+def _is_certain(path: Path, told: dict[str, Any]) -> bool:
+    """Whether a file means the same in all blocks: not if it may have damage that nothing tells.
+
+    That is damage to a Parquet file without checksums, or to the levels of lists and structs.
+    """
+    if path.suffix != ".parquet" or not told.get("damaged", False):
+        return True
+    nested = any(pa.types.is_nested(field.type) for field in parquet.read_schema(path))
+    return bool(told.get("checked", True)) and not nested
+
+
+def _read(path: Path, dialect: Dialect, told: dict[str, Any]) -> str:
     """Read a table whole, in blocks, in sections, and cells as they are written: all are the same.
 
-    Files whose pages cannot be checked are read in the same ways.
+    Those that are not certain are read in the same ways, too.
     """
     table = open_table(path, dialect)
     columns = infer(table, (), ())
     whole = with_dates(table, columns.dates)
-    # Damaged levels of lists and structs can mean other rows in other blocks.
-    kinds = {name: kind for name, kind in columns.kinds.items() if name not in _nested(path)}
+    kinds = columns.kinds
     if not kinds:
         return "no columns"
     rows = _joined(whole.blocks(10**5, kinds), kinds)
-    assert_same = _assert_same if is_checked else lambda found, expected: None
+    assert_same = _assert_same if _is_certain(path, told) else lambda found, expected: None
     few = 2 + _n_bytes(path) // 2000  # so that a long file has no more than some hundred blocks
     assert_same(_joined(whole.blocks(few, kinds), kinds), rows)
     sections = (with_dates(section, columns.dates) for section in table.sections(3 * few + 1))
@@ -259,14 +270,6 @@ def _read(path: Path, dialect: Dialect, is_checked: bool) -> str:
         for cells in part().kept:
             cells.to_pylist()
     return f"{len(rows)} {sorted(kinds.values())} {table.cell_types} {len(columns.dates)}"
-
-
-def _nested(path: Path) -> list[str]:
-    """The columns of a Parquet file that have lists or structs."""
-    if path.suffix != ".parquet":
-        return []
-    schema = parquet.read_schema(path)
-    return [field.name for field in schema if pa.types.is_nested(field.type)]
 
 
 def _n_bytes(path: Path) -> int:
