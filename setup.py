@@ -6,13 +6,13 @@ import sysconfig
 from setuptools import Extension, setup
 
 COMPILED = {
-    "ffmlp.design._tree_growth": [
+    "ffmlp.design.trees._tree_growth": [
         "src/ffmlp/_tables.h",
-        "src/ffmlp/design/_open_nodes.h",
-        "src/ffmlp/design/_tree_tables.h",
+        "src/ffmlp/design/trees/_open_nodes.h",
+        "src/ffmlp/design/trees/_tree_tables.h",
     ],
-    "ffmlp.model._interpolation": [],
-    "ffmlp.model._region_trees": ["src/ffmlp/_tables.h"],
+    "ffmlp.inputs._interpolation": [],
+    "ffmlp.network._trees": ["src/ffmlp/_tables.h"],
 }
 # One build for Python 3.11 and later; Python without a global lock has no such interface.
 STABLE = not sysconfig.get_config_var("Py_GIL_DISABLED")

@@ -27,7 +27,7 @@ from distributed import Client, LocalCluster
 
 import ffmlp
 import ffmlp.dask
-from ffmlp.design import rows as drawn_rows
+from ffmlp.inputs import rows as drawn_rows
 
 N_FEATURES, N_TESTED, ROWS_OF_BLOCK = 20, 20_000, 250_000
 DESIGNS: dict[str, dict[str, Any]] = {

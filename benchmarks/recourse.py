@@ -20,7 +20,7 @@ import pandas as pd
 from sklearn.model_selection import train_test_split
 
 from ffmlp import FFMLPClassifier
-from ffmlp.model.blobs import feature_units
+from ffmlp.network.blobs import feature_units
 
 TABLES = ("turnout", "lending", "health_insurance", "males_union", "flchain")
 MOST_ROWS = 2000

@@ -16,8 +16,8 @@ import textwrap
 from collections.abc import Callable
 from pathlib import Path
 
-from ffmlp.reports.pages import Table, to_markdown
-from ffmlp.reports.records import read_records
+from ffmlp.report.pages import Table, to_markdown
+from ffmlp.report.records import read_records
 from ffmlp.reproduction import report
 from ffmlp.reproduction.cells import with_spread
 from ffmlp.reproduction.experiments import Run

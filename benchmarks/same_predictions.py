@@ -55,7 +55,9 @@ def write(out: Path, data: Path) -> None:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 clf = FFMLPClassifier(random_state=0, **parameters).fit(X, y)
-                found[f"{path.parent.name}/{path.name.partition('.')[0]}/{name}"] = clf.predict_proba(new)
+                found[f"{path.parent.name}/{path.name.partition('.')[0]}/{name}"] = clf.predict_proba(
+                    new
+                )
             print(f"{path.name} {name} {time.perf_counter() - start:.1f} s", file=sys.stderr)
     np.savez_compressed(out, **found)
 

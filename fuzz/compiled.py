@@ -19,10 +19,12 @@ from fuzz import sanitized
 
 sanitized.load()
 
-from ffmlp.design import _tree_growth, tree_growth  # noqa: E402
-from ffmlp.explanations import shapley  # noqa: E402
-from ffmlp.model import _interpolation, _region_trees, region_trees  # noqa: E402
-from ffmlp.model.region_trees import RegionTrees  # noqa: E402
+from ffmlp.design.trees import _tree_growth, tree_growth  # noqa: E402
+from ffmlp.explain import shapley  # noqa: E402
+from ffmlp.inputs import _interpolation  # noqa: E402
+from ffmlp.network import _trees  # noqa: E402
+from ffmlp.network import trees as region_trees  # noqa: E402
+from ffmlp.network.trees import RegionTrees  # noqa: E402
 from fuzz.calls import LAYOUTS, read, written  # noqa: E402
 from fuzz.changes import one_of  # noqa: E402
 
@@ -344,7 +346,7 @@ def _compare_decide(found: None, arguments: list[Any], copies: list[Any]) -> str
     """What is decided is the class of the largest sum."""
     places, regions, starts, compared, _, values, _, _, _, sums, _ = copies
     of_trees = np.zeros((len(compared), len(starts) - 1), np.int32)
-    _region_trees.regions(places, regions, starts, compared, of_trees)
+    _trees.regions(places, regions, starts, compared, of_trees)
     total = sums + values.astype(np.float64)[of_trees].sum(axis=1)
     decided = np.asarray(arguments[10]) >= 0
     np.testing.assert_array_equal(np.asarray(arguments[10])[decided], total.argmax(axis=1)[decided])
@@ -363,7 +365,7 @@ _FUNCTIONS: dict[str, tuple[Callable[..., list[Any]], tuple[Callable[..., Any], 
     "descend": (_draw_descend, (_tree_growth.descend, _compare_descend)),
     "evidence": (_draw_evidence, (_evidence, _compare_evidence)),
     "shapley": (_draw_shapley, (_shapley, _compare_shapley)),
-    "regions": (_draw_regions, (_region_trees.regions, _done)),
-    "add_values": (_draw_add_values, (_region_trees.add_values, _done)),
-    "decide": (_draw_decide, (_region_trees.decide, _compare_decide)),
+    "regions": (_draw_regions, (_trees.regions, _done)),
+    "add_values": (_draw_add_values, (_trees.add_values, _done)),
+    "decide": (_draw_decide, (_trees.decide, _compare_decide)),
 }

@@ -14,7 +14,7 @@ from iris_files import fit_iris
 
 import ffmlp
 from ffmlp.benchmark.runs import BenchmarkRun
-from ffmlp.reports.records import read_records
+from ffmlp.report.records import read_records
 
 # Moments of each fault and command; for a long run, set a larger number.
 MOMENTS = int(os.environ.get("FFMLP_FAULTS", "1"))

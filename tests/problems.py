@@ -7,10 +7,10 @@ from sklearn.datasets import load_iris, make_moons
 
 from ffmlp import FFMLPClassifier
 from ffmlp.design.problem import Samples
-from ffmlp.model.codes import pack
-from ffmlp.model.columns import Columns, NumberColumn
-from ffmlp.model.region_trees import RegionTrees
-from ffmlp.model.regions import tabulate
+from ffmlp.inputs.columns import Columns, NumberColumn
+from ffmlp.network.codes import pack
+from ffmlp.network.regions import tabulate
+from ffmlp.network.trees import RegionTrees
 
 
 def plain_columns(number):

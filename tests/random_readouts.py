@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from ffmlp.model.blobs import Blobs
-from ffmlp.model.features import Gaussianisation
-from ffmlp.model.hyperplanes import Hyperplanes
-from ffmlp.model.network import Network
-from ffmlp.model.readout_stages import ReadoutStages
+from ffmlp.inputs.features import Gaussianisation
+from ffmlp.network.blobs import Blobs
+from ffmlp.network.hyperplanes import Hyperplanes
+from ffmlp.network.network import Network
+from ffmlp.network.readout_stages import ReadoutStages
 from ffmlp.robustness.distance import Effort, distances
 from ffmlp.robustness.limits import Limits
 

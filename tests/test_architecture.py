@@ -47,7 +47,12 @@ def test_imports_between_packages_have_no_cycle():
         graph.setdefault(package, set()).update(needed)
     graph.pop((), None)  # the names of `ffmlp` itself are imported when they are first used
     order = list(TopologicalSorter(graph).static_order())
-    assert order.index(("model",)) < order.index(("design",)) < order.index(("classifier",))
+    assert (
+        order.index(("inputs",))
+        < order.index(("network",))
+        < order.index(("design",))
+        < order.index(("classifier",))
+    )
 
 
 def test_imports_between_modules_have_no_cycle():
@@ -67,7 +72,7 @@ sys.meta_path.insert(0, Refused())
 import json
 from pathlib import Path
 import numpy as np
-import ffmlp.model
+import ffmlp.network
 from ffmlp.storage.model_files import read_content
 from ffmlp.storage.schema import Node
 data = Path({str(DATA)!r})
@@ -91,7 +96,7 @@ def test_only_designs_and_storage_know_the_stages_by_name():
     stages = ("RegionStages", "PaperStages", "BlobStages", "ReadoutStages", "TrainedStages")
     for path in MODULES:
         folder = path.relative_to(SOURCE).parts[0]
-        if folder in ("model", "storage") or path.name.endswith("_design.py"):
+        if folder in ("network", "storage") or path.name.endswith("_design.py"):
             continue
         tree = ast.parse(path.read_text(encoding="utf-8"))
         used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} & set(stages)

@@ -28,8 +28,8 @@ class Missing:
             raise ModuleNotFoundError(name)
 sys.meta_path.insert(0, Missing())
 import ffmlp, ffmlp.robustness.attacks, ffmlp.backprop, ffmlp.benchmark.report, ffmlp.cli, ffmlp.datasets
-import ffmlp.export, ffmlp.reproduction.gallery, ffmlp.reports.explorer, ffmlp.tabular.predictions
-import ffmlp.reports.pages, ffmlp.plots
+import ffmlp.export, ffmlp.reproduction.gallery, ffmlp.report.explorer, ffmlp.tabular.predictions
+import ffmlp.report.pages, ffmlp.plots
 from sklearn.datasets import load_iris
 X, y = load_iris(return_X_y=True)
 print(ffmlp.FFMLPClassifier(random_state=0).fit(X, y).network_.layer_sizes)

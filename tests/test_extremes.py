@@ -9,7 +9,7 @@ from problems import DESIGNS, IRIS, designed
 
 import ffmlp
 from ffmlp import FFMLPClassifier, export_text
-from ffmlp.model.features import Gaussianisation
+from ffmlp.inputs.features import Gaussianisation
 from ffmlp.robustness.distance import _targets
 from ffmlp.robustness.limits import Limits
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("ffmlp.model._region_trees", reason="not compiled")
+pytest.importorskip("ffmlp.network._trees", reason="not compiled")
 for name in ("pandas", "pyarrow", "skops", "onnx", "onnxruntime"):
     pytest.importorskip(name)
 

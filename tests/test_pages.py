@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from ffmlp.reports.records import read_records
+from ffmlp.report.records import read_records
 from ffmlp.reproduction.experiments import Run
 
 ROOT = Path(__file__).parents[1]

@@ -7,17 +7,17 @@ if TYPE_CHECKING:
     from ffmlp.classifier import FFMLPClassifier
     from ffmlp.design.discriminants import two_class_lda
     from ffmlp.design.pruning import PruningPath
-    from ffmlp.explanations.describe import export_text, hyperplane_meaning
-    from ffmlp.explanations.effects import EffectCurve, effect_curves
-    from ffmlp.explanations.explain import Explanations
-    from ffmlp.explanations.explanation import Explanation
-    from ffmlp.explanations.importance import FeatureImportance, feature_importance
+    from ffmlp.explain.describe import export_text, hyperplane_meaning
+    from ffmlp.explain.effects import EffectCurve, effect_curves
+    from ffmlp.explain.explain import Explanations
+    from ffmlp.explain.explanation import Explanation
+    from ffmlp.explain.importance import FeatureImportance, feature_importance
     from ffmlp.export import from_torch
     from ffmlp.merging import merge
-    from ffmlp.model.blobs import Blobs
-    from ffmlp.model.hyperplanes import Hyperplanes
-    from ffmlp.model.network import Network
-    from ffmlp.model.regions import Regions
+    from ffmlp.network.blobs import Blobs
+    from ffmlp.network.hyperplanes import Hyperplanes
+    from ffmlp.network.network import Network
+    from ffmlp.network.regions import Regions
     from ffmlp.robustness.distance import Robustness
     from ffmlp.storage.persistence import load, save
 
@@ -49,22 +49,22 @@ __all__ = [
 
 # Imported when first used: scikit-learn takes a second to import, and ``ffmlp --help`` does not need it.
 _HOMES = {
-    "Blobs": "model.blobs",
-    "EffectCurve": "explanations.effects",
-    "Explanation": "explanations.explanation",
-    "Explanations": "explanations.explain",
+    "Blobs": "network.blobs",
+    "EffectCurve": "explain.effects",
+    "Explanation": "explain.explanation",
+    "Explanations": "explain.explain",
     "FFMLPClassifier": "classifier",
-    "FeatureImportance": "explanations.importance",
-    "Hyperplanes": "model.hyperplanes",
-    "Network": "model.network",
+    "FeatureImportance": "explain.importance",
+    "Hyperplanes": "network.hyperplanes",
+    "Network": "network.network",
     "PruningPath": "design.pruning",
-    "Regions": "model.regions",
+    "Regions": "network.regions",
     "Robustness": "robustness.distance",
-    "effect_curves": "explanations.effects",
-    "export_text": "explanations.describe",
-    "feature_importance": "explanations.importance",
+    "effect_curves": "explain.effects",
+    "export_text": "explain.describe",
+    "feature_importance": "explain.importance",
     "from_torch": "export",
-    "hyperplane_meaning": "explanations.describe",
+    "hyperplane_meaning": "explain.describe",
     "load": "storage.persistence",
     "merge": "merging",
     "register_skl2onnx_converter": "onnx_converter",

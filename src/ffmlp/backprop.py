@@ -27,7 +27,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from ffmlp.arrays import Floats, Indices
-from ffmlp.model.network import Network
+from ffmlp.network.network import Network
 
 # Weights (n_out, n_in) and biases (n_out,) of a layer.
 Layer = tuple[NDArray[np.float32], NDArray[np.float32]]

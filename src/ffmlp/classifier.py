@@ -20,12 +20,12 @@ from ffmlp.design.plans import possible_plans, threads_for
 from ffmlp.design.progress import Progress
 from ffmlp.design.selection import Selection, selected_design
 from ffmlp.design.statistics import Statistics
-from ffmlp.explanations.decisions import DecisionsMixin
+from ffmlp.explain.decisions import DecisionsMixin
 from ffmlp.export.exports import ExportsMixin
 from ffmlp.following import statistics_of_samples
-from ffmlp.model.blobs import Blobs
-from ffmlp.model.hyperplanes import Hyperplanes
-from ffmlp.model.regions import Regions
+from ffmlp.network.blobs import Blobs
+from ffmlp.network.hyperplanes import Hyperplanes
+from ffmlp.network.regions import Regions
 from ffmlp.validation import (
     all_or_nothing,
     check_parameters,

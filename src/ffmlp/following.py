@@ -9,10 +9,10 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_consistent_length, column_or_1d
 
 from ffmlp.arrays import Floats
-from ffmlp.data_frames import plain_labels
 from ffmlp.design.plans import AUTO
 from ffmlp.design.problem import Samples
 from ffmlp.design.statistics import Statistics
+from ffmlp.inputs.data_frames import plain_labels
 from ffmlp.validation import checked_cells, checked_weight
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ffmlp.arrays import Floats
-from ffmlp.model.blobs import Blobs
+from ffmlp.network.blobs import Blobs
 
 if TYPE_CHECKING:
     from ffmlp.classifier import FFMLPClassifier

@@ -16,7 +16,13 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ffmlp.arrays import AnyFloats, Floats, Indices
-from ffmlp.data_frames import (
+from ffmlp.design.designs import DESIGNS
+from ffmlp.design.discriminants import DISCRIMINANTS
+from ffmlp.design.intake import Intake, intake
+from ffmlp.design.plans import AUTO
+from ffmlp.given_blobs import check_given_blobs
+from ffmlp.inputs.columns import Cells, NumberColumn
+from ffmlp.inputs.data_frames import (
     FROM_DTYPE,
     columns_of,
     is_numeric,
@@ -24,20 +30,14 @@ from ffmlp.data_frames import (
     table_cells,
     training_cells,
 )
-from ffmlp.design.designs import DESIGNS
-from ffmlp.design.discriminants import DISCRIMINANTS
-from ffmlp.design.intake import Intake, intake
-from ffmlp.design.plans import AUTO
-from ffmlp.design.rows import OnePartition, Rows
-from ffmlp.design.weights import WeightSums
-from ffmlp.given_blobs import check_given_blobs
-from ffmlp.model.blobs import Blobs
-from ffmlp.model.columns import Cells, NumberColumn
+from ffmlp.inputs.rows import OnePartition, Rows
+from ffmlp.inputs.weights import WeightSums
+from ffmlp.network.blobs import Blobs
 from ffmlp.words import listed
 
 if TYPE_CHECKING:
     from ffmlp.classifier import FFMLPClassifier
-    from ffmlp.explanations.decisions import DecisionsMixin
+    from ffmlp.explain.decisions import DecisionsMixin
     from ffmlp.export.exports import ExportsMixin
 
 # Least squares of classes whose weights differ by more than this loses one of them to rounding.

@@ -13,7 +13,7 @@ from ffmlp.benchmark import peers
 from ffmlp.benchmark import runs as runs_module
 from ffmlp.benchmark.runs import BenchmarkRun, Settings, at_most, benchmark, log_loss, parts, run_one
 from ffmlp.benchmark.sets import checksum, labelled
-from ffmlp.reports.records import read_records
+from ffmlp.report.records import read_records
 
 # New in scikit-learn 1.8.
 QDA_HAS_SOLVERS = "solver" in signature(QuadraticDiscriminantAnalysis).parameters

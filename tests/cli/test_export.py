@@ -3,7 +3,7 @@ import pytest
 
 import ffmlp
 from ffmlp.cli import main
-from ffmlp.data_frames import columns_of, table_cells
+from ffmlp.inputs.data_frames import columns_of, table_cells
 from ffmlp.tabular.table_model import TableModel
 
 pd = pytest.importorskip("pandas")

@@ -11,7 +11,7 @@ from sklearn.datasets import load_iris
 
 import ffmlp
 from ffmlp.cli import main
-from ffmlp.reports import explorer
+from ffmlp.report import explorer
 from ffmlp.storage.persistence import load_with_metadata
 
 DATA = Path(__file__).parents[1] / "data"

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ffmlp.cli import main
-from ffmlp.reports.records import read_records
+from ffmlp.report.records import read_records
 from ffmlp.reproduction import experiments
 from ffmlp.reproduction.paper import ROWS
 

@@ -9,8 +9,8 @@ from problems import four_moons, random_pruning_problem, region_design, table
 
 from ffmlp.design import pruning as pruning_module
 from ffmlp.design.pruning import _Partition, prune
-from ffmlp.model.codes import unpack
-from ffmlp.model.regions import Regions, sign_codes
+from ffmlp.network.codes import unpack
+from ffmlp.network.regions import Regions, sign_codes
 from ffmlp.validation import checked_weight
 
 

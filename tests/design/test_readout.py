@@ -12,7 +12,7 @@ from ffmlp.design.readout import RIDGES, best_temperature, fit_readout
 from ffmlp.design.readout_pruning import prune_readout
 from ffmlp.design.regressors import Regressors, spanning
 from ffmlp.design.scaling import Scaling
-from ffmlp.model.hyperplanes import NO_BLOB, Hyperplanes
+from ffmlp.network.hyperplanes import NO_BLOB, Hyperplanes
 
 
 def random_planes(n_planes, n_features, seed=0):

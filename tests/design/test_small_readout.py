@@ -10,7 +10,7 @@ import ffmlp
 from ffmlp import FFMLPClassifier
 from ffmlp.design import small_readout
 from ffmlp.design.small_readout import taken_half_spaces
-from ffmlp.model.hyperplanes import NO_BLOB, Hyperplanes
+from ffmlp.network.hyperplanes import NO_BLOB, Hyperplanes
 
 
 def small(max_neurons=40, **parameters):

@@ -10,7 +10,7 @@ from problems import DESIGNS, designed, mixed_table, unseen_rows
 
 from ffmlp import FFMLPClassifier
 from ffmlp.export import to_onnx
-from ffmlp.model.columns import category_name
+from ffmlp.inputs.columns import category_name
 
 pd = pytest.importorskip("pandas")
 onnx = pytest.importorskip("onnx")

@@ -12,7 +12,7 @@ import pytest
 from problems import overlapping
 
 import ffmlp
-from ffmlp.design import rows as drawn_rows
+from ffmlp.inputs import rows as drawn_rows
 
 pytest.importorskip("distributed")
 pytest.importorskip("pandas")

@@ -10,7 +10,7 @@ import pytest
 from problems import IRIS, overlapping
 
 import ffmlp
-from ffmlp.design import rows as drawn_rows
+from ffmlp.inputs import rows as drawn_rows
 
 dask = pytest.importorskip("dask")
 pd = pytest.importorskip("pandas")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ffmlp import datasets
-from ffmlp.reports.records import read_records, write_records
+from ffmlp.report.records import read_records, write_records
 from ffmlp.reproduction import experiments
 from ffmlp.reproduction.experiments import (
     Run,

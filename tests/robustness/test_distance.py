@@ -18,11 +18,11 @@ from scipy.optimize import linprog, nnls
 from sklearn.datasets import load_breast_cancer, load_wine
 
 from ffmlp import FFMLPClassifier
-from ffmlp.model.blobs import Blobs
-from ffmlp.model.hyperplanes import Hyperplanes
-from ffmlp.model.network import Network
-from ffmlp.model.region_stages import RegionStages
-from ffmlp.model.regions import sign_codes, tabulate
+from ffmlp.network.blobs import Blobs
+from ffmlp.network.hyperplanes import Hyperplanes
+from ffmlp.network.network import Network
+from ffmlp.network.region_stages import RegionStages
+from ffmlp.network.regions import sign_codes, tabulate
 from ffmlp.robustness import polyhedra
 from ffmlp.robustness.boundary_search import SearchProblem, found_points
 from ffmlp.robustness.distance import distances

@@ -83,7 +83,7 @@ def test_nothing_on_a_grid_is_cheaper():
 
 
 def _units(clf):
-    from ffmlp.model.blobs import feature_units
+    from ffmlp.network.blobs import feature_units
 
     units = feature_units(clf.blobs_, clf.network_.hyperplanes)[clf.network_.table.firsts]
     return units[clf.network_.table.is_number]

@@ -8,7 +8,7 @@ import pytest
 from forgeries import DATA, attributes, forged, nodes_of, refusal, table_model
 
 import ffmlp
-from ffmlp.model.region_trees import RegionTrees
+from ffmlp.network.trees import RegionTrees
 from ffmlp.storage import persistence
 from ffmlp.storage.forms import FORMS, Maybe
 from ffmlp.tabular.predictor import read_predictor
@@ -183,7 +183,7 @@ def test_values_that_do_not_fit_are_refused(models, name, tmp_path):
 def test_outputs_that_are_not_probabilities_are_refused(models, tmp_path):
     clf = copy(models["region"])
     stages = clf.network_.stages
-    trained = ffmlp.model.trained_stages.TrainedStages(
+    trained = ffmlp.network.trained_stages.TrainedStages(
         stages.weights, stages.biases, stages.activations, stages.neurons, stages.neuron_classes
     )
     clf.network_ = replace(clf.network_, stages=trained)

@@ -144,7 +144,7 @@ def outputs_of_all_readers(model, options, here, monkeypatch):
     outputs = []
     for changed in (
         {},
-        {"ffmlp.model.features.compiled": None},
+        {"ffmlp.inputs.features.compiled": None},
         {"ffmlp.tabular.predictor.read_predictor": lambda path: None},
     ):
         with monkeypatch.context() as patch:

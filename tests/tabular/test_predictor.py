@@ -233,7 +233,7 @@ def test_a_classifier_whose_parts_do_not_fit_is_not_read(change, tmp_path):
 @pytest.mark.parametrize("is_compiled", [True, False])
 def test_features_without_a_usable_map_are_not_read(change, is_compiled, tmp_path, monkeypatch):
     if not is_compiled:
-        monkeypatch.setattr("ffmlp.model.features.compiled", None)
+        monkeypatch.setattr("ffmlp.inputs.features.compiled", None)
     model, path = model_of(COLUMNS["numbers"]), tmp_path / "m"
     network = model.classifier.network_
     scores = network.hyperplanes.gaussianisation

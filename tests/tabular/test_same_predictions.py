@@ -8,7 +8,7 @@ from problems import mixed_table
 
 import ffmlp
 from ffmlp.cli import main
-from ffmlp.model.columns import CategoryColumn, category_name
+from ffmlp.inputs.columns import CategoryColumn, category_name
 from ffmlp.tables.tables import MISSING
 from ffmlp.tabular.table_model import TableModel
 

@@ -9,10 +9,10 @@ from problems import designed, four_moons, mixed_table
 from random_readouts import random_readout
 from sklearn.datasets import load_iris
 
-from ffmlp.explanations.explain import explained
-from ffmlp.model.blobs import feature_units
-from ffmlp.model.trained_stages import TrainedStages
-from ffmlp.reports.explorer import blobs_form
+from ffmlp.explain.explain import explained
+from ffmlp.network.blobs import feature_units
+from ffmlp.network.trained_stages import TrainedStages
+from ffmlp.report.explorer import blobs_form
 from ffmlp.robustness.distance import Effort, scaled_distances
 from ffmlp.robustness.limits import checked_limits
 from ffmlp.storage.json_form import json_form

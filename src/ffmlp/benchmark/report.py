@@ -14,7 +14,7 @@ from ffmlp.benchmark.figures import accuracy_and_time, growth
 from ffmlp.benchmark.results import MARK, MEASURED, Results, is_best, marked, ranks, wins
 from ffmlp.benchmark.runs import MAX_TEST_ROWS, BenchmarkRun, Settings
 from ffmlp.extras import why_missing
-from ffmlp.reports.pages import Picture, Table, to_html, to_markdown
+from ffmlp.report.pages import Picture, Table, to_html, to_markdown
 from ffmlp.storage.whole_files import write_whole
 from ffmlp.words import counted
 

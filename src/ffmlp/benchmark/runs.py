@@ -26,7 +26,7 @@ from threadpoolctl import threadpool_limits
 from ffmlp.benchmark.peers import MODELS, made, n_parameters, package_version
 from ffmlp.benchmark.sets import checksum
 from ffmlp.datasets import Dataset
-from ffmlp.reports.records import claim, read_records, write_records
+from ffmlp.report.records import claim, read_records, write_records
 
 # Probabilities are clipped at this for the log-loss.
 SMALLEST_PROBABILITY = 1e-15

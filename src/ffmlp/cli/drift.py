@@ -12,7 +12,7 @@ from ffmlp.cli.console import Console, add_shared, check_output, check_suffix, r
 from ffmlp.cli.predict import KEPT, open_data, read_model, require_familiar_space
 
 if TYPE_CHECKING:
-    from ffmlp.explanations.drift import Counts, Drift
+    from ffmlp.explain.drift import Counts, Drift
     from ffmlp.tables.tables import DataTable
     from ffmlp.tabular.predictor import Predictor
     from ffmlp.tabular.table_model import TableModel
@@ -34,7 +34,7 @@ def run(options: argparse.Namespace) -> None:
     require_packages("drift", "pyarrow", "tqdm", "matplotlib")
     check_suffix(options.output, ".html", ".png", ".svg")
     check_output(options.output, options.force, options.model, options.before, options.after)
-    from ffmlp.explanations.drift import Drift
+    from ffmlp.explain.drift import Drift
     from ffmlp.storage.whole_files import write_whole
 
     console = Console(options)
@@ -59,7 +59,7 @@ def _counted(model: Predictor | TableModel, table: DataTable, console: Console) 
     """The rows of a file in each blob, block by block."""
     import numpy as np
 
-    from ffmlp.explanations.drift import occupancy
+    from ffmlp.explain.drift import occupancy
 
     counts = np.zeros(len(model.network.blob_classes) + 1, np.int64)
     with console.progress(None, "row", f"reading {table.path}") as update:
@@ -92,7 +92,7 @@ def _content(drift: Drift, path: Path) -> bytes:
 
 def _page(drift: Drift, png: bytes) -> bytes:
     """A page with the figure and the shares of all blobs."""
-    from ffmlp.reports.pages import Picture, Table, to_html
+    from ffmlp.report.pages import Picture, Table, to_html
 
     before, after = drift.shares
     lines = [

@@ -25,9 +25,9 @@ def run(options: argparse.Namespace) -> None:
     check_output(options.output, options.force, options.model, options.data)
     from threadpoolctl import threadpool_limits
 
-    from ffmlp.reports.assessment import read_rows
-    from ffmlp.reports.explorer import explorer_page
-    from ffmlp.reports.model_report import outcome, seen_text
+    from ffmlp.report.assessment import read_rows
+    from ffmlp.report.explorer import explorer_page
+    from ffmlp.report.model_report import outcome, seen_text
     from ffmlp.storage.whole_files import write_whole
     from ffmlp.tabular.table_model import TableModel
 

@@ -44,7 +44,7 @@ def run(options: argparse.Namespace) -> None:
     from joblib import Parallel, cpu_count, delayed
     from tqdm import tqdm
 
-    from ffmlp.reports import pages
+    from ffmlp.report import pages
     from ffmlp.reproduction import experiments, gallery, report
     from ffmlp.storage.whole_files import write_whole
 

@@ -17,11 +17,11 @@ from ffmlp import classifier as local
 from ffmlp.dask.blocks import blocks, is_array, is_frame
 from ffmlp.dask.partitions import DaskPartitions, Passes, block_sum
 from ffmlp.dask.survey import Survey, TableSchema, statistics_of_blocks
-from ffmlp.data_frames import chosen_columns, columns_of
 from ffmlp.design.intake import intake
 from ffmlp.following import followed
 from ffmlp.given_blobs import check_given_blobs
-from ffmlp.model.blobs import Blobs
+from ffmlp.inputs.data_frames import chosen_columns, columns_of
+from ffmlp.network.blobs import Blobs
 from ffmlp.validation import (
     all_or_nothing,
     check_parameters,

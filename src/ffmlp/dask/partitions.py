@@ -21,7 +21,7 @@ from dask.diagnostics import Callback
 from threadpoolctl import threadpool_limits
 
 from ffmlp.dask.blocks import Block
-from ffmlp.design.rows import Rows
+from ffmlp.inputs.rows import Rows
 from ffmlp.validation import TooFewClassesError
 
 T = TypeVar("T")

@@ -16,14 +16,14 @@ from ffmlp.arrays import Floats
 from ffmlp.classifier import FFMLPClassifier
 from ffmlp.dask.blocks import Block
 from ffmlp.dask.partitions import Passes, block_sum
-from ffmlp.data_frames import ColumnKind, column_kinds, columns_of, table_cells, untrained_columns
 from ffmlp.design.region_design import occupied_regions
-from ffmlp.design.rows import Rows
 from ffmlp.design.statistics import Statistics
-from ffmlp.design.weights import WeightSums
 from ffmlp.following import samples_like
-from ffmlp.model.columns import Cells, category_name
-from ffmlp.model.regions import Regions
+from ffmlp.inputs.columns import Cells, category_name
+from ffmlp.inputs.data_frames import ColumnKind, column_kinds, columns_of, table_cells, untrained_columns
+from ffmlp.inputs.rows import Rows
+from ffmlp.inputs.weights import WeightSums
+from ffmlp.network.regions import Regions
 from ffmlp.validation import NUMBERS, are_numbers, checked_frequencies
 
 # More categories of a column would not fit beside each other.

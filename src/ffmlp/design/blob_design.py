@@ -13,12 +13,12 @@ from ffmlp.design.problem import Plan, Samples, UpperLayers
 from ffmlp.design.progress import Progress
 from ffmlp.design.readout import best_temperature
 from ffmlp.design.region_design import occupied_regions, pruned
-from ffmlp.design.subsets import weighted_subsample
-from ffmlp.model.activations import softplus
-from ffmlp.model.blob_stages import BlobStages
-from ffmlp.model.blobs import Blobs
-from ffmlp.model.hyperplanes import Hyperplanes
-from ffmlp.model.stages import votes
+from ffmlp.inputs.subsets import weighted_subsample
+from ffmlp.network.activations import softplus
+from ffmlp.network.blob_stages import BlobStages
+from ffmlp.network.blobs import Blobs
+from ffmlp.network.hyperplanes import Hyperplanes
+from ffmlp.network.stages import votes
 
 # The weight of a sample of unknown class, and the evidence of it that is looked at.
 _DOUBT = 0.5

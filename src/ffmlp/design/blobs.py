@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ffmlp.arrays import AnyFloats, Floats, Indices, row_blocks, without_rounding
 from ffmlp.design.scaling import Scaling
-from ffmlp.model.blobs import Blobs
+from ffmlp.network.blobs import Blobs
 
 # Added to the variances of standardised features, so that no covariance is singular.
 REGULARIZATION = 1e-6

@@ -9,7 +9,7 @@ from scipy.linalg import eigh, svd
 
 from ffmlp.arrays import Floats, Indices, without_rounding
 from ffmlp.design.blobs import Mixture, collected, lloyd, nearest
-from ffmlp.model.blobs import Blobs
+from ffmlp.network.blobs import Blobs
 
 # Fewer samples would estimate a blob too poorly.
 SAMPLES_PER_CELL = 6.0

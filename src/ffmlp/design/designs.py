@@ -25,7 +25,6 @@ from ffmlp.design.discriminants import (
     pairs_of_different_classes,
     pairs_of_neighbours,
 )
-from ffmlp.design.gaussianise import fit_gaussianisation
 from ffmlp.design.problem import Plan, Samples, UpperLayers
 from ffmlp.design.progress import Progress
 from ffmlp.design.pruning import PruningPath
@@ -33,11 +32,12 @@ from ffmlp.design.readout_design import readout_design
 from ffmlp.design.region_design import region_design
 from ffmlp.design.region_readout_design import with_regions
 from ffmlp.design.scaling import Scaling
-from ffmlp.model.blobs import Blobs
-from ffmlp.model.features import mapped_features
-from ffmlp.model.hyperplanes import Hyperplanes
-from ffmlp.model.network import Network
-from ffmlp.model.regions import Regions
+from ffmlp.inputs.features import mapped_features
+from ffmlp.inputs.gaussianise import fit_gaussianisation
+from ffmlp.network.blobs import Blobs
+from ffmlp.network.hyperplanes import Hyperplanes
+from ffmlp.network.network import Network
+from ffmlp.network.regions import Regions
 
 # Many small blobs, and maps and thresholds of features beside them, are made from this many samples.
 MAX_SAMPLES_OF_SMALL_BLOBS = 20_000

@@ -13,10 +13,10 @@ from sklearn.utils import check_X_y
 
 from ffmlp.arrays import Floats, Indices, row_blocks, without_rounding
 from ffmlp.design.blobs import labelled_blobs
-from ffmlp.design.gaussianise import quantiles
 from ffmlp.design.scaling import Scaling
-from ffmlp.model.blobs import Blobs
-from ffmlp.model.hyperplanes import NO_BLOB, Hyperplanes
+from ffmlp.inputs.gaussianise import quantiles
+from ffmlp.network.blobs import Blobs
+from ffmlp.network.hyperplanes import NO_BLOB, Hyperplanes
 
 # Pairs whose pooled covariances are held in memory at once, as a number of matrix entries (32 MB).
 _ENTRIES_AT_ONCE = 1 << 22

@@ -8,12 +8,12 @@ import numpy as np
 from scipy.linalg import eigh
 
 from ffmlp.arrays import Floats
-from ffmlp.design.gaussianise import quantiles
 from ffmlp.design.problem import Samples
 from ffmlp.design.scaling import Scaling
-from ffmlp.model.blobs import Blobs, feature_units
-from ffmlp.model.familiarity import FARTHEST, FamiliarSpace
-from ffmlp.model.hyperplanes import Hyperplanes
+from ffmlp.inputs.gaussianise import quantiles
+from ffmlp.network.blobs import Blobs, feature_units
+from ffmlp.network.familiarity import FARTHEST, FamiliarSpace
+from ffmlp.network.hyperplanes import Hyperplanes
 
 # Training samples that are measured, and quantiles of their scores that are kept.
 MAX_SAMPLES = 20_000

@@ -6,11 +6,16 @@ with its conditional means. A mixture of few blobs is then fitted to the complet
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
-from ffmlp.arrays import Flags, Floats, row_blocks
+from ffmlp.arrays import Flags, Floats, Indices, row_blocks
 from ffmlp.design.blobs import Mixture, fit_mixture
-from ffmlp.model.imputation import ENTRIES_AT_ONCE, Imputation, conditional_deviations, gaps_of
+from ffmlp.inputs.encoding import Encoding
+from ffmlp.inputs.imputation import ENTRIES_AT_ONCE, Imputation, conditional_deviations, gaps_of
+from ffmlp.inputs.rows import Rows
+from ffmlp.inputs.subsets import evenly, lexicographic
 
 # Blobs, if each has so many samples.
 N_BLOBS, _FEWEST_SAMPLES = 5, 20
@@ -21,6 +26,21 @@ MAX_INPUTS, MAX_SAMPLES = 128, 5000
 _INDEPENDENT, _LEAST_VARIANCE = 0.01, 1e-3
 # The covariance of all blobs counts as so many samples of each, for each input.
 _PRIOR_PER_INPUT = 2.0
+
+
+def with_imputation(encoding: Encoding, rows: Rows, fold: Indices) -> Encoding:
+    """An encoding that replaces missing numbers by blobs of these rows, if any lacks one."""
+    cells = rows.cells
+    if not np.isnan(cells.values[:, encoding.columns.is_number]).any():
+        return encoding
+    filled = np.nan_to_num(cells.values, nan=np.inf)
+    order, first = lexicographic(rows.y, *filled.T)
+    mass = np.add.reduceat(rows.weight[order], first)
+    some = evenly(len(first), MAX_SAMPLES)
+    chosen = order[first[some]]
+    seen = np.asarray(encoding.incomplete(rows.select(chosen), fold[chosen]), np.float64)
+    columns = replace(encoding.columns, imputation=fit_imputation(seen, mass[some]))
+    return replace(encoding, columns=columns)
 
 
 def fit_imputation(X: Floats, weight: Floats) -> Imputation | None:

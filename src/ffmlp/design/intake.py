@@ -10,10 +10,11 @@ from typing import TypeVar
 from numpy.typing import NDArray
 
 from ffmlp.arrays import Floats, Indices
-from ffmlp.design.encoding import Census, Encoding, dealt_folds, hashed_folds
+from ffmlp.design.imputation import with_imputation
 from ffmlp.design.problem import Samples
-from ffmlp.design.rows import Drawn, Partitions, Rows, drawn_below
-from ffmlp.model.blobs import Blobs
+from ffmlp.inputs.encoding import Census, Encoding, dealt_folds, hashed_folds
+from ffmlp.inputs.rows import Drawn, Partitions, Rows, drawn_below
+from ffmlp.network.blobs import Blobs
 
 T = TypeVar("T")
 
@@ -106,7 +107,10 @@ def intake(
         census = Census.of(rows, fold, n_classes)
     else:
         fold = hashed_folds(rows)
-    encoding = Encoding.of(census, rows, fold, names) if given is None else Encoding.like(given, names)
+    if given is None:
+        encoding = with_imputation(Encoding.of(census, rows, fold, names), rows, fold)
+    else:
+        encoding = Encoding.like(given, names)
     encoded = TrainingEncoding(encoding, labels, class_weight)
     samples = encoded.samples(rows, fold)
     population = None if drawn.complete else EncodedPartitions(partitions, encoded)

@@ -18,8 +18,8 @@ from scipy.optimize import Bounds, LinearConstraint, OptimizeResult, milp
 
 from ffmlp.arrays import Flags, Floats, Indices
 from ffmlp.design.pruning import PruningPath, prune
-from ffmlp.model.codes import distinct_codes, pack
-from ffmlp.model.regions import Regions
+from ffmlp.network.codes import distinct_codes, pack
+from ffmlp.network.regions import Regions
 
 # Each group is constrained with this many of the groups that are hardest to separate from it.
 _PARTNERS = 2

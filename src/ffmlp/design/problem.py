@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from ffmlp.arrays import AnyFloats, Floats, Indices
 from ffmlp.design.pruning import PruningPath
-from ffmlp.design.subsets import lexicographic
-from ffmlp.model.blobs import Blobs
-from ffmlp.model.columns import Columns
-from ffmlp.model.hyperplanes import Hyperplanes
-from ffmlp.model.regions import Regions
-from ffmlp.model.stages import Stages
+from ffmlp.inputs.columns import Columns
+from ffmlp.inputs.subsets import lexicographic
+from ffmlp.network.blobs import Blobs
+from ffmlp.network.hyperplanes import Hyperplanes
+from ffmlp.network.regions import Regions
+from ffmlp.network.stages import Stages
 
 T = TypeVar("T")
 

@@ -20,8 +20,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ffmlp.arrays import Flags, Floats, Indices, row_blocks
-from ffmlp.model.codes import chain, pack, slots_of, table_size
-from ffmlp.model.regions import Regions
+from ffmlp.network.codes import chain, pack, slots_of, table_size
+from ffmlp.network.regions import Regions
 
 # Hyperplanes whose costs are computed at once: at least this many, and more if that makes few cells
 # (hyperplane, region) to look up.

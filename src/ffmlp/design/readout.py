@@ -18,8 +18,8 @@ from scipy.optimize import brentq
 from ffmlp.arrays import Floats, Indices, without_rounding
 from ffmlp.design.problem import Samples
 from ffmlp.design.regressors import Regressors
-from ffmlp.design.subsets import weighted_subsample
-from ffmlp.model.hyperplanes import Hyperplanes
+from ffmlp.inputs.subsets import weighted_subsample
+from ffmlp.network.hyperplanes import Hyperplanes
 
 # Candidates for the ridge, the penalty on squared weights of regressors of unit variance, per sample.
 RIDGES = 10.0 ** np.arange(-3.0, 2.1, 0.5)

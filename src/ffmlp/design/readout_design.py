@@ -10,9 +10,9 @@ from ffmlp.design.pruning import PruningPath
 from ffmlp.design.readout import Readout, fit_readout
 from ffmlp.design.readout_pruning import prune_readout
 from ffmlp.design.small_readout import fit_small_readout
-from ffmlp.model.blobs import Blobs
-from ffmlp.model.hyperplanes import Hyperplanes
-from ffmlp.model.readout_stages import ReadoutStages
+from ffmlp.network.blobs import Blobs
+from ffmlp.network.hyperplanes import Hyperplanes
+from ffmlp.network.readout_stages import ReadoutStages
 
 
 def readout_design(

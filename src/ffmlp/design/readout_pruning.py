@@ -11,8 +11,8 @@ import numpy as np
 
 from ffmlp.arrays import AnyFloats, Floats, Indices, without_rounding
 from ffmlp.design.pruning import PruningPath
-from ffmlp.design.subsets import weighted_subsample
-from ffmlp.model.hyperplanes import Hyperplanes
+from ffmlp.inputs.subsets import weighted_subsample
+from ffmlp.network.hyperplanes import Hyperplanes
 
 # With more samples, hyperplanes are selected by a subsample.
 MAX_SAMPLES = 3000

@@ -10,11 +10,11 @@ from ffmlp.design.optimal_pruning import prune_optimally
 from ffmlp.design.problem import Plan, Samples, UpperLayers
 from ffmlp.design.progress import Progress
 from ffmlp.design.pruning import PruningPath, prune
-from ffmlp.model.blobs import Blobs
-from ffmlp.model.hyperplanes import Hyperplanes
-from ffmlp.model.paper_stages import PaperStages
-from ffmlp.model.region_stages import RegionStages
-from ffmlp.model.regions import Regions, sign_codes, tabulate
+from ffmlp.network.blobs import Blobs
+from ffmlp.network.hyperplanes import Hyperplanes
+from ffmlp.network.paper_stages import PaperStages
+from ffmlp.network.region_stages import RegionStages
+from ffmlp.network.regions import Regions, sign_codes, tabulate
 
 # The two read the same layers: one has a rule for unseen regions, the other is the bare network.
 _STAGES = {"region": RegionStages, "paper": PaperStages}

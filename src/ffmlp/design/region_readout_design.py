@@ -11,11 +11,11 @@ import numpy as np
 from ffmlp.arrays import AnyFloats, Floats, Indices
 from ffmlp.design.problem import Plan, Samples, UpperLayers
 from ffmlp.design.progress import Progress
-from ffmlp.design.region_trees import FEW_SAMPLES, N_FOLDS, Grown, dealt, grow_regions
-from ffmlp.design.tree_growth import Ranks
-from ffmlp.model.hyperplanes import NO_BLOB, Hyperplanes
-from ffmlp.model.readout_stages import ReadoutStages
-from ffmlp.model.region_readout_stages import RegionReadoutStages
+from ffmlp.design.trees.region_trees import FEW_SAMPLES, N_FOLDS, Grown, dealt, grow_regions
+from ffmlp.design.trees.tree_growth import Ranks
+from ffmlp.network.hyperplanes import NO_BLOB, Hyperplanes
+from ffmlp.network.readout_stages import ReadoutStages
+from ffmlp.network.region_readout_stages import RegionReadoutStages
 
 if TYPE_CHECKING:
     from ffmlp.design.designs import Design

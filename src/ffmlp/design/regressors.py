@@ -16,7 +16,7 @@ from ffmlp.arrays import Floats, Indices, row_blocks
 from ffmlp.design.problem import Samples
 from ffmlp.design.scaling import Scaling
 from ffmlp.design.threads import in_threads
-from ffmlp.model.hyperplanes import NO_BLOB, Hyperplanes
+from ffmlp.network.hyperplanes import NO_BLOB, Hyperplanes
 
 T = TypeVar("T")
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ffmlp.arrays import AnyFloats, Floats
-from ffmlp.model.blobs import Blobs
-from ffmlp.model.hyperplanes import Hyperplanes
+from ffmlp.network.blobs import Blobs
+from ffmlp.network.hyperplanes import Hyperplanes
 
 # A feature that varies less counts as constant: weights per unit of it would overflow.
 _SMALLEST_SPREAD = 1e-290

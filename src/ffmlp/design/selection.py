@@ -13,7 +13,7 @@ from ffmlp.arrays import Floats, Indices, without_rounding
 from ffmlp.design.designs import Design, design_network
 from ffmlp.design.problem import Plan, Samples
 from ffmlp.design.progress import Progress
-from ffmlp.design.subsets import evenly
+from ffmlp.inputs.subsets import evenly
 from ffmlp.markup import html_table
 
 N_FOLDS = 3

@@ -25,8 +25,8 @@ from ffmlp.arrays import AnyFloats, Floats, Indices, without_rounding
 from ffmlp.design.cells import principal_axes
 from ffmlp.design.readout import Readout
 from ffmlp.design.scaling import Scaling
-from ffmlp.design.subsets import GOLDEN_RATIO, evenly, weighted_subsample
-from ffmlp.model.hyperplanes import NO_BLOB, Hyperplanes, both_sides
+from ffmlp.inputs.subsets import GOLDEN_RATIO, evenly, weighted_subsample
+from ffmlp.network.hyperplanes import NO_BLOB, Hyperplanes, both_sides
 
 # Samples and points between them. More samples are subsampled.
 N_POINTS = 6000

@@ -17,11 +17,11 @@ from ffmlp.design.designs import Design
 from ffmlp.design.problem import Plan, Samples
 from ffmlp.design.progress import Progress
 from ffmlp.design.region_design import occupied_regions, pruned, region_layers
-from ffmlp.model.blobs import Blobs
-from ffmlp.model.columns import Columns
-from ffmlp.model.hyperplanes import Hyperplanes
-from ffmlp.model.network import Network
-from ffmlp.model.regions import Regions
+from ffmlp.inputs.columns import Columns
+from ffmlp.network.blobs import Blobs
+from ffmlp.network.hyperplanes import Hyperplanes
+from ffmlp.network.network import Network
+from ffmlp.network.regions import Regions
 
 # What statistics must have in common to be added up.
 _SHARED = {

@@ -9,7 +9,7 @@ from typing import Any
 from ffmlp.export.box import Box as Box
 from ffmlp.export.vnnlib import to_vnnlib as to_vnnlib
 from ffmlp.extras import require
-from ffmlp.model.network import Network
+from ffmlp.network.network import Network
 
 
 def to_torch(network: Network, dtype: Any = None) -> Any:

@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike
 
 from ffmlp.arrays import Floats
 from ffmlp.export.relu_layers import ReluLayers, relu_stages
-from ffmlp.model.hyperplanes import Hyperplanes
-from ffmlp.model.network import Network
+from ffmlp.network.hyperplanes import Hyperplanes
+from ffmlp.network.network import Network
 
 
 @dataclass(frozen=True, eq=False)

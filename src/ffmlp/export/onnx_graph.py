@@ -2,7 +2,7 @@
 
 The graph computes in float64, as the classifier does, and in blocks of rows: the responses of many rows
 would fill the memory and take longer to move than to compute. The stages of the design
-(`ffmlp.model.stages`) add the nodes that follow the hyperplanes.
+(`ffmlp.network.stages`) add the nodes that follow the hyperplanes.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from numpy.typing import DTypeLike, NDArray
 from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, checker, helper, numpy_helper
 
 from ffmlp.arrays import Floats, Indices
-from ffmlp.model.features import Gaussianisation
-from ffmlp.model.hyperplanes import Hyperplanes
-from ffmlp.model.network import Network
-from ffmlp.model.stages import LARGEST
+from ffmlp.inputs.features import Gaussianisation
+from ffmlp.network.hyperplanes import Hyperplanes
+from ffmlp.network.network import Network
+from ffmlp.network.stages import LARGEST
 
 # Versions that current runtimes load; some refuse the newer defaults of onnx.
 OPSET, ML_OPSET, IR_VERSION = 17, 3, 8

@@ -1,4 +1,4 @@
-"""Missing inputs in an ONNX graph: the conditional means of `ffmlp.model.imputation`.
+"""Missing inputs in an ONNX graph: the conditional means of `ffmlp.inputs.imputation`.
 
 ONNX cannot solve linear equations. Conjugate gradients need products only, and at most as many steps as
 inputs are missing.
@@ -10,7 +10,7 @@ import numpy as np
 from onnx import TensorProto, helper
 
 from ffmlp.export.onnx_graph import Graph
-from ffmlp.model.imputation import FARTHEST, Imputation
+from ffmlp.inputs.imputation import FARTHEST, Imputation
 
 # Steps beyond the number of inputs, because of rounding errors, and the squared error that ends them.
 _MORE_STEPS, _SMALL = 10, 1e-26

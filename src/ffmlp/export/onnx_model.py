@@ -11,8 +11,8 @@ from onnx import ModelProto, TensorProto, ValueInfoProto, helper
 
 from ffmlp.export.onnx_graph import Graph, add_classifier
 from ffmlp.export.onnx_imputation import add_imputation
-from ffmlp.model.columns import CategoryColumn, Columns, NumberColumn
-from ffmlp.model.network import Network
+from ffmlp.inputs.columns import CategoryColumn, Columns, NumberColumn
+from ffmlp.network.network import Network
 
 TYPES = {"float32": TensorProto.FLOAT, "float64": TensorProto.DOUBLE}
 

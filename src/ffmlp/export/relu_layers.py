@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ffmlp.arrays import AnyFloats, Floats
-from ffmlp.model.features import Gaussianisation
-from ffmlp.model.network import Network
+from ffmlp.inputs.features import Gaussianisation
+from ffmlp.network.network import Network
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,7 @@ from onnx import ModelProto, TensorProto, helper
 from ffmlp.export.box import Box
 from ffmlp.export.onnx_graph import Graph
 from ffmlp.export.relu_layers import ReluLayers
-from ffmlp.model.network import Network
+from ffmlp.network.network import Network
 
 
 def to_relu_onnx(network: Network, box: Box | None) -> ModelProto:

@@ -15,15 +15,15 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from ffmlp.arrays import Floats
-from ffmlp.model.columns import CategoryColumn, Columns
-from ffmlp.model.features import Gaussianisation
-from ffmlp.model.hyperplanes import Hyperplanes
-from ffmlp.model.imputation import FARTHEST, Imputation
-from ffmlp.model.network import Network
-from ffmlp.model.region_readout_stages import SLOPE, RegionReadoutStages
-from ffmlp.model.region_trees import RegionTrees
-from ffmlp.model.stages import Stages
-from ffmlp.model.trained_stages import TrainedStages
+from ffmlp.inputs.columns import CategoryColumn, Columns
+from ffmlp.inputs.features import Gaussianisation
+from ffmlp.inputs.imputation import FARTHEST, Imputation
+from ffmlp.network.hyperplanes import Hyperplanes
+from ffmlp.network.network import Network
+from ffmlp.network.region_readout_stages import SLOPE, RegionReadoutStages
+from ffmlp.network.stages import Stages
+from ffmlp.network.trained_stages import TrainedStages
+from ffmlp.network.trees import RegionTrees
 
 
 class Table(nn.Module):

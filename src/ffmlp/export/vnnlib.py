@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from ffmlp.arrays import Floats
 from ffmlp.export.box import Box
-from ffmlp.model.network import Network
+from ffmlp.network.network import Network
 
 # The printed error has two digits; this covers what they round off.
 _ROUNDED_UP = 1.1

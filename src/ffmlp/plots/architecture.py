@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ffmlp.arrays import Floats
-from ffmlp.model.hyperplanes import Hyperplanes
-from ffmlp.model.network import Network
-from ffmlp.model.region_trees import RegionTrees
+from ffmlp.network.hyperplanes import Hyperplanes
+from ffmlp.network.network import Network
+from ffmlp.network.trees import RegionTrees
 from ffmlp.plots.view import (
     INK,
     RED,

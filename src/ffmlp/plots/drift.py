@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ffmlp.explanations.drift import Drift, occupancy
+from ffmlp.explain.drift import Drift, occupancy
 from ffmlp.plots.view import AxesDisplay, colours, network_of
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ffmlp.explanations.effects import EffectCurve, effect_curves
+from ffmlp.explain.effects import EffectCurve, effect_curves
 from ffmlp.plots.view import INK, FigureDisplay, colours, fitted_attribute
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_array
 
 from ffmlp.arrays import Floats
-from ffmlp.explanations.explanation import Counterfactual, Explanation
+from ffmlp.explain.explanation import Counterfactual, Explanation
 from ffmlp.plots.samples import DecisionRegionsDisplay
 from ffmlp.plots.view import INK, AxesDisplay, colours
 from ffmlp.words import class_name

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ffmlp.model.familiarity import Familiarity
+from ffmlp.network.familiarity import Familiarity
 from ffmlp.plots.view import INK, AxesDisplay, colours
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ffmlp.arrays import Floats
 from ffmlp.design.discriminants import two_class_lda
-from ffmlp.model.hyperplanes import Hyperplanes
+from ffmlp.network.hyperplanes import Hyperplanes
 from ffmlp.plots.architecture import draw_perceptron
 from ffmlp.plots.samples import SamplesDisplay, undrawn_samples
 from ffmlp.plots.view import SYMBOLS, FigureDisplay, View, draw_lines, network_of

@@ -12,8 +12,8 @@ from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import column_or_1d
 
 from ffmlp.arrays import Floats
-from ffmlp.model.blobs import Blobs
-from ffmlp.model.hyperplanes import Hyperplanes
+from ffmlp.network.blobs import Blobs
+from ffmlp.network.hyperplanes import Hyperplanes
 from ffmlp.plots.view import INK, AxesDisplay, View, colours, draw_lines, fitted_attribute, lighter, like
 
 if TYPE_CHECKING:

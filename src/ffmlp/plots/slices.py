@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.preprocessing import normalize
 
 from ffmlp.arrays import Floats
-from ffmlp.model.hyperplanes import Hyperplanes
-from ffmlp.model.network import Network
+from ffmlp.network.hyperplanes import Hyperplanes
+from ffmlp.network.network import Network
 from ffmlp.plots.samples import SamplesDisplay, draw_regions, undrawn_samples
 from ffmlp.plots.view import AxesDisplay, View, fitted_attribute
 from ffmlp.robustness.limits import feature_number

@@ -13,8 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from ffmlp.arrays import Floats
 from ffmlp.extras import imported
-from ffmlp.model.hyperplanes import Hyperplanes
-from ffmlp.model.network import Network
+from ffmlp.network.hyperplanes import Hyperplanes
+from ffmlp.network.network import Network
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from ffmlp.reports.pages import Table
+from ffmlp.report.pages import Table
 from ffmlp.reproduction.cells import SIGNIFICANT, accuracy, change, with_spread
 from ffmlp.reproduction.experiments import DEVIATIONS, PEERS, Run
 from ffmlp.reproduction.paper import Row

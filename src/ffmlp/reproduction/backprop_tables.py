@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ffmlp.reports.pages import Table
+from ffmlp.report.pages import Table
 from ffmlp.reproduction.cells import SIGNIFICANT, change, duel, with_spread
 from ffmlp.reproduction.experiments import Run
 from ffmlp.reproduction.paper import ROWS_BY_KEY, Row

@@ -32,7 +32,7 @@ from ffmlp.classifier import FFMLPClassifier
 from ffmlp.datasets import Dataset
 from ffmlp.design.designs import design_network
 from ffmlp.design.progress import Progress
-from ffmlp.reports.records import claim, read_records, write_records
+from ffmlp.report.records import claim, read_records, write_records
 from ffmlp.reproduction.paper import Row
 from ffmlp.reproduction.robust_accuracy import RADII, attacked_accuracy, proved_accuracy
 from ffmlp.validation import training_intake

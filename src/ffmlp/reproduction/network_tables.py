@@ -8,7 +8,7 @@ from math import comb
 
 import numpy as np
 
-from ffmlp.reports.pages import Table
+from ffmlp.report.pages import Table
 from ffmlp.reproduction.cells import duel, milliseconds, with_spread
 from ffmlp.reproduction.experiments import Run
 from ffmlp.reproduction.paper import Row

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from ffmlp.reports.pages import Table
+from ffmlp.report.pages import Table
 from ffmlp.reproduction import accuracy_tables, backprop_tables, network_tables
 from ffmlp.reproduction.cells import milliseconds
 from ffmlp.reproduction.experiments import Run

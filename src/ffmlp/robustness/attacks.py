@@ -6,7 +6,7 @@ successful attack gives an upper bound of the distance to another class. A faile
 
 Gradients are those of the margin between the own class and the best other class. Cross-entropy would be
 flat where a network is confident. For designed networks the margin is a difference of scores
-(`ffmlp.model.stages`), because the output of the literal region network is zero, without a gradient,
+(`ffmlp.network.stages`), because the output of the literal region network is zero, without a gradient,
 wherever there are no training samples.
 """
 

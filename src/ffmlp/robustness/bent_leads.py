@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ffmlp.arrays import Flags, Floats
-from ffmlp.model.activations import sigmoid, softplus
-from ffmlp.model.network import Network
+from ffmlp.network.activations import sigmoid, softplus
+from ffmlp.network.network import Network
 
 # Responses at which softplus is exact at first, and beyond which it is a line.
 _KNOTS = np.array([-6.0, -3.0, -1.5, 0.0, 1.5, 3.0, 6.0])

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ffmlp.arrays import Flags, Floats, Indices
-from ffmlp.model.network import Network
+from ffmlp.network.network import Network
 from ffmlp.robustness.limits import Limits
 from ffmlp.robustness.polyhedra import dual_norm, length, steepest_step
 

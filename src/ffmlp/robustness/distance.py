@@ -11,9 +11,9 @@ from joblib import Parallel, delayed
 from ffmlp.arrays import Flags, Floats, Indices
 from ffmlp.extras import imported
 from ffmlp.markup import html_table
-from ffmlp.model.blobs import Blobs, feature_units
-from ffmlp.model.network import Network
-from ffmlp.model.stages import LinearPieces
+from ffmlp.network.blobs import Blobs, feature_units
+from ffmlp.network.network import Network
+from ffmlp.network.stages import LinearPieces
 from ffmlp.robustness.boundary_search import SearchProblem, found_points
 from ffmlp.robustness.limits import MOST_BENDS, Limits
 from ffmlp.robustness.nearby_points import Bounds, Sample

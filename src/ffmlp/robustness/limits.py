@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ffmlp.arrays import Floats, Indices
-from ffmlp.model.columns import Columns
+from ffmlp.inputs.columns import Columns
 
 # Networks with more hyperplanes are too large for mixed-integer programmes.
 MOST_BENDS = 100

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ffmlp.arrays import Floats
-from ffmlp.model.network import Network
+from ffmlp.network.network import Network
 from ffmlp.robustness.bent_leads import BentLead, SoftLead
 from ffmlp.robustness.boundary_search import SearchProblem, found_points
 from ffmlp.robustness.limits import Limits

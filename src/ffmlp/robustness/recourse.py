@@ -9,9 +9,9 @@ from time import perf_counter
 import numpy as np
 
 from ffmlp.arrays import Floats
-from ffmlp.model.blobs import Blobs, feature_units
-from ffmlp.model.columns import Columns
-from ffmlp.model.network import Network
+from ffmlp.inputs.columns import Columns
+from ffmlp.network.blobs import Blobs, feature_units
+from ffmlp.network.network import Network
 from ffmlp.robustness.bent_leads import BentLead, SoftLead, bent_lead
 from ffmlp.robustness.limits import MOST_BENDS
 from ffmlp.robustness.recourse_programme import CHEAPEST, Row, cheapest_change

@@ -14,7 +14,7 @@ from time import perf_counter
 import numpy as np
 
 from ffmlp.arrays import Floats, Indices
-from ffmlp.model.network import Network
+from ffmlp.network.network import Network
 from ffmlp.robustness.bent_leads import BentLead
 from ffmlp.robustness.change_programme import add_costs, cut_pieces, require_no_lead
 from ffmlp.robustness.mixed_integer import ERROR, SIZE, Programme

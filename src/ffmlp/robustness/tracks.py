@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ffmlp.arrays import Floats
-from ffmlp.model.features import Gaussianisation
+from ffmlp.inputs.features import Gaussianisation
 
 # Values closer than this, relative to the size of the values of a track, are the same.
 _SAME = 1e-12

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ffmlp.arrays import Floats
-from ffmlp.model.columns import CategoryColumn, Columns, category_name
+from ffmlp.inputs.columns import CategoryColumn, Columns, category_name
 from ffmlp.robustness.limits import checked_bounds, feature_number, feature_numbers
 
 # Numbers change by at most this many standard deviations.

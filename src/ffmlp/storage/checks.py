@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ffmlp.arrays import Floats
-from ffmlp.model.columns import CategoryColumn, Columns
-from ffmlp.model.familiarity import FamiliarSpace
-from ffmlp.model.features import Gaussianisation
-from ffmlp.model.hyperplanes import NO_BLOB, Hyperplanes
-from ffmlp.model.imputation import FARTHEST, Imputation
-from ffmlp.model.network import Network
+from ffmlp.inputs.columns import CategoryColumn, Columns
+from ffmlp.inputs.features import Gaussianisation
+from ffmlp.inputs.imputation import FARTHEST, Imputation
+from ffmlp.network.familiarity import FamiliarSpace
+from ffmlp.network.hyperplanes import NO_BLOB, Hyperplanes
+from ffmlp.network.network import Network
 
 # Probabilities are sums of rounded numbers.
 _ROUNDING = 1e-6

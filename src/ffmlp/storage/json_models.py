@@ -22,8 +22,8 @@ from ffmlp.design.plans import components_of_each
 from ffmlp.design.problem import Plan
 from ffmlp.design.pruning import PruningPath
 from ffmlp.design.selection import Selection
-from ffmlp.model.blobs import Blobs
-from ffmlp.model.network import Network
+from ffmlp.network.blobs import Blobs
+from ffmlp.network.network import Network
 from ffmlp.storage.archives import Outline
 from ffmlp.storage.forms import Part, Sizes, check_form
 from ffmlp.storage.model_files import usable

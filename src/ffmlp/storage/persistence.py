@@ -24,7 +24,7 @@ from ffmlp.design.pruning import PruningPath
 from ffmlp.design.selection import Selection
 from ffmlp.design.statistics import Statistics
 from ffmlp.extras import imported
-from ffmlp.model.blobs import Blobs
+from ffmlp.network.blobs import Blobs
 from ffmlp.storage.archives import TooLargeError
 from ffmlp.storage.checks import check_network
 from ffmlp.storage.contents import SKLEARN_STEPS, check_types, name_of, open_model, trusted_kinds

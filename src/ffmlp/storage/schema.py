@@ -15,20 +15,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ffmlp.model.blob_stages import BlobStages
-from ffmlp.model.columns import CategoryColumn, Columns, NumberColumn
-from ffmlp.model.familiarity import FamiliarSpace
-from ffmlp.model.features import Gaussianisation
-from ffmlp.model.hyperplanes import Hyperplanes
-from ffmlp.model.imputation import Imputation
-from ffmlp.model.network import Network
-from ffmlp.model.paper_stages import PaperStages
-from ffmlp.model.readout_stages import ReadoutStages
-from ffmlp.model.region_readout_stages import RegionReadoutStages
-from ffmlp.model.region_stages import RegionStages
-from ffmlp.model.region_trees import RegionTrees
-from ffmlp.model.regions import Regions
-from ffmlp.model.trained_stages import TrainedStages
+from ffmlp.inputs.columns import CategoryColumn, Columns, NumberColumn
+from ffmlp.inputs.features import Gaussianisation
+from ffmlp.inputs.imputation import Imputation
+from ffmlp.network.blob_stages import BlobStages
+from ffmlp.network.familiarity import FamiliarSpace
+from ffmlp.network.hyperplanes import Hyperplanes
+from ffmlp.network.network import Network
+from ffmlp.network.paper_stages import PaperStages
+from ffmlp.network.readout_stages import ReadoutStages
+from ffmlp.network.region_readout_stages import RegionReadoutStages
+from ffmlp.network.region_stages import RegionStages
+from ffmlp.network.regions import Regions
+from ffmlp.network.trained_stages import TrainedStages
+from ffmlp.network.trees import RegionTrees
 from ffmlp.storage.archives import Archive, Outline, packed
 from ffmlp.storage.model_files import Content
 

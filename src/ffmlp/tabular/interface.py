@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ffmlp.model.columns import CategoryColumn
-from ffmlp.model.network import Network
+from ffmlp.inputs.columns import CategoryColumn
+from ffmlp.network.network import Network
 from ffmlp.storage.checks import check_part
 from ffmlp.tables.tables import Dialect
 from ffmlp.tabular.columns import Features

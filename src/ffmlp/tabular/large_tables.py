@@ -22,8 +22,8 @@ from ffmlp.classifier import FFMLPClassifier
 from ffmlp.dask.blocks import Block
 from ffmlp.dask.classifier import FFMLPClassifier as DaskClassifier
 from ffmlp.dask.partitions import PartitionError, Passes, summed
-from ffmlp.data_frames import columns_of, training_cells
-from ffmlp.design.rows import mixed, row_hashes
+from ffmlp.inputs.data_frames import columns_of, training_cells
+from ffmlp.inputs.rows import mixed, row_hashes
 from ffmlp.tables.tables import TEXT, DataFile, DataTable, LocatedError, pandas
 from ffmlp.tabular import seen_rows
 from ffmlp.tabular.columns import Features

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ffmlp.arrays import AnyFloats
-from ffmlp.model.columns import CategoryColumn, Columns
-from ffmlp.model.familiarity import Familiarity
-from ffmlp.model.network import Network
+from ffmlp.inputs.columns import CategoryColumn, Columns
+from ffmlp.network.familiarity import Familiarity
+from ffmlp.network.network import Network
 from ffmlp.storage.checks import check_network
 from ffmlp.storage.contents import open_model
 from ffmlp.storage.model_files import is_json, usable

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ffmlp.arrays import Floats
-from ffmlp.model.columns import CategoryColumn, Columns, category_name
+from ffmlp.inputs.columns import CategoryColumn, Columns, category_name
 from ffmlp.tables.blocks import Texts
 from ffmlp.words import counted
 

@@ -15,9 +15,9 @@ from sklearn.pipeline import Pipeline
 
 from ffmlp.arrays import Floats
 from ffmlp.classifier import FFMLPClassifier
-from ffmlp.model.columns import CategoryColumn, Columns
-from ffmlp.model.familiarity import Familiarity
-from ffmlp.model.network import Network
+from ffmlp.inputs.columns import CategoryColumn, Columns
+from ffmlp.network.familiarity import Familiarity
+from ffmlp.network.network import Network
 from ffmlp.storage.model_files import usable
 from ffmlp.storage.persistence import load_with_metadata, save
 from ffmlp.tables.blocks import Block

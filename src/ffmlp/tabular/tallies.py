@@ -11,7 +11,7 @@ from operator import add
 import numpy as np
 
 from ffmlp.arrays import Floats
-from ffmlp.model.columns import category_name
+from ffmlp.inputs.columns import category_name
 from ffmlp.tables.blocks import Texts
 from ffmlp.tables.tables import NUMBER, DataTable, Dialect
 from ffmlp.tabular.dates import DateTally

@@ -1,4 +1,4 @@
-/* Occupied regions: distinct sign codes of samples and their class counts, as in ffmlp.model.regions.
+/* Occupied regions: distinct sign codes of samples and their class counts, as in ffmlp.network.regions.
 
 A code has one bit for each of L hyperplanes, 32 bits to a word. Regions are in the order of their codes,
 in which the first hyperplane has the least weight. */

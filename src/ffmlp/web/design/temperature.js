@@ -77,7 +77,7 @@ function withDoubt({ evidence, owners, y, weight }, X, N, C) {
   return result;
 }
 
-/** Distinct samples that represent all, and their weights: ffmlp.design.subsets.weighted_subsample. */
+/** Distinct samples that represent all, and their weights: ffmlp.inputs.subsets.weighted_subsample. */
 function representatives(X, N, y, atMost) {
   const n = y.length;
   const place = new Float64Array(n);

@@ -1,5 +1,5 @@
 /* How the lead of a sample over that of a reference divides among the inputs, as in
-ffmlp.explanations.attribution. */
+ffmlp.explain.attribution. */
 
 import { argmax } from "../model/arrays.js";
 import { regionShapley } from "./shapley.js";

@@ -1,4 +1,4 @@
-/* Exact Shapley values of regions against one reference, as in ffmlp.explanations.shapley. */
+/* Exact Shapley values of regions against one reference, as in ffmlp.explain.shapley. */
 
 /** What each hyperplane (L,) adds by regions to the winner's lead over the rival.
 

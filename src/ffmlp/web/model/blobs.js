@@ -1,4 +1,4 @@
-/* Gaussian blobs, as far as explanations read them: see ffmlp.model.blobs. */
+/* Gaussian blobs, as far as explanations read them: see ffmlp.network.blobs. */
 
 import { argmax } from "./arrays.js";
 

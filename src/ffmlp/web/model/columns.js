@@ -1,4 +1,4 @@
-/* The columns of a table and the inputs that they become, as in ffmlp.model.columns.
+/* The columns of a table and the inputs that they become, as in ffmlp.inputs.columns.
 
 The cell of a category is its number in the column, `UNKNOWN` for one that the column does not know. A
 missing cell is NaN. */

@@ -1,4 +1,4 @@
-/* Where a network has seen training samples, as in ffmlp.model.familiarity. */
+/* Where a network has seen training samples, as in ffmlp.network.familiarity. */
 
 import { interpolated } from "./features.js";
 

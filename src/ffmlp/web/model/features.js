@@ -1,4 +1,4 @@
-/* The optional map of the features before the hyperplanes, as in ffmlp.model.features. */
+/* The optional map of the features before the hyperplanes, as in ffmlp.inputs.features. */
 
 // A value below this share of the largest knot is a rounding error of 0.
 const NEGLIGIBLE = 1e-12;

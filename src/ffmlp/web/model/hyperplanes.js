@@ -1,8 +1,8 @@
-/* Layer l_1: hyperplanes and their responses, as in ffmlp.model.hyperplanes. */
+/* Layer l_1: hyperplanes and their responses, as in ffmlp.network.hyperplanes. */
 
 import { dot } from "./arrays.js";
 
-// Responses are clipped to this, as in ffmlp.model.stages.
+// Responses are clipped to this, as in ffmlp.network.stages.
 export const LARGEST = 1e150;
 
 /** L hyperplanes in the space of N features. */

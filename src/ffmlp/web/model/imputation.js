@@ -1,4 +1,4 @@
-/* Missing inputs: their conditional means under Gaussian blobs, as in ffmlp.model.imputation. */
+/* Missing inputs: their conditional means under Gaussian blobs, as in ffmlp.inputs.imputation. */
 
 import { dot } from "./arrays.js";
 

@@ -1,4 +1,4 @@
-/* The mean slope of a lead between two points, by quadrature, as in ffmlp.model.mean_slopes. */
+/* The mean slope of a lead between two points, by quadrature, as in ffmlp.network.mean_slopes. */
 
 import { dot } from "./arrays.js";
 

@@ -1,4 +1,4 @@
-/* The designed network, as in ffmlp.model.network. One sample at a time. */
+/* The designed network, as in ffmlp.network.network. One sample at a time. */
 
 import { argmax } from "./arrays.js";
 import { Columns, NumberColumn } from "./columns.js";

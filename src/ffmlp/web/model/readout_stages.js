@@ -1,4 +1,4 @@
-/* The readout design, as in ffmlp.model.readout_stages. */
+/* The readout design, as in ffmlp.network.readout_stages. */
 
 import { softmax } from "./activations.js";
 

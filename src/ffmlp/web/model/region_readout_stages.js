@@ -1,4 +1,4 @@
-/* The readout design with regions, as in ffmlp.model.region_readout_stages. */
+/* The readout design with regions, as in ffmlp.network.region_readout_stages. */
 
 import { softmax } from "./activations.js";
 import { ReadoutStages } from "./readout_stages.js";

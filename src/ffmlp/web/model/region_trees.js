@@ -1,4 +1,4 @@
-/* Regions as leaves of trees whose nodes are half-spaces, as in ffmlp.model.region_trees. */
+/* Regions as leaves of trees whose nodes are half-spaces, as in ffmlp.network.trees. */
 
 /** T trees of M nodes, with R regions as leaves. */
 export class RegionTrees {

@@ -1,4 +1,4 @@
-/* Occupied regions and their look-up, as in ffmlp.model.regions. */
+/* Occupied regions and their look-up, as in ffmlp.network.regions. */
 
 import { argmax } from "./arrays.js";
 

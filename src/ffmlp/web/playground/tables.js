@@ -9,7 +9,7 @@ const MOST_ROWS = 20000;
 const MOST_COLUMNS = 100;
 // The squares of larger numbers, added up, are infinite.
 const LARGEST_NUMBER = 1e140;
-// The shares of all samples count as so many samples of each category, as in ffmlp.design.encoding.
+// The shares of all samples count as so many samples of each category, as in ffmlp.inputs.encoding.
 const PRIOR_SAMPLES = 10;
 const MOST_SHARES = 10;
 const CLASS_NAMES = /^(class|target|label|y|species|outcome|diagnosis|type)$/i;

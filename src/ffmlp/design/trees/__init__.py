@@ -1,0 +1,1 @@
+"""Trees that correct a readout: growth, ensembles, weights."""

@@ -1,0 +1,1 @@
+"""From data frames to numbers: columns, categories, missing values, maps of features."""

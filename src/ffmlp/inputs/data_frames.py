@@ -1,0 +1,295 @@
+"""Data frames and arrays as cells (`ffmlp.inputs.columns`): numbers, and numbers of categories."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ffmlp.arrays import AnyFloats, Floats, Indices
+from ffmlp.inputs.columns import CategoryColumn, Cells, Columns, NumberColumn, category_name
+
+FROM_DTYPE = "from_dtype"
+_DATES = (
+    "column {!r} holds dates or times ({}). Replace it by numbers, such as the year, or leave it out."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class _Codes:
+    """A column as distinct values and the index of each cell among them, -1 if it is missing."""
+
+    indices: Indices
+    distinct: list[Any]
+
+    @classmethod
+    def of(cls, values: list[Any]) -> _Codes:
+        numbers: dict[Any, int] = {}
+        try:
+            indices = [numbers.setdefault(value, len(numbers)) for value in values]
+        except TypeError as error:
+            raise TypeError(
+                f"{error}. The argument must be a table in which each cell is a string or a number."
+            ) from error
+        return cls(np.array(indices, np.intp), list(numbers))
+
+    @property
+    def are_numbers(self) -> bool:
+        """Whether all cells are numbers or missing; booleans are no numbers."""
+        present = [value for value in self.distinct if category_name(value)]
+        return all(isinstance(one, Real | Decimal) and not isinstance(one, bool) for one in present)
+
+
+def columns_of(X: Any) -> list[Any] | None:
+    """The columns of a data frame or of an array of objects or texts; None for other arrays."""
+    if hasattr(X, "__dask_graph__") and hasattr(X, "iloc"):
+        raise TypeError(
+            "a Dask data frame is not in memory. Pass X.compute(), or some of its rows; "
+            "ffmlp.dask.FFMLPClassifier fits and predicts it where it is."
+        )
+    if hasattr(X, "iloc") and np.ndim(X) == 2:  # pandas
+        require_distinct_names(X)
+        return [column for _, column in X.items()]
+    if hasattr(X, "get_columns"):  # polars
+        return list(X.get_columns())
+    if isinstance(X, list | tuple):
+        try:
+            array = np.asarray(X)
+        except ValueError:  # rows of different lengths, which scikit-learn reports
+            return None
+        # Beside texts, NumPy would make texts of all numbers.
+        X = np.asarray(X, object) if array.dtype.kind in "US" else array
+    if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "OUS":
+        return list(X.T)
+    return None
+
+
+def require_distinct_names(X: Any) -> None:
+    """Refuse a data frame in which several columns have one name."""
+    counts = Counter(X.columns)
+    repeated = next((name for name, count in counts.items() if count > 1), None)
+    if repeated is not None:
+        raise ValueError(
+            f"X has {counts[repeated]} columns named {repeated!r}. Give each column a name of its own."
+        )
+
+
+def plain_labels(y: Any) -> Any:
+    """Labels, of which those of nullable types of pandas become those of NumPy if none is missing.
+
+    scikit-learn would make floats of such integers and booleans.
+    """
+    plain = getattr(getattr(y, "dtype", None), "numpy_dtype", None)
+    if plain is None or plain.kind not in "iub" or y.isna().any():
+        return y
+    return y.to_numpy(plain)
+
+
+def is_numeric(column: Any) -> bool:
+    """Whether the type of a column is that of numbers, which NumPy can convert as they are."""
+    return isinstance(column.dtype, np.dtype) and column.dtype.kind in "iuf"
+
+
+def training_cells(columns: list[Any], names: Sequence[str], categorical: Any) -> Cells:
+    """The cells of columns; ``categorical`` is the parameter `categorical_features`."""
+    kinds = column_kinds(columns, names, categorical)
+    known = tuple(kind.categories for kind in kinds)
+    return Cells(table_cells(columns, untrained_columns(names, known)), known)
+
+
+@dataclass(frozen=True)
+class ColumnKind:
+    """Whether a column holds categories, and which; those of blocks of rows add up.
+
+    A column may be one of numbers, of which ``names`` are not read.
+    """
+
+    is_categorical: bool
+    names: frozenset[str] | None
+
+    @classmethod
+    def of_numbers(cls, values: AnyFloats) -> ColumnKind:
+        """The kind of numbers. If all are missing, nothing contradicts categories in other rows."""
+        return cls(False, frozenset() if np.isnan(values).all() else None)
+
+    def __add__(self, other: ColumnKind) -> ColumnKind:
+        kinds = self, other
+        names = [kind.names for kind in kinds if kind.names is not None]
+        if any(kind.is_categorical for kind in kinds) and len(names) < len(kinds):
+            raise ValueError("it holds categories in some places and numbers in others.")
+        return ColumnKind(
+            self.is_categorical or other.is_categorical,
+            frozenset().union(*names) if len(names) == len(kinds) else None,
+        )
+
+    @property
+    def categories(self) -> tuple[str, ...] | None:
+        """The categories in order; None for a column of numbers."""
+        return tuple(sorted(self.names)) if self.is_categorical and self.names is not None else None
+
+
+def column_kinds(columns: list[Any], names: Sequence[str], categorical: Any) -> tuple[ColumnKind, ...]:
+    """The kind of each column; ``categorical`` is the parameter `categorical_features`."""
+    chosen = chosen_columns(categorical, names)
+    kinds = []
+    for number, (column, name) in enumerate(zip(columns, names, strict=True)):
+        is_categorical = _is_categorical(column) if chosen is None else number in chosen
+        if not is_categorical and (chosen is not None or _kind(column) not in "OU"):
+            kinds.append(ColumnKind.of_numbers(_numbers(column, name)))
+            continue
+        codes = _checked_codes(column, name) if is_categorical else _codes(column)
+        occurring = {codes.distinct[index] for index in np.unique(codes.indices) if index >= 0}
+        kinds.append(ColumnKind(is_categorical, frozenset(map(category_name, occurring)) - {""}))
+    return tuple(kinds)
+
+
+def untrained_columns(names: Sequence[str], known: Sequence[tuple[str, ...] | None]) -> Columns:
+    """Columns of these categories, None for numbers, without shares."""
+    return Columns(
+        tuple(
+            NumberColumn(name, 0.0)
+            if categories is None
+            else CategoryColumn(name, categories, (), np.empty((len(categories) + 2, 0)))
+            for name, categories in zip(names, known, strict=True)
+        )
+    )
+
+
+def table_cells(columns: list[Any], fitted: Columns) -> Floats:
+    """The cells of columns that are of the kinds of fitted ones."""
+    values = np.empty((len(columns), _length(columns)))
+    for number, (column, part) in enumerate(zip(columns, fitted.parts, strict=True)):
+        if isinstance(part, CategoryColumn):
+            codes = _checked_codes(column, part.name)
+            values[number] = part.coded(codes.indices, codes.distinct)
+        else:
+            values[number] = _numbers(column, part.name)
+    return values.T
+
+
+def chosen_columns(categorical: Any, names: Sequence[str]) -> set[int] | None:
+    """The numbers of the categorical columns; None if their types decide."""
+    if isinstance(categorical, str) and categorical == FROM_DTYPE:
+        return None
+    given: NDArray = np.asarray([] if categorical is None else categorical)
+    wrong = ValueError(
+        "categorical_features must be 'from_dtype', None, or names, positions or a mask of the "
+        f"{len(names)} columns, got {categorical!r}."
+    )
+    if given.ndim != 1:
+        raise wrong
+    if given.dtype.kind == "b":
+        if len(given) != len(names):
+            raise wrong
+        return set(np.flatnonzero(given).tolist())
+    found = set()
+    for item in given.tolist():
+        if isinstance(item, str) and item in names:
+            found.add(list(names).index(item))
+        elif isinstance(item, int) and not isinstance(item, bool) and 0 <= item < len(names):
+            found.add(item)
+        else:
+            raise ValueError(f"categorical_features names {item!r}. Columns: {list(names)[:10]}.")
+    return found
+
+
+def _length(columns: list[Any]) -> int:
+    return len(columns[0]) if columns else 0
+
+
+def _is_categorical(column: Any) -> bool:
+    """Whether the type of a column, or else its cells, are those of categories."""
+    kind = _kind(column)
+    if kind == "O":
+        return not _codes(column).are_numbers
+    if kind == "U":
+        return not all(_is_number(text) for text in _codes(column).distinct)
+    return kind in ("b", "category")
+
+
+def _kind(column: Any) -> str:
+    """The kind of a NumPy type, or "category"; "M" for dates and times of any sort."""
+    dtype = column.dtype
+    if (hasattr(column, "cat") and hasattr(dtype, "categories")) or str(dtype) == "Categorical":
+        return "category"
+    if hasattr(dtype, "is_temporal"):  # polars
+        kinds = {"is_temporal": "M", "is_numeric": "f"}
+        kind = next((kind for test, kind in kinds.items() if getattr(dtype, test)()), "O")
+        return "b" if str(dtype) == "Boolean" else kind
+    if str(dtype).startswith("period"):
+        return "M"
+    # Texts of pandas are texts. In an array, they may be numbers beside other texts.
+    texts = "O" if hasattr(column, "iloc") else "U"
+    return texts if dtype.kind in "US" else str(dtype.kind)
+
+
+def _codes(column: Any) -> _Codes:
+    if hasattr(column, "iloc"):
+        if _kind(column) == "category":
+            return _Codes(column.cat.codes.to_numpy(np.intp), column.cat.categories.tolist())
+        try:
+            indices, distinct = column.factorize()
+        except TypeError:  # cells that cannot be hashed
+            return _Codes.of(column.tolist())
+        return _Codes(indices, list(distinct))
+    return _Codes.of(column.to_list() if hasattr(column, "to_list") else column.tolist())
+
+
+def _checked_codes(column: Any, name: str) -> _Codes:
+    """The distinct values of a column of categories."""
+    codes = _codes(column)
+    present = (value for value in codes.distinct if category_name(value))
+    if _kind(column) in "mM" or isinstance(next(present, None), date):
+        raise ValueError(_DATES.format(name, column.dtype))
+    return codes
+
+
+def _numbers(column: Any, name: str) -> Floats:
+    """The cells as floats, NaN where they are missing."""
+    kind = _kind(column)
+    if kind in "mM":
+        raise ValueError(_DATES.format(name, column.dtype))
+    if kind in "iufb":
+        values = _plain_floats(column)
+    else:
+        codes = _codes(column)
+        distinct = [_number(value, name, kind) for value in codes.distinct]
+        values = np.array([*distinct, np.nan])[codes.indices]
+    if np.isinf(values).any():
+        raise ValueError(
+            f"Input X contains infinity or a value too large for float64 in column {name!r}. Replace it "
+            "by a number, or by NaN if it is missing."
+        )
+    return values
+
+
+def _plain_floats(column: Any) -> Floats:
+    if hasattr(column, "iloc"):
+        return column.to_numpy(np.float64, na_value=np.nan)
+    return np.asarray(column.to_numpy() if hasattr(column, "to_numpy") else column, np.float64)
+
+
+def _number(value: Any, name: str, kind: str) -> float:
+    if not category_name(value):
+        return np.nan
+    if isinstance(value, Real | Decimal) or (kind == "U" and _is_number(value)):
+        return float(value)
+    raise ValueError(
+        f"could not convert string to float: column {name!r} is numeric, but has {value!r}. Make it "
+        "categorical when fitting (categorical_features), or NaN if it stands for a missing number."
+    )
+
+
+def _is_number(text: str | bytes) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return not category_name(text)
+    return True

@@ -1,0 +1,144 @@
+"""Missing inputs: their conditional means under Gaussian blobs, given the other inputs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ffmlp.arrays import Flags, Floats, Indices, row_blocks
+from ffmlp.network.hyperplanes import in_whole_tiles
+
+# Inputs count as at most so many units away from the centre, so that squares stay finite.
+FARTHEST = 1e15
+# Entries of the matrices that are solved at once (32 MB).
+ENTRIES_AT_ONCE = 1 << 22
+_ROWS_PER_PRODUCT = 256
+
+
+@dataclass(frozen=True, eq=False)
+class Imputation:
+    """G Gaussian blobs of all N inputs, of samples of all classes together.
+
+    Under one blob, the most probable values of the missing inputs are their conditional means. Those of
+    all blobs are averaged, each with the density of the sample that it completes.
+
+    Attributes
+    ----------
+    centre, scale : ndarray of shape (N,)
+        The origin and the unit of each input, for ``means`` and ``precisions``.
+    low, high : ndarray of shape (N,)
+        The range of the training samples, which imputed values do not leave.
+    log_weights : ndarray of shape (G,)
+        The logarithm of each blob's density at its mean.
+    means : ndarray of shape (G, N)
+    precisions : ndarray of shape (G, N, N)
+        The inverses of the covariances.
+    """
+
+    centre: Floats
+    scale: Floats
+    low: Floats
+    high: Floats
+    log_weights: Floats
+    means: Floats
+    precisions: Floats
+
+    def filled(self, X: Floats) -> Floats:
+        """Samples (n, N) whose missing inputs, NaN, are replaced.
+
+        Takes O(G·(N² + m³)) time for a sample with m missing inputs.
+        """
+        filled = X.copy(order="K")
+        incomplete = np.flatnonzero(np.isnan(X).any(axis=1))
+        for rows in row_blocks(len(incomplete), X.shape[1] ** 2, ENTRIES_AT_ONCE):
+            chosen = incomplete[rows]
+            filled[chosen] = self._completed(X[chosen])
+        return filled
+
+    def _completed(self, X: Floats) -> Floats:
+        missing = np.isnan(X)
+        with np.errstate(over="ignore"):
+            Z = np.clip((X - self.centre) / self.scale, -FARTHEST, FARTHEST)
+        gaps, densities, means = gaps_of(missing), [], []
+        for log_weight, mean, precision in zip(
+            self.log_weights, self.means, self.precisions, strict=True
+        ):
+            known = np.where(missing, 0.0, Z - mean)
+            deviations, squares = conditional_deviations(known, gaps, precision)
+            densities.append(log_weight - 0.5 * squares)
+            means.append([mean[some.inputs] + own for some, own in zip(gaps, deviations, strict=True)])
+        share = np.exp(np.array(densities) - np.max(densities, axis=0))
+        share /= share.sum(axis=0)
+        completed = X.copy()
+        for some, of_blobs in zip(gaps, zip(*means, strict=True), strict=True):
+            value = sum(own[some.rows, None] * mean for own, mean in zip(share, of_blobs, strict=True))
+            value = value * self.scale[some.inputs] + self.centre[some.inputs]
+            limits = self.low[some.inputs], self.high[some.inputs]
+            completed[some.places] = np.clip(value, *limits)
+        return completed
+
+
+@dataclass(frozen=True, eq=False)
+class Gaps:
+    """Samples ``rows`` (k,) with m missing inputs each, and these ``inputs`` (k, m)."""
+
+    rows: Indices
+    inputs: Indices
+
+    @property
+    def places(self) -> tuple[Indices, Indices]:
+        """Where they are in a table (n, N)."""
+        return self.rows[:, None], self.inputs
+
+    def own(self, precision: Floats) -> Floats:
+        """The precision (k, m, m) of the missing inputs."""
+        return precision[self.inputs[:, :, None], self.inputs[:, None, :]]
+
+
+def gaps_of(missing: Flags) -> list[Gaps]:
+    """The missing inputs of samples (n, N), by their number."""
+    counts, found = missing.sum(axis=1), []
+    for number in np.unique(counts[counts > 0]):
+        rows = np.flatnonzero(counts == number)
+        found.append(Gaps(rows, np.nonzero(missing[rows])[1].reshape(-1, number)))
+    return found
+
+
+def conditional_deviations(
+    deviation: Floats, gaps: list[Gaps], precision: Floats
+) -> tuple[list[Floats], Floats]:
+    """What completes deviations (n, N) from a mean, and the squares (n,) of the completed ones.
+
+    Missing deviations are 0 and become their conditional means, (k, m) for each of the gaps, given the
+    others. Squares are those of Mahalanobis distances.
+    """
+    product = _products(deviation, precision)
+    squares = np.einsum("nd,nd->n", product, deviation)
+    found = []
+    for some in gaps:
+        pull = product[some.places]
+        found.append(_solutions(some.own(precision), -pull))
+        # What the missing ones add is 2·pull·x + x·P·x, where P·x = -pull.
+        squares[some.rows] += np.einsum("km,km->k", pull, found[-1])
+    return found, squares
+
+
+def _solutions(matrices: Floats, goals: Floats) -> Floats:
+    """The solutions (k, m) of systems of equations (k, m, m) with right sides (k, m)."""
+    if goals.shape[1] == 1:  # nearly all, and much faster than many calls
+        return goals / matrices[:, :, 0]
+    solutions = np.linalg.solve(matrices, goals[:, :, None])[:, :, 0]
+    return solutions.astype(np.float64)
+
+
+def _products(rows: Floats, matrix: Floats) -> Floats:
+    """The product of rows with a matrix, rounded alike whatever the other rows are.
+
+    BLAS does so only in products of the same shape, so each has as many rows.
+    """
+    n_blocks = -(-len(rows) // _ROWS_PER_PRODUCT)
+    blocks = np.zeros((n_blocks, _ROWS_PER_PRODUCT, rows.shape[1]))
+    blocks.reshape(-1, rows.shape[1])[: len(rows)] = rows
+    factor = in_whole_tiles(matrix)
+    return np.matmul(blocks, factor).reshape(-1, factor.shape[1])[: len(rows), : matrix.shape[1]]

@@ -1,0 +1,231 @@
+"""Rows of a table before they are samples: hashes of rows, and the rows that stand for all.
+
+A design reads all rows through sums only (`Samples.total`). Everything else, such as blobs and trees, is
+made from rows that are held in one place. Up to `most_places` distinct rows, these are all rows.
+Of more, they are those of smallest hash. The hash of a row depends on its cells alone, so that neither
+the order of the rows nor their division into blocks matters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from hashlib import blake2b
+from typing import Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ffmlp.arrays import Flags, Floats, Indices
+from ffmlp.inputs.columns import Cells
+from ffmlp.inputs.subsets import lexicographic
+from ffmlp.inputs.weights import with_exact_sums
+
+T = TypeVar("T")
+Hashes = NDArray[np.uint64]
+
+# Places that are held, their cells, and places of a class, which may be rare. Rows with equal cells have
+# one place.
+MOST_PLACES, MOST_CELLS, FEWEST_OF_A_CLASS = 1 << 20, 1 << 25, 1000
+# The hashes of drawn rows are below a limit, which leaves so many times the places that are held.
+_MARGIN = 1.1
+# Blocks are added up until there are so many times the rows that are held.
+_MOST_TIMES = 2
+# Of drawn rows, none stands for more than this share of its class, however often it is repeated.
+_LARGEST_SHARE = 0.01
+# What a missing cell counts as.
+_MISSING = np.uint64(0x7FF8_0000_0000_0001)
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Validated rows of a table: cells (n, M), classes (n,) and weights (n,)."""
+
+    cells: Cells
+    y: Indices
+    weight: Floats
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    @property
+    def most_places(self) -> int:
+        """The number of places that are held of such rows."""
+        return most_places(self.cells.values.shape[1])
+
+    @cached_property
+    def hashes(self) -> Hashes:
+        """A pseudorandom number (n,) for each row, the same for equal cells."""
+        return row_hashes(self.cells)
+
+    def select(self, chosen: Indices | Flags) -> Rows:
+        """Some of the rows."""
+        cells = replace(self.cells, values=self.cells.values[chosen])
+        part = Rows(cells, self.y[chosen], self.weight[chosen])
+        if "hashes" in vars(self):  # they take longer to compute than to copy
+            vars(part)["hashes"] = self.hashes[chosen]
+        return part
+
+    def __add__(self, other: Rows) -> Rows:
+        """The rows of both, of the same columns."""
+        cells = np.concatenate([self.cells.values, other.cells.values])
+        y, weight = np.append(self.y, other.y), np.append(self.weight, other.weight)
+        both = Rows(replace(self.cells, values=cells), y, weight)
+        if "hashes" in vars(self) and "hashes" in vars(other):
+            vars(both)["hashes"] = np.append(self.hashes, other.hashes)
+        return both
+
+
+def most_places(n_columns: int) -> int:
+    """The number of places that are held of a table of so many columns."""
+    return max(1, min(MOST_PLACES, MOST_CELLS // max(n_columns, 1)))
+
+
+class Partitions(Protocol):
+    """All rows of a table, in parts that may lie elsewhere."""
+
+    def sum(self, statistic: Callable[[Rows], T]) -> T:
+        """The sum of a statistic over all parts."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class OnePartition:
+    """All rows in one part, in memory."""
+
+    rows: Rows
+
+    def sum(self, statistic: Callable[[Rows], T]) -> T:
+        """The statistic of the rows."""
+        return statistic(self.rows)
+
+
+def mixed(numbers: Hashes) -> Hashes:
+    """Pseudorandom numbers of 64 bits (SplitMix64)."""
+    numbers = numbers + np.uint64(0x9E3779B97F4A7C15)
+    numbers = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    numbers = (numbers ^ (numbers >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return numbers ^ (numbers >> np.uint64(31))
+
+
+def row_hashes(cells: Cells) -> Hashes:
+    """A hash (n,) of the cells of each row. A category counts by its name, not by its number."""
+    found = np.zeros(len(cells.values), np.uint64)
+    for column, known in zip(cells.values.T, cells.categories, strict=True):
+        if known is None:
+            own = (np.asarray(column, np.float64) + 0.0).view(np.uint64)  # + 0.0: -0 is 0
+        else:
+            names = np.array([*map(_name_hash, known), 0], np.uint64)
+            own = names[np.where(np.isnan(column), len(known), column).astype(np.intp)]
+        found = mixed(found ^ mixed(np.where(np.isnan(column), _MISSING, own)))
+    return found
+
+
+def _name_hash(name: str) -> int:
+    return int.from_bytes(blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big")
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """Rows from which those that stand for all are taken, and the weight (C,) of all rows of each class.
+
+    Those of blocks of rows add up. ``complete`` says that no row was left out.
+    """
+
+    rows: Rows
+    mass: Floats
+    complete: bool
+
+    @classmethod
+    def all_of(cls, rows: Rows, n_classes: int) -> Drawn:
+        """All rows."""
+        mass = np.bincount(rows.y, rows.weight, n_classes).astype(np.float64)
+        return cls(rows, mass, complete=True)
+
+    @classmethod
+    def of(cls, rows: Rows, n_classes: int, below: int | None = None) -> Drawn:
+        """The rows of smallest hash. Hashes from ``below`` on are known to be too large."""
+        found = cls.all_of(rows, n_classes)
+        if below is not None:
+            return found.kept(rows.hashes < np.uint64(below))
+        return found.settled() if len(rows) > rows.most_places else found
+
+    def __add__(self, other: Drawn) -> Drawn:
+        rows = self.rows + other.rows
+        both = Drawn(rows, self.mass + other.mass, self.complete and other.complete)
+        return both if len(rows) <= _MOST_TIMES * rows.most_places else both.settled()
+
+    def settled(self) -> Drawn:
+        """Distinct rows at the places of smallest hash, unless there are few rows in all."""
+        rows = self.rows
+        if self.complete and len(rows) <= rows.most_places:
+            return self
+        kept = self.kept(rows.hashes <= _smallest(rows.hashes, rows.most_places))
+        return replace(kept, rows=_distinct(kept.rows))
+
+    def kept(self, wanted: Flags) -> Drawn:
+        """The wanted rows, and those of smallest hash of each class."""
+        hashes, y = self.rows.hashes, self.rows.y
+        for label in range(len(self.mass)):
+            mine = np.flatnonzero(y == label)
+            wanted[mine] |= hashes[mine] <= _smallest(hashes[mine], FEWEST_OF_A_CLASS)
+        if wanted.all():
+            return self
+        return Drawn(self.rows.select(wanted), self.mass, complete=False)
+
+    def has_too_few_places(self, below: int | None) -> bool:
+        """Whether a limit left out rows that could have been held, because many are repeated."""
+        if below is None or self.complete:
+            return False
+        hashes = self.rows.hashes
+        return len(_ascending(hashes[hashes < np.uint64(below)])) < self.rows.most_places
+
+    @property
+    def representative(self) -> Rows:
+        """The rows, with the weights of all rows."""
+        if self.complete:
+            return self.rows
+        y, weight, n_classes = self.rows.y, self.rows.weight, len(self.mass)
+        weight = np.minimum(weight, _LARGEST_SHARE * np.bincount(y, weight, n_classes)[y])
+        own = np.bincount(y, weight, n_classes)
+        factor = np.divide(self.mass, own, out=np.ones(n_classes), where=own > 0)
+        weight = with_exact_sums(weight * factor[y], float(self.mass.sum()))
+        return replace(self.rows, weight=weight)
+
+
+def drawn_below(n_rows: int | None, n_columns: int) -> int | None:
+    """What the hashes of drawn rows are below if no row is repeated; None if all rows are drawn."""
+    wanted = _MARGIN * most_places(n_columns)
+    return None if n_rows is None or n_rows <= wanted else int(wanted / n_rows * 2**64)
+
+
+def _smallest(hashes: Hashes, n_places: int) -> np.uint64:
+    """The largest of the ``n_places`` smallest distinct hashes; the largest one if there are fewer."""
+    largest = np.uint64(2**64 - 1)
+    if len(hashes) <= n_places:
+        return largest
+    # Repeated hashes may leave too few distinct ones among the smallest.
+    at_once = 2 * n_places
+    while at_once < len(hashes):
+        distinct = _ascending(np.partition(hashes, at_once)[:at_once])
+        if len(distinct) >= n_places:
+            return distinct[n_places - 1]
+        at_once *= 4
+    distinct = _ascending(hashes)
+    return distinct[n_places - 1] if len(distinct) > n_places else largest
+
+
+def _ascending(hashes: Hashes) -> Hashes:
+    """The distinct hashes; faster than by a table of them, which NumPy makes."""
+    ascending = np.sort(hashes)
+    return ascending[np.append(True, ascending[1:] != ascending[:-1])[: len(ascending)]]
+
+
+def _distinct(rows: Rows) -> Rows:
+    """Each distinct row once, with the weight of all equal ones, sorted by hash and class."""
+    # Missing cells are equal, and no cell is infinite.
+    columns = (np.where(np.isnan(column), np.inf, column) for column in rows.cells.values.T)
+    order, first = lexicographic(rows.hashes, rows.y, *columns)
+    weight = np.add.reduceat(rows.weight[order], first)
+    return replace(rows.select(order[first]), weight=weight)

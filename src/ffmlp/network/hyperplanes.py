@@ -1,0 +1,244 @@
+"""Layer l_1: hyperplanes and the responses of their two sides.
+
+A hyperplane ``h(x) = w·x + b`` is positive on the side of the first blob of its pair and negative on
+the side of the second. Two ReLU neurons, ``+h`` and ``-h``, carry it in layer l_1, so a single
+hyperplane is the paper's one-layer two-neuron perceptron.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ffmlp.arrays import AnyFloats, Floats, Indices
+from ffmlp.inputs.features import Gaussianisation, mapped_features
+
+# Both entries of a pair if the hyperplane is a threshold of one feature and separates no blobs.
+NO_BLOB = -1
+
+# The responses of one product stay in the cache (0.3 MB). Fewer rows are not worth a call: threads would
+# wait for each other more than they compute.
+_RESPONSES_PER_PRODUCT = 40_000
+_FEWEST_ROWS, _MOST_ROWS = 256, 1024
+# Where so few rows take too much memory (32 MB of responses, 128 MB of inputs), there are fewer still.
+_MOST_RESPONSES, _MOST_INPUTS = 1 << 22, 1 << 24
+# BLAS kernels round whole tiles of columns alike in all rows. Narrow products are not affected.
+_COLUMNS_PER_TILE, _FEWEST_COLUMNS = 8, 128
+# Each call that maps a feature has overhead, so the rows of several products are mapped at once.
+_VALUES_PER_MAP = 1 << 19
+_FEWEST_ROWS_PER_MAP, _MOST_ROWS_PER_MAP = _MOST_ROWS, 1 << 14
+
+
+@dataclass(frozen=True, eq=False)
+class Hyperplanes:
+    """L hyperplanes in the space of N features.
+
+    Attributes
+    ----------
+    weights : ndarray of shape (L, N)
+        Normal vectors.
+    biases : ndarray of shape (L,)
+        Offsets: hyperplane l is where ``weights[l] @ x + biases[l] == 0``.
+    pairs : ndarray of shape (L, 2)
+        The blobs that each hyperplane separates; the first lies on its positive side. Both are
+        `NO_BLOB` where the hyperplane is a threshold of one feature.
+    gaussianisation : Gaussianisation or None
+        The map applied to the features first; x then stands for the scores of a sample.
+    one_sided : bool
+        Whether layer l_1 has neurons for the positive sides only. Such hyperplanes have been moved
+        from where their blobs put them, so their responses are not log-odds.
+    """
+
+    weights: Floats
+    biases: Floats
+    pairs: Indices
+    gaussianisation: Gaussianisation | None = None
+    one_sided: bool = False
+
+    def __repr__(self) -> str:
+        n_hyperplanes, n_features = self.weights.shape
+        return f"Hyperplanes({n_hyperplanes} hyperplanes of {n_features} features)"
+
+    def __len__(self) -> int:
+        return len(self.biases)
+
+    def select(self, kept: Indices) -> Hyperplanes:
+        """The hyperplanes with the given indices, in that order."""
+        return replace(
+            self, weights=self.weights[kept], biases=self.biases[kept], pairs=self.pairs[kept]
+        )
+
+    def joined(self, other: Hyperplanes) -> Hyperplanes:
+        """These hyperplanes, followed by the others."""
+        return replace(
+            self,
+            weights=np.concatenate([self.weights, other.weights]),
+            biases=np.concatenate([self.biases, other.biases]),
+            pairs=np.concatenate([self.pairs, other.pairs]),
+        )
+
+    def one_sided_by(self, sides: Indices) -> Hyperplanes:
+        """Keep only the given side, 1 or -1, of each hyperplane, as its positive side."""
+        return replace(
+            self,
+            weights=self.weights * sides[:, None],
+            biases=self.biases * sides,
+            pairs=np.where(sides[:, None] > 0, self.pairs, self.pairs[:, ::-1]),
+            one_sided=True,
+        )
+
+    def mapped(self, X: AnyFloats) -> NDArray:
+        """The input (n, N) of the hyperplanes: samples, or their scores if features are mapped."""
+        return mapped_features(X, self.gaussianisation)
+
+    def unmapped(self, Z: Floats) -> Floats:
+        """The inverse of `mapped`: samples in the user's units."""
+        return Z if self.gaussianisation is None else self.gaussianisation.values(Z)
+
+    def by_features(self, gradient: Floats, X: Floats) -> Floats:
+        """Gradients (n, C, N) by the user's features at X, from gradients by the mapped features."""
+        if self.gaussianisation is None:
+            return gradient
+        return gradient * self.gaussianisation.slopes(X)[:, None]
+
+    def threshold(self, hyperplane: int, response: float = 0.0) -> tuple[int, float] | None:
+        """Feature and value, in the user's units, if the hyperplane is a threshold of one feature.
+
+        The value is the one with the given response.
+        """
+        if self.pairs[hyperplane, 0] != NO_BLOB:
+            return None
+        feature = int(np.argmax(np.abs(self.weights[hyperplane])))
+        score = (response - self.biases[hyperplane]) / self.weights[hyperplane, feature]
+        if self.gaussianisation is not None:
+            score = self.gaussianisation.value_of(feature, score)
+        return feature, float(score)
+
+    def is_log_odds(self, hyperplane: int) -> bool:
+        """Whether the response is the log-odds of two blobs."""
+        return bool(self.pairs[hyperplane, 0] != NO_BLOB) and not self.one_sided
+
+    def checked(self, X: ArrayLike) -> AnyFloats:
+        """Samples as a finite array of the right shape, or a ValueError."""
+        samples = np.asarray(X)
+        if samples.dtype not in (np.float64, np.float32):
+            samples = samples.astype(np.float64)
+        n_features = self.weights.shape[1]
+        if samples.ndim != 2 or samples.shape[1] != n_features:
+            raise ValueError(
+                f"X must have shape (n_samples, {n_features}), one column for each feature, got "
+                f"{samples.shape}."
+            )
+        if not np.isfinite(samples).all():
+            row, column = np.argwhere(~np.isfinite(samples))[0]
+            raise ValueError(
+                f"X must be finite, got {samples[row, column]} in row {row}, column {column}."
+            )
+        return samples
+
+    @property
+    def rows_per_product(self) -> int:
+        """The number of rows of each product, a power of two.
+
+        The rounding errors of a BLAS product depend on the shape of its operands. Every product
+        therefore has exactly this many rows (the last block is padded) and its columns `in_whole_tiles`,
+        so that a sample's response does not depend on the samples it is computed with.
+        """
+        n_rows = _power_of_two(_RESPONSES_PER_PRODUCT // max(1, len(self)))
+        held = rows_held(self.weights.shape[1], _MOST_INPUTS)
+        return min(max(n_rows, _FEWEST_ROWS), _MOST_ROWS, rows_held(len(self)), held)
+
+    @property
+    def rows_per_map(self) -> int:
+        """The number of rows that are mapped at once, a power of two."""
+        n_rows = _VALUES_PER_MAP // self.weights.shape[1]
+        return min(max(_power_of_two(n_rows), _FEWEST_ROWS_PER_MAP), _MOST_ROWS_PER_MAP)
+
+    def blocks(self, X: AnyFloats) -> Iterator[tuple[slice, Floats]]:
+        """Yield ``(rows, h)`` with ``h = X[rows] @ weights.T + biases``, in constant memory.
+
+        The array h is reused.
+        """
+        for rows, h in self.tiles(X):
+            yield rows, h[: rows.stop - rows.start, : len(self)]
+
+    def tiles(
+        self, X: AnyFloats, dtype: type[np.floating] = np.float64
+    ) -> Iterator[tuple[slice, NDArray]]:
+        """Yield ``(rows, h)`` as `blocks` does, including the rows and columns of the padding."""
+        n_rows, n_mapped, n_features = self.rows_per_product, self.rows_per_map, self.weights.shape[1]
+        # Biases are the weights of a feature that is always 1, which saves a pass over h.
+        mapped = np.ones((min(n_mapped, -(-len(X) // n_rows) * n_rows), n_features + 1), dtype)
+        transposed = np.zeros((n_features + 1, _in_whole_tiles(len(self))), dtype)
+        transposed[:-1, : len(self)], transposed[-1, : len(self)] = self.weights.T, self.biases
+        h = np.empty((n_rows, transposed.shape[1]), dtype)
+        for start in range(0, len(X), n_rows):
+            if start % n_mapped == 0:
+                samples = self.mapped(X[start : start + n_mapped])
+                mapped[: len(samples), :n_features] = samples
+            # Features beyond 1e300 may overflow; they have no sensible response.
+            with np.errstate(over="ignore", invalid="ignore"):
+                np.matmul(mapped[start % n_mapped :][:n_rows], transposed, out=h)
+            yield slice(start, min(start + n_rows, len(X))), h
+
+    def extent(self, X: AnyFloats) -> Floats:
+        """An upper bound (N,) of the absolute values of the hyperplanes' input."""
+        if self.gaussianisation is None:
+            return np.abs(X).max(axis=0, initial=0.0).astype(np.float64)
+        return np.array([np.abs(scores).max() for scores in self.gaussianisation.scores])
+
+    def reach(self, X: AnyFloats) -> Floats:
+        """An upper bound (L,) of ``|h|``; infinite if it may overflow."""
+        with np.errstate(over="ignore"):
+            return np.abs(self.weights) @ self.extent(X) + np.abs(self.biases)
+
+    def signed_responses(self, X: AnyFloats) -> Floats:
+        """Signed responses ``h`` (n, L) of validated samples."""
+        h = np.empty((len(X), len(self)))
+        for rows, block in self.blocks(X):
+            h[rows] = block
+        return h
+
+    def log_odds(self, X: ArrayLike) -> Floats:
+        """Signed responses ``h`` of shape (n, L): log-odds of a pair's first blob over its second."""
+        return self.signed_responses(self.checked(X))
+
+    def responses(self, X: ArrayLike) -> Floats:
+        """Layer l_1 of shape (n, D_1): neurons l and L + l are the two sides of hyperplane l."""
+        return np.maximum(self.sides(self.log_odds(X)), 0.0)
+
+    def sides(self, h: Floats) -> Floats:
+        """Pre-activations (n, D_1) of l_1: h, then -h unless the hyperplanes are one-sided."""
+        return h if self.one_sided else both_sides(h)
+
+
+def both_sides(h: Floats) -> Floats:
+    """Responses h (n, L), followed by -h."""
+    return np.hstack([h, -h])
+
+
+def rows_held(n_columns: int, n_entries: int = _MOST_RESPONSES) -> int:
+    """The rows of a table that has at most so many entries: a power of two, and at least one."""
+    return max(1, _power_of_two(n_entries // max(1, n_columns)))
+
+
+def _power_of_two(number: int) -> int:
+    """The largest power of two up to a number; 0 for 0."""
+    return 1 << number.bit_length() >> 1
+
+
+def in_whole_tiles(factor: NDArray) -> NDArray:
+    """The second factor of a product, padded by columns of zeros to whole tiles of a BLAS kernel.
+
+    In the columns beyond the last whole tile, some kernels round a few rows unlike the others.
+    """
+    padded = np.zeros((len(factor), _in_whole_tiles(factor.shape[1])), factor.dtype)
+    padded[:, : factor.shape[1]] = factor
+    return padded
+
+
+def _in_whole_tiles(n_columns: int) -> int:
+    return n_columns if n_columns <= _FEWEST_COLUMNS else n_columns + -n_columns % _COLUMNS_PER_TILE

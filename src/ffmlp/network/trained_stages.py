@@ -1,0 +1,74 @@
+"""Stages 2 and 3 after backpropagation: the neurons of a design with trained weights."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from ffmlp.arrays import AnyFloats, Floats, Indices
+from ffmlp.network.hyperplanes import Hyperplanes
+from ffmlp.network.stages import layered_outputs, require_finite, require_shapes
+
+if TYPE_CHECKING:
+    from ffmlp.network.network import Network
+
+
+@dataclass(frozen=True, eq=False)
+class TrainedStages:
+    """Trained stages 2 and 3. They predict, but their decision rule is not known.
+
+    Attributes
+    ----------
+    weights, biases : tuples of two ndarrays
+        In the form of `Stages.weights` and `Stages.biases`.
+    activations : tuple of str
+        Those of the design.
+    neurons : str
+        What the neurons of l_2 stood for in the design.
+    neuron_classes : ndarray of shape (D_2,)
+        The class to which each neuron of l_2 has its largest weight.
+    """
+
+    weights: tuple[Floats, Floats]
+    biases: tuple[Floats, Floats]
+    activations: tuple[str, str, str]
+    neurons: str
+    neuron_classes: Indices
+
+    design = "trained"
+    n_regions = 0
+    each_neuron = "each neuron of the design, trained"
+    link_names = ("positive weight", "negative weight")
+    linear_pieces = None
+    relu_layers = None
+    trees = None
+
+    def meaning(self, neuron: int, network: Network) -> str:
+        """The class to which the neuron has its largest weight; a trained neuron has no name."""
+        label = network.labels[self.neuron_classes[neuron]]
+        return f"trained neuron {neuron} of {self.neurons}, largest weight to class {label}"
+
+    def outputs(self, planes: Hyperplanes, X: AnyFloats) -> Floats:
+        """The output of l_out."""
+        return layered_outputs(self, planes, X)
+
+    probabilities = confidences = outputs
+
+    def classes(self, planes: Hyperplanes, X: AnyFloats) -> Indices:
+        """The class of the largest output."""
+        return self.outputs(planes, X).argmax(axis=1)
+
+    def check(self, planes: Hyperplanes, n_classes: int) -> None:
+        """Weights and biases must be of the same neurons."""
+        n_inputs, n_neurons = len(planes) * (1 if planes.one_sided else 2), len(self.neuron_classes)
+        (w_2, w_3), (b_2, b_3) = self.weights, self.biases
+        require_shapes(w_2=(w_2, (n_neurons, n_inputs)), b_2=(b_2, (n_neurons,)))
+        require_shapes(w_3=(w_3, (n_classes, n_neurons)), b_3=(b_3, (n_classes,)))
+        require_finite(w_2=w_2, w_3=w_3, b_2=b_2, b_3=b_3)
+        if self.activations[2] != "softmax":
+            raise ValueError("the outputs are not probabilities")
+
+    def _unknown(self, *arguments: Any) -> NoReturn:
+        raise TypeError("A trained network has no known decision rule. Explain the designed one.")
+
+    description = places = scores = slopes = mean_slopes = safe_distance = bends = to_onnx = _unknown

@@ -1,0 +1,252 @@
+"""How a model performs on a data file: predictions, confusion, calibration, importance."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.inspection import permutation_importance
+from sklearn.pipeline import Pipeline
+
+from ffmlp.arrays import Floats
+from ffmlp.inputs.subsets import evenly
+from ffmlp.tables.tables import TEXT, DataTable, pandas
+from ffmlp.tabular.scores import Confusion, Reliability, log_loss
+from ffmlp.tabular.seen_rows import row_hashes, share_seen
+from ffmlp.tabular.table_model import TableModel
+from ffmlp.validation import checked_cells
+from ffmlp.words import counted
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# Enough rows to describe a model.
+MAX_ROWS = 20_000
+# Rows to permute, and their cells: with many columns, there are fewer rows.
+_MAX_ROWS_PERMUTED, _MAX_CELLS_PERMUTED = 2_000, 60_000
+_N_PERMUTATIONS = 5
+# Columns to permute: each takes predictions that read all columns. A report shows fewer.
+_MAX_COLUMNS_PERMUTED = 40
+_MAX_ROWS_EXPLAINED = 500
+# A row is unfamiliar if it is farther from all blobs than this share of the training rows.
+KEEP = 0.99
+# The quantile of a Gaussian for intervals of 95 %.
+_QUANTILE = 1.959963984540054
+# Of rows of which a model was fitted to such a share.
+_NEARLY_ALL = 0.9
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Rows of a file, their predicted probabilities and, where the file has it, the true class.
+
+    ``truth`` has indices of classes, -1 where the label is missing or is not a class of the model;
+    ``whole`` is whether these are all rows of the file. ``seen`` is the share of the labelled rows that
+    the model was fitted to, None if it is not known. ``n_unseen`` counts rows with a label that is not a
+    class of the model.
+    """
+
+    X: pd.DataFrame
+    probability: Floats
+    truth: NDArray[np.intp]
+    whole: bool
+    seen: float | None
+    n_unseen: int = 0
+
+    @property
+    def predicted(self) -> NDArray[np.intp]:
+        """The most probable class of each row."""
+        return self.probability.argmax(axis=1)
+
+    @property
+    def nearly_all_seen(self) -> bool:
+        """Whether the accuracy on these rows says little about new ones."""
+        return self.seen is not None and self.seen >= _NEARLY_ALL
+
+    @property
+    def labelled(self) -> NDArray[np.bool_]:
+        """Whether the true class of each row is known."""
+        return self.truth >= 0
+
+
+def read_rows(model: TableModel, table: DataTable) -> Rows:
+    """The first `MAX_ROWS` rows of a file, predicted."""
+    has_target = model.target in table.columns
+    kinds = {**model.kinds, model.target: TEXT} if has_target else model.kinds
+    blocks = table.blocks(MAX_ROWS, kinds)
+    frame = next(blocks, None)
+    if frame is None or frame.empty:
+        raise ValueError(f"{table.path} has a header but no rows.")
+    whole = next(blocks, None) is None
+    X = frame[model.features].reset_index(drop=True)
+    truth, n_unseen = np.full(len(X), -1), 0
+    if has_target:
+        classes = {str(label): number for number, label in enumerate(model.labels.tolist())}
+        truth = np.array([classes.get(str(cell), -1) for cell in frame[model.target]])
+        n_unseen = int(frame[model.target].notna().to_numpy()[truth < 0].sum())
+    seen, labelled, hashes = None, truth >= 0, model.facts.get("row_hashes")
+    if hashes and labelled.any():
+        seen = share_seen(row_hashes(X[labelled], model.labels[truth[labelled]]), hashes)
+    return Rows(X, model.probabilities(X), truth, whole, seen, n_unseen)
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """Predictions compared with the truth; ``about`` says for which rows."""
+
+    about: str
+    confusion: Confusion
+    reliability: Reliability
+    log_loss: float
+    majority: float
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Where the accuracy lies with 95 % confidence."""
+        counts = self.confusion.counts
+        low, high = wilson(np.array([self.confusion.accuracy]), np.array([counts.sum()]))
+        return float(low[0]), float(high[0])
+
+    @classmethod
+    def of_rows(cls, rows: Rows) -> Outcome | None:
+        """Those of the model, for rows with a label; None if there are none."""
+        truth, probability = rows.truth[rows.labelled], rows.probability[rows.labelled]
+        if not len(truth):
+            return None
+        confusion = Confusion.of(truth, probability.argmax(axis=1), probability.shape[1])
+        majority = float(confusion.n_rows.max() / len(truth))
+        reliability, loss = Reliability.of(truth, probability), log_loss(truth, probability)
+        return cls(counted(len(truth), "row"), confusion, reliability, loss, majority)
+
+    @classmethod
+    def of_held_out(cls, model: TableModel) -> Outcome | None:
+        """Those of models fitted to the other rows, as ``ffmlp fit`` found; None without such rows."""
+        stored = model.facts.get("evaluation")
+        if not stored or "confusion" not in stored:
+            return None
+        about = (
+            f"{counted(stored['n_rows'], 'row')} that the model was not fitted to ({stored['method']})"
+        )
+        confusion = Confusion.of_json(stored["confusion"], len(model.labels))
+        reliability = Reliability.of_json(stored["reliability"])
+        return cls(about, confusion, reliability, stored["log_loss"], stored["majority"])
+
+
+def wilson(share: Floats, n: NDArray[np.integer]) -> tuple[Floats, Floats]:
+    """Wilson's score intervals of shares of n rows, with 95 % confidence."""
+    square = _QUANTILE**2
+    middle = (share + square / (2 * n)) / (1 + square / n)
+    half = _QUANTILE / (1 + square / n) * np.sqrt(share * (1 - share) / n + square / (4 * n**2))
+    return np.clip(middle - half, 0.0, 1.0), np.clip(middle + half, 0.0, 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Importance:
+    """Permutation importance: the loss of accuracy when a column is shuffled, largest first.
+
+    Of many columns, only those with the largest mean attributions are shuffled.
+    """
+
+    columns: list[str]
+    losses: Floats
+    deviations: Floats
+
+    @classmethod
+    def of(cls, model: TableModel, rows: Rows, attributions: Floats) -> Importance:
+        """From the true classes, or from the predictions if no true class is known.
+
+        ``attributions`` (M,) are those of the classifier's columns. Takes O(n·M·min(M, 40)) time for
+        each hyperplane.
+        """
+        known = np.flatnonzero(rows.labelled)
+        truth = rows.truth if len(known) else rows.predicted
+        candidates = known if len(known) else np.arange(len(rows.X))
+        n_rows = min(_MAX_ROWS_PERMUTED, _MAX_CELLS_PERMUTED // len(model.features) + 1)
+        chosen = candidates[evenly(len(candidates), n_rows)]
+        shuffled = _with_largest_attributions(model, attributions)
+        names, cells, classes = _predicting(model, rows.X.iloc[chosen])
+        places = [names.index(name) for name in shuffled]
+
+        def accuracy(_: Any, X: NDArray, truth: NDArray[np.intp]) -> float:
+            changed = cells.copy()
+            changed[:, places] = X
+            return float(np.mean(classes(changed) == truth))
+
+        found = permutation_importance(
+            model.estimator, cells[:, places], truth[chosen],
+            n_repeats=_N_PERMUTATIONS, random_state=0, scoring=accuracy,
+        )  # fmt: skip
+        order = np.argsort(-found.importances_mean, kind="stable")
+        names = [shuffled[column] for column in order]
+        return cls(names, found.importances_mean[order], found.importances_std[order])
+
+
+def _predicting(
+    model: TableModel, X: pd.DataFrame
+) -> tuple[list[str], NDArray, Callable[[NDArray], NDArray[np.intp]]]:
+    """The names and the values (n, M) of columns, and what predicts the classes of such values.
+
+    Those of a classifier are its cells, which are predicted without data frames.
+    """
+    if isinstance(model.estimator, Pipeline):
+        names = list(X.columns)
+        return names, X.to_numpy(object), lambda values: model.classes(_like(X, values))
+    network = model.network
+    cells = np.asarray(checked_cells(model.classifier, model.classified(X)), np.float64)
+    return list(model.table.names), cells, lambda values: network.classes(network.inputs(values))
+
+
+def _like(X: pd.DataFrame, values: NDArray) -> pd.DataFrame:
+    """Values as a data frame with the types of another one."""
+    return pandas().DataFrame(values, columns=X.columns).astype(X.dtypes)
+
+
+def _with_largest_attributions(model: TableModel, attributions: Floats) -> list[str]:
+    """The columns to shuffle; all of a pipeline, whose classifier has other columns than the file."""
+    names = model.table.names
+    if len(names) <= _MAX_COLUMNS_PERMUTED:
+        return list(model.features)
+    largest = np.argsort(-attributions, kind="stable")[:_MAX_COLUMNS_PERMUTED]
+    return [names[column] for column in np.sort(largest)]
+
+
+def standard_deviations(inputs: Floats) -> Floats:
+    """The standard deviation (N,) of each column.
+
+    Powers of two, which change no digit, keep the squares within the range of floats.
+    """
+    _, powers = np.frexp(np.abs(inputs).max(axis=0))
+    return np.ldexp(np.ldexp(inputs, -powers).std(axis=0), powers)
+
+
+@dataclass(frozen=True, eq=False)
+class HyperplaneEffects:
+    """What the hyperplanes do to the decision, on average over some rows.
+
+    ``effects`` (L,) are the mean absolute effects on the lead over that of the reference; ``slopes``
+    (L, N) are the changes of each response per standard deviation of each input. ``attributions`` (M,)
+    are the mean absolute attributions of the columns.
+    """
+
+    effects: Floats
+    slopes: Floats
+    attributions: Floats
+
+    @classmethod
+    def of(cls, model: TableModel, rows: Rows) -> HyperplaneEffects:
+        """From the explanations of evenly spaced rows."""
+        clf = model.classifier
+        shown = rows.X.iloc[evenly(len(rows.X), _MAX_ROWS_EXPLAINED)]
+        explanations, planes = clf.explain(model.classified(shown)), clf.hyperplanes_
+        effects = np.abs(explanations.effects).mean(axis=0)
+        spread = standard_deviations(planes.mapped(explanations.samples))
+        attributions = np.abs(explanations.attributions).mean(axis=0)
+        return cls(effects, planes.weights * spread, attributions)
+
+    @property
+    def order(self) -> NDArray[np.intp]:
+        """The hyperplanes by their effect, largest first."""
+        return np.argsort(-self.effects, kind="stable")

@@ -1,0 +1,169 @@
+import numpy as np
+import pytest
+from problems import IRIS, region_design, swallowed, with_regions
+from scipy.stats import spearmanr
+from sklearn.datasets import load_iris, load_wine, make_classification
+from sklearn.inspection import permutation_importance
+
+from ffmlp import FFMLPClassifier, export_text, feature_importance, hyperplane_meaning
+from ffmlp.explain.describe import feature_shares
+
+LABELS = load_iris().target_names[IRIS[1]]
+DESIGNS = {
+    "region": region_design(random_state=0),
+    "blob": FFMLPClassifier(2, design="blob", gaussianise=True, random_state=0),
+    "readout": FFMLPClassifier(design="readout", gaussianise=False, max_regions=0),
+}
+CLEAR = make_classification(
+    600, 6, n_informative=3, n_redundant=0, n_clusters_per_class=1, class_sep=1.5, shuffle=False,
+    random_state=0,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_constant_rule_names_the_preferred_blob(sign):
+    X, y = swallowed()
+    clf = region_design(1, discriminant="heteroscedastic").fit(X, sign * y)
+    first, second = (0, 1) if sign > 0 else (1, 0)
+    expected = f"prefers blob {first} of 0 to blob {second} of {sign} for every sample"
+    assert hyperplane_meaning(clf, 0) == expected
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+def test_text_of_each_design(design):
+    clf = DESIGNS[design].fit(IRIS[0], LABELS)
+    assert export_text(clf, max_items=3) == TEXTS[design]
+
+
+def test_every_item_is_listed_where_there_is_room():
+    clf = region_design(error_threshold=None, random_state=0).fit(IRIS[0], LABELS)
+    lines = export_text(clf, max_items=100).splitlines()
+    assert sum("training samples, around" in line for line in lines) == len(clf.blobs_)
+    assert sum("separates blob" in line for line in lines) == len(clf.hyperplanes_)
+    assert sum("→  " in line for line in lines) == len(clf.regions_)
+    assert "more" not in lines[-1]
+
+
+def test_a_rule_is_true_of_the_samples_it_counts():
+    clf = DESIGNS["region"].fit(IRIS[0], LABELS)
+    signs = clf.hyperplanes_.log_odds(IRIS[0]) > 0
+    for line in export_text(clf).split("regions;")[1].splitlines()[1:]:
+        rule, _, result = line.partition("→")
+        code = np.array([">" in part for part in rule.split(",")])
+        here = (signs == code).all(axis=1)
+        label, count = result.split()[0], result.split("(")[1].split(" of ")
+        assert (LABELS[here] == label).sum() == int(count[0])
+        assert here.sum() == int(count[1].split()[0])
+
+
+def test_shares_of_features_sum_to_one_and_thresholds_have_one_feature():
+    clf = DESIGNS["readout"].fit(*IRIS)
+    shares = feature_shares(clf)
+    np.testing.assert_allclose(shares.sum(axis=1), 1.0)
+    assert hyperplane_meaning(clf, 0) == "is the threshold x0 = 4.6"
+    assert shares[0].tolist() == [1.0, 0.0, 0.0, 0.0]
+
+
+def test_wrong_numbers_are_refused():
+    clf = DESIGNS["region"].fit(*IRIS)
+    with pytest.raises(ValueError, match="hyperplane must be 0 to 1, got 2"):
+        hyperplane_meaning(clf, 2)
+    with pytest.raises(ValueError, match="max_items must be at least 1, got 0"):
+        export_text(clf, max_items=0)
+
+
+@pytest.mark.parametrize("design", [*DESIGNS, "regions"])
+@pytest.mark.parametrize(
+    "data", [IRIS, load_wine(return_X_y=True), CLEAR], ids=["iris", "wine", "clear"]
+)
+def test_importance_ranks_features_as_permutation_does(design, data):
+    X, y = data
+    regions = FFMLPClassifier(design="readout", random_state=0)
+    clf = {**DESIGNS, "regions": regions}[design].fit(X, y)
+    permuted = permutation_importance(clf, X, clf.predict(X), n_repeats=5, random_state=0)
+    ours = feature_importance(clf, X).values
+    assert spearmanr(ours, permuted.importances_mean)[0] > 0.75
+    assert np.argmax(ours) in np.argsort(permuted.importances_mean)[-2:]
+
+
+def test_a_feature_that_is_not_used_has_no_importance():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 2))
+    X[:, 1] = 7.0
+    importance = feature_importance(region_design(1, random_state=0).fit(X, X[:, 0] > 0), X)
+    assert importance.values[1] == 0.0
+    assert 0.3 < importance.values[0] < 0.7
+    assert importance.ranking.tolist() == [0, 1]
+    assert str(importance).splitlines()[2] == "x1    0.000            0"
+
+
+def test_text_lists_the_regions_that_add_most():
+    *_, clf = with_regions()
+    trees = clf.network_.stages.trees
+    head, first, second, more = export_text(clf, max_items=2).splitlines()[-4:]
+    assert head.startswith(f"{len(trees)} regions in {len(trees.roots)} trees add to the evidence.")
+    largest = np.sort(np.abs(trees.values).max(axis=1))[::-1]
+    for line, size in zip((first, second), largest, strict=False):
+        assert abs(float(line.split()[0])) == pytest.approx(size, abs=5e-4)
+    assert more == f"  … and {len(trees) - 2} more"
+
+
+TEXTS = {
+    "region": """\
+region design: 4 features → 4 half-spaces → 3 regions → 3 classes
+
+6 blobs
+  0  setosa, 22.8% of the training samples, around x2 = 1.424, x3 = 0.2058, x0 = 4.89
+  1  setosa, 10.5% of the training samples, around x2 = 1.544, x3 = 0.3333, x0 = 5.257
+  2  versicolor, 18.8% of the training samples, around x2 = 4.526, x3 = 1.409, x0 = 6.142
+  … and 3 more
+
+2 hyperplanes
+  h0  separates blob 1 of setosa from blob 4 of virginica; mostly x2 65%, x3 23%, x0 6%
+  h1  separates blob 2 of versicolor from blob 4 of virginica; mostly x2 46%, x3 34%, x1 14%
+
+3 regions; a sample in none of them belongs to the one it violates least
+  h0 < 0, h1 < 0  →  virginica (50 of 53 training samples)
+  h0 > 0, h1 > 0  →  setosa (50 of 50 training samples)
+  h0 < 0, h1 > 0  →  versicolor (47 of 47 training samples)""",
+    "blob": """\
+blob design, of gaussianised features: 4 features → 24 half-spaces → 6 blobs → 3 classes
+
+6 blobs
+  0  setosa, 5.8% of the training samples, around x2 = 1.354, x3 = 0.1513, x0 = 4.814
+  1  setosa, 27.5% of the training samples, around x2 = 1.453, x3 = 0.2453, x0 = 5.015
+  2  versicolor, 19.5% of the training samples, around x2 = 4.543, x3 = 1.408, x0 = 6.151
+  … and 3 more
+
+12 hyperplanes
+  h0  separates blob 0 of setosa from blob 2 of versicolor; mostly x2 45%, x3 43%, x1 10%
+  h1  separates blob 0 of setosa from blob 3 of versicolor; mostly x2 43%, x3 40%, x1 9%
+  h2  separates blob 0 of setosa from blob 4 of virginica; mostly x2 50%, x3 33%, x0 9%
+  … and 9 more
+
+The score of a blob is the sum of its log-probabilities, one per half-space, times
+0.1953. A softmax turns scores into shares; those of a class add up.
+  blob 0 of setosa: h0 > 0, h1 > 0, h2 > 0, h3 > 0
+  blob 1 of setosa: h4 > 0, h5 > 0, h6 > 0, h7 > 0
+  blob 2 of versicolor: h8 > 0, h9 > 0, h0 < 0, h4 < 0
+  … and 3 more""",
+    "readout": """\
+readout design: 4 features → 286 half-spaces → 3 evidence → 3 classes
+
+24 blobs
+  0  setosa, 0.7% of the training samples, around x2 = 1.3, x3 = 0.3, x1 = 2.3
+  1  setosa, 5.3% of the training samples, around x2 = 1.375, x3 = 0.2875, x1 = 3.562
+  2  setosa, 4.7% of the training samples, around x2 = 1.5, x3 = 0.2143, x1 = 3.286
+  … and 21 more
+
+143 hyperplanes
+  h0  is the threshold x0 = 4.6
+  h1  is the threshold x0 = 4.9
+  h2  is the threshold x0 = 5
+  … and 140 more
+
+Strongest evidence, in log-odds per standard deviation beyond the hyperplane:
+  setosa: +0.72 x2 above 3.3, +0.72 x2 below 3.3, +0.41 x3 above 1
+  versicolor: -1.18 x2 above 3.3, -1.18 x2 below 3.3, -0.94 x3 above 1.5
+  virginica: +0.90 x3 above 1.5, +0.90 x3 below 1.5, +0.77 x3 above 1.4""",
+}

@@ -1,0 +1,178 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from problems import random_region_trees, with_regions
+
+from ffmlp.inputs.features import Gaussianisation
+from ffmlp.network import region_classes
+from ffmlp.network import trees as region_trees
+from ffmlp.network.hyperplanes import NO_BLOB, Hyperplanes
+from ffmlp.network.region_classes import _classes, _compared
+from ffmlp.network.region_readout_stages import RegionReadoutStages
+from ffmlp.network.single_precision import FEWEST_ROWS
+
+needs_compiled = pytest.mark.skipif(region_trees.compiled is None, reason="not compiled")
+seeds = st.integers(0, 2**32 - 1)
+
+
+def thresholds(rng, n_features, scale=1.0, gaussianise=False):
+    """A hyperplane for each feature, and some of all features."""
+    single = np.diag(rng.choice([-1.0, 1.0], n_features) * rng.gamma(2.0, size=n_features))
+    weights = np.vstack([single, rng.normal(size=(5, n_features))]) * scale
+    pairs = np.where(np.arange(len(weights))[:, None] < n_features, NO_BLOB, [0, 1])
+    knots = tuple(np.sort(rng.normal(size=9)) for _ in range(n_features))
+    scores = tuple(np.sort(rng.normal(size=9)) for _ in range(n_features))
+    mapped = Gaussianisation(knots, scores) if gaussianise else None
+    return Hyperplanes(weights, rng.normal(size=len(weights)), pairs, mapped)
+
+
+def a_network(rng, n_features, n_classes, sizes, tie, **link):
+    """Stages of random weights and trees; classes differ by ``tie`` of what they have in common."""
+    trees = random_region_trees(rng, n_features, n_classes, sizes)
+    shared = rng.normal(size=(len(trees), 1))
+    trees = replace(trees, values=shared + tie * trees.values)
+    even, odd = (
+        rng.normal(size=(n_features + 5, 1)) + tie * rng.normal(size=(n_features + 5, n_classes))
+        for _ in range(2)
+    )
+    parts = {"power": 2.0, "floor": 0.01} | link
+    return RegionReadoutStages(0.1 * even, 0.1 * odd, np.full(n_classes, 0.5), 1.0, trees=trees, **parts)
+
+
+@given(
+    seeds,
+    st.integers(1, 6),
+    st.integers(2, 5),
+    st.lists(st.integers(1, 30), min_size=1, max_size=30),
+    st.sampled_from([0.0, 1e-12, 1e-9, 1e-7, 1e-5, 1e-3, 1.0]),
+    st.integers(-36, 36),
+    st.sampled_from([1e-12, 1e-3, 2.0, 1e6]),
+    st.sampled_from([1e-9, 1e-2, 1e9]),
+    st.booleans(),
+)
+def test_classes_are_those_of_the_outputs(
+    seed, n_features, n_classes, sizes, tie, size, power, floor, gaussianise
+):
+    rng = np.random.default_rng(seed)
+    planes = thresholds(rng, n_features, gaussianise=gaussianise)
+    stages = a_network(rng, n_features, n_classes, sizes, tie, power=power, floor=floor)
+    X = rng.normal(size=(FEWEST_ROWS, n_features)) * 10.0**size
+    X[::5] = np.round(X[::5])
+    X[1::7] = X[1]
+    np.testing.assert_array_equal(stages.classes(planes, X), stages.outputs(planes, X).argmax(axis=1))
+    classes, unsure = _classes(stages, planes, X)
+    sure = np.setdiff1d(np.arange(len(X)), unsure)
+    np.testing.assert_array_equal(classes[sure], stages.outputs(planes, X[sure]).argmax(axis=1))
+
+
+@given(seeds, st.sampled_from([(1e6, 1e9), (1e5, 1e3)]))
+def test_leads_that_the_outputs_lose_to_rounding(seed, link):
+    rng = np.random.default_rng(seed)
+    planes, (power, floor) = thresholds(rng, 3), link
+    stages = a_network(rng, 3, 3, [20] * 5, 1e-3, power=power, floor=floor)
+    X = rng.normal(size=(FEWEST_ROWS, 3))
+    outputs = stages.outputs(planes, X)
+    assert (np.sort(outputs, axis=1)[:, -1] == np.sort(outputs, axis=1)[:, -2]).any()
+    np.testing.assert_array_equal(stages.classes(planes, X), outputs.argmax(axis=1))
+
+
+@needs_compiled
+@given(seeds, st.integers(1, 5), st.lists(st.integers(1, 40), min_size=1, max_size=40))
+def test_what_is_decided_early_is_what_all_trees_decide(seed, n_classes, sizes):
+    rng = np.random.default_rng(seed)
+    trees = random_region_trees(rng, 4, n_classes, sizes)
+    # Later trees add less, as in a sequence, so that many samples need the first trees only.
+    shrunk = trees.values * 0.5 ** trees.trees[:, None]
+    trees = replace(trees, values=np.round(shrunk, 3))
+    compared = trees.compared(rng.normal(size=(300, 4)))
+    sums = rng.normal(size=(300, n_classes)).round(2).astype(np.float32)
+    whole = np.sort(sums + trees.sums(compared), axis=1)
+    lead = whole[:, -1] - whole[:, -2] if n_classes > 1 else np.full(300, np.inf)
+    classes = trees.decide(compared, sums.copy(), margin=0.1)
+    expected = (sums + trees.sums(compared)).argmax(axis=1)
+    np.testing.assert_array_equal(classes[lead > 0.11], expected[lead > 0.11])
+    np.testing.assert_array_equal(classes[lead < 0.09], -1)
+
+
+@needs_compiled
+def test_decided_samples_are_left_out():
+    trees = random_region_trees(np.random.default_rng(0), 4, 3, [30] * 40)
+    compared = trees.compared(np.random.default_rng(1).normal(size=(50, 4)))
+    sums = np.zeros((50, 3), np.float32)
+    sums[10:, 1] = 1000.0
+    given, added = sums.copy(), trees.values[trees._regions(compared)]
+    classes = trees.decide(compared, sums, margin=0.0)
+    np.testing.assert_array_equal(classes[:10], added[:10].sum(axis=1).argmax(axis=1))
+    assert (classes[10:] == 1).all()
+    # Eight trees are enough for these.
+    few = added[10:, trees.bounds.order[:8]].sum(axis=1)
+    np.testing.assert_allclose(sums[10:] - given[10:], few, atol=1e-3)
+
+
+@given(seeds, st.integers(1, 40), st.booleans())
+def test_responses_of_thresholds_have_the_bits_of_the_product(seed, n_features, gaussianise):
+    rng = np.random.default_rng(seed)
+    planes = thresholds(rng, n_features, gaussianise=gaussianise)
+    X = rng.normal(size=(300, n_features)) * 10.0 ** rng.integers(-20, 20, size=(300, 1))
+    X[0], X[1] = 1e300, 0.0
+    own = np.arange(n_features)
+    with np.errstate(over="ignore"):
+        product = planes.signed_responses(X)[:, own].astype(np.float32)
+    np.testing.assert_array_equal(_compared(planes.select(own), planes.mapped(X)), product)
+
+
+@needs_compiled
+def test_most_samples_of_a_fitted_network_are_decided():
+    X, _, clf = with_regions(3000)
+    network = clf.network_
+    _, unsure = _classes(network.stages, network.hyperplanes, X)
+    assert len(unsure) < 0.02 * len(X)
+    np.testing.assert_array_equal(clf.predict(X), clf.classes_[clf.predict_proba(X).argmax(axis=1)])
+
+
+def test_other_hyperplanes_and_numpy_alone_compute_the_outputs(monkeypatch):
+    X, _, clf = with_regions(3000)
+    stages, planes = clf.network_.stages, clf.network_.hyperplanes
+    expected = stages.outputs(planes, X).argmax(axis=1)
+    monkeypatch.setattr(region_trees, "compiled", None)
+    assert len(_classes(stages, planes, X)[1]) == len(X)
+    np.testing.assert_array_equal(stages.classes(planes, X), expected)
+    monkeypatch.undo()
+    oblique = replace(planes, weights=planes.weights + 0.01)
+    assert len(_classes(stages, oblique, X)[1]) == len(X)
+    np.testing.assert_array_equal(stages.classes(oblique, X), stages.outputs(oblique, X).argmax(axis=1))
+
+
+@pytest.mark.parametrize("far", [1e31, 1e300])
+def test_numbers_beyond_single_precision(far):
+    rng = np.random.default_rng(0)
+    planes, stages = thresholds(rng, 4), a_network(rng, 4, 3, [20] * 5, 1.0)
+    X = rng.normal(size=(FEWEST_ROWS, 4))
+    X[3] *= far
+    large = replace(stages, trees=replace(stages.trees, values=stages.trees.values * far))
+    for some, rows in ((stages, X), (large, X[4:]), (large, X)):
+        assert len(_classes(some, planes, rows)[1]) == len(rows)
+        expected = some.outputs(planes, rows).argmax(axis=1)
+        np.testing.assert_array_equal(some.classes(planes, rows), expected)
+
+
+def test_trees_too_large_for_the_compiled_table_are_read_by_numpy(monkeypatch):
+    trees = random_region_trees(np.random.default_rng(0), 4, 3, [30, 5])
+    h = np.random.default_rng(1).normal(size=(50, 4))
+    expected = trees.evidence(h)
+    for most in (30, 3):
+        monkeypatch.setattr(region_trees, "_MOST_OF_16_BITS", most)
+        large = replace(trees)
+        assert large.forest is None
+        assert not large.can_decide
+        np.testing.assert_array_equal(large.evidence(h), expected)
+
+
+def test_blocks_of_rows_do_not_matter(monkeypatch):
+    X, _, clf = with_regions(3000)
+    expected = clf.predict(X)
+    monkeypatch.setattr(region_classes, "_ROWS_AT_ONCE", 100)
+    np.testing.assert_array_equal(clf.predict(X), expected)
