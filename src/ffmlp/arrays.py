@@ -1,4 +1,4 @@
-"""Arrays of floats: their type, blocks of their rows, and comparison up to rounding error."""
+"""Arrays of floats: their types, blocks of rows, comparison up to rounding, products on any machine."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ Flags = NDArray[np.bool_]
 _TIE_DECIMALS = 9
 # Entries of a table that are held in memory at once (64 MB).
 _ENTRIES_AT_ONCE = 1 << 23
+# BLAS kernels round whole tiles of columns alike in all rows. Narrow products are not affected.
+_COLUMNS_PER_TILE, _FEWEST_COLUMNS = 8, 128
 
 
 def without_rounding(values: Floats) -> Floats:
@@ -34,3 +36,18 @@ def row_blocks(
     """Slices of the rows of a table, each small enough to be held in memory."""
     step = max(1, entries_at_once // max(1, entries_per_row))
     return (slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step))
+
+
+def in_whole_tiles(factor: NDArray) -> NDArray:
+    """The second factor of a product, padded by columns of zeros to whole tiles of a BLAS kernel.
+
+    In the columns beyond the last whole tile, some kernels round a few rows unlike the others.
+    """
+    padded = np.zeros((len(factor), whole_tiles(factor.shape[1])), factor.dtype)
+    padded[:, : factor.shape[1]] = factor
+    return padded
+
+
+def whole_tiles(n_columns: int) -> int:
+    """The number of columns with those that pad them to whole tiles."""
+    return n_columns if n_columns <= _FEWEST_COLUMNS else n_columns + -n_columns % _COLUMNS_PER_TILE

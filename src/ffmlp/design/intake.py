@@ -110,7 +110,7 @@ def intake(
     if given is None:
         encoding = with_imputation(Encoding.of(census, rows, fold, names), rows, fold)
     else:
-        encoding = Encoding.like(given, names)
+        encoding = Encoding.of_numbers(names, given.centre)
     encoded = TrainingEncoding(encoding, labels, class_weight)
     samples = encoded.samples(rows, fold)
     population = None if drawn.complete else EncodedPartitions(partitions, encoded)

@@ -21,7 +21,6 @@ from ffmlp.inputs.columns import CategoryColumn, Columns, NumberColumn
 from ffmlp.inputs.gaussianise import quantiles
 from ffmlp.inputs.rows import Hashes, Rows
 from ffmlp.inputs.subsets import lexicographic, places
-from ffmlp.network.blobs import Blobs
 
 N_FOLDS = 5
 # The shares of all samples count as so many samples of each category.
@@ -119,9 +118,9 @@ class Encoding:
         return cls(Columns(tuple(parts)), tuple(shares))
 
     @classmethod
-    def like(cls, blobs: Blobs, names: Sequence[str]) -> Encoding:
-        """The encoding of numbers by given blobs; their mean over all blobs replaces missing ones."""
-        parts = map(NumberColumn, names, blobs.centre.tolist())
+    def of_numbers(cls, names: Sequence[str], fills: Floats) -> Encoding:
+        """The encoding of columns of numbers, and what replaces a missing one of each."""
+        parts = map(NumberColumn, names, fills.tolist())
         return cls(Columns(tuple(parts)), (None,) * len(names))
 
     def inputs(self, rows: Rows, fold: Indices) -> AnyFloats:

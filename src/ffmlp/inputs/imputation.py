@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ffmlp.arrays import Flags, Floats, Indices, row_blocks
-from ffmlp.network.hyperplanes import in_whole_tiles
+from ffmlp.arrays import Flags, Floats, Indices, in_whole_tiles, row_blocks
 
 # Inputs count as at most so many units away from the centre, so that squares stay finite.
 FARTHEST = 1e15

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ffmlp.arrays import AnyFloats, Floats, Indices
+from ffmlp.arrays import AnyFloats, Floats, Indices, whole_tiles
 from ffmlp.inputs.features import Gaussianisation, mapped_features
 
 # Both entries of a pair if the hyperplane is a threshold of one feature and separates no blobs.
@@ -25,8 +25,6 @@ _RESPONSES_PER_PRODUCT = 40_000
 _FEWEST_ROWS, _MOST_ROWS = 256, 1024
 # Where so few rows take too much memory (32 MB of responses, 128 MB of inputs), there are fewer still.
 _MOST_RESPONSES, _MOST_INPUTS = 1 << 22, 1 << 24
-# BLAS kernels round whole tiles of columns alike in all rows. Narrow products are not affected.
-_COLUMNS_PER_TILE, _FEWEST_COLUMNS = 8, 128
 # Each call that maps a feature has overhead, so the rows of several products are mapped at once.
 _VALUES_PER_MAP = 1 << 19
 _FEWEST_ROWS_PER_MAP, _MOST_ROWS_PER_MAP = _MOST_ROWS, 1 << 14
@@ -172,7 +170,7 @@ class Hyperplanes:
         n_rows, n_mapped, n_features = self.rows_per_product, self.rows_per_map, self.weights.shape[1]
         # Biases are the weights of a feature that is always 1, which saves a pass over h.
         mapped = np.ones((min(n_mapped, -(-len(X) // n_rows) * n_rows), n_features + 1), dtype)
-        transposed = np.zeros((n_features + 1, _in_whole_tiles(len(self))), dtype)
+        transposed = np.zeros((n_features + 1, whole_tiles(len(self))), dtype)
         transposed[:-1, : len(self)], transposed[-1, : len(self)] = self.weights.T, self.biases
         h = np.empty((n_rows, transposed.shape[1]), dtype)
         for start in range(0, len(X), n_rows):
@@ -228,17 +226,3 @@ def rows_held(n_columns: int, n_entries: int = _MOST_RESPONSES) -> int:
 def _power_of_two(number: int) -> int:
     """The largest power of two up to a number; 0 for 0."""
     return 1 << number.bit_length() >> 1
-
-
-def in_whole_tiles(factor: NDArray) -> NDArray:
-    """The second factor of a product, padded by columns of zeros to whole tiles of a BLAS kernel.
-
-    In the columns beyond the last whole tile, some kernels round a few rows unlike the others.
-    """
-    padded = np.zeros((len(factor), _in_whole_tiles(factor.shape[1])), factor.dtype)
-    padded[:, : factor.shape[1]] = factor
-    return padded
-
-
-def _in_whole_tiles(n_columns: int) -> int:
-    return n_columns if n_columns <= _FEWEST_COLUMNS else n_columns + -n_columns % _COLUMNS_PER_TILE

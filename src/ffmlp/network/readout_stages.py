@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ffmlp.arrays import AnyFloats, Floats, Indices, row_blocks
+from ffmlp.arrays import AnyFloats, Floats, Indices, in_whole_tiles, row_blocks
 from ffmlp.network.activations import softmax
-from ffmlp.network.hyperplanes import Hyperplanes, in_whole_tiles
+from ffmlp.network.hyperplanes import Hyperplanes
 from ffmlp.network.single_precision import readout_classes
 from ffmlp.network.stages import LARGEST, Bends, OnnxGraph, require_finite, require_shapes
 from ffmlp.network.trees import RegionTrees  # at run time, for those who check types

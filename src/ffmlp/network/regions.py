@@ -12,9 +12,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ffmlp.arrays import AnyFloats, Flags, Floats, Indices, row_blocks
+from ffmlp.arrays import AnyFloats, Flags, Floats, Indices, in_whole_tiles, row_blocks
 from ffmlp.network.codes import CodeIndex, Words, distinct_codes, pack, unpack
-from ffmlp.network.hyperplanes import Hyperplanes, in_whole_tiles, rows_held
+from ffmlp.network.hyperplanes import Hyperplanes, rows_held
 from ffmlp.network.stages import LARGEST
 
 # Rows whose region is looked up at once.

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from ffmlp.arrays import AnyFloats, Flags, Floats, Indices, row_blocks
+from ffmlp.arrays import AnyFloats, Flags, Floats, Indices, in_whole_tiles, row_blocks
 from ffmlp.network.activations import ACTIVATIONS
-from ffmlp.network.hyperplanes import Hyperplanes, in_whole_tiles, rows_held
+from ffmlp.network.hyperplanes import Hyperplanes, rows_held
 
 if TYPE_CHECKING:
     from ffmlp.network.network import Network
