@@ -159,6 +159,31 @@ def test_the_nearest_change_is_applied_and_undone(browser, hostile):
     assert texts(page, ".headline strong") == before
 
 
+def test_a_printed_change_gives_the_class(browser, hostile):
+    """Entered with the digits that the page shows, in the page and in Python."""
+    model = TableModel.load(hostile / "table.model")
+    frame = pd.read_csv(hostile / "table.csv")[model.features]
+    page = opened(browser, hostile)
+    n_promised = 0
+    for number in range(0, 90, 6):
+        row = cells(frame, number)
+        for name, cell in row.items():
+            enter(page, name, cell)
+        wait(page, "return document.querySelector('.changes button:enabled') !== null")
+        promised = "".join(texts(page, ".changes p:has(+ .scroll) strong"))
+        if not promised:
+            continue  # only another category would do
+        names, values = texts(page, ".changes tbody th"), texts(page, ".changes tbody td:last-child")
+        for name, value in zip(names, values, strict=True):
+            row[name] = float(value.replace("−", "-"))
+            enter(page, name, row[name])
+        assert texts(page, ".headline strong") == [shortened(promised, 40)]
+        shown = pd.DataFrame([row]).astype(dict.fromkeys(model.numbers, float))
+        assert model.labels[model.probabilities(shown)[0].argmax()] == promised
+        n_promised += 1
+    assert n_promised > 4
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("name", ["hostile", "large"])
 def test_nothing_is_cut_and_everyone_can_read_it(browser, name, scheme, request):

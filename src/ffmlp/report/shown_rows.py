@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,13 +63,13 @@ def _distinct(X: pd.DataFrame, order: NDArray[np.intp], n: int) -> list[int]:
     return order[~X.iloc[order].duplicated().to_numpy()][:n].tolist()
 
 
-def proved_changes(clf: FFMLPClassifier, X: pd.DataFrame) -> list[dict[str, Any] | None]:
-    """The nearest change of class of each row if it is proved that there is no nearer one, else None.
+def proved_changes(clf: FFMLPClassifier, X: pd.DataFrame) -> list[list[float] | None]:
+    """The nearest point of another class of each row if it is proved that none is nearer, else None.
 
     Only the first rows, the least certain, are worth the time. Near is the least sum of changes in
     standard deviations. Points are inputs of the network.
     """
-    changes: list[dict[str, Any] | None] = [None] * len(X)
+    changes: list[list[float] | None] = [None] * len(X)
     numbers = [part.name for part in clf.network_.table.parts if isinstance(part, NumberColumn)]
     movable = np.flatnonzero(X[numbers].notna().any(axis=1))[:_N_LEAST_CERTAIN]
     if not len(movable) or not _is_provable(clf.network_):
@@ -78,8 +78,7 @@ def proved_changes(clf: FFMLPClassifier, X: pd.DataFrame) -> list[dict[str, Any]
     found = clf.robustness(X.iloc[movable], 1, scale=scale, time_limit=_SECONDS)
     for place, row in enumerate(movable.tolist()):
         if found.exact[place] and np.isfinite(found.distance[place]):
-            point = found.points[place].tolist()
-            changes[row] = {"distance": float(found.distance[place]), "point": point}
+            changes[row] = found.points[place].tolist()
     return changes
 
 

@@ -1,6 +1,8 @@
 /* A search for near rows of another class. What is found is a change; that none is nearer is not proved.
 
-Near is the least sum of changes of numbers, in standard deviations. Categories and missing cells stay. */
+Near is the least sum of changes of numbers, in standard deviations. Categories and missing cells stay.
+An answer has few digits and lies clearly beyond the boundary: entered as it is shown, also in Python,
+which rounds otherwise, it gives the same class. */
 
 import { argmax } from "../model/arrays.js";
 
@@ -11,6 +13,16 @@ const ROUNDS = 3;
 const STEP_FACTOR = 1.02;
 // Values of a column that are tried, rivals whose boundaries are, and blobs that the search starts from.
 const [VALUES_TRIED, RIVALS_TRIED, BLOBS_TRIED] = [24, 3, 8];
+// The class of an answer leads by this probability, and cells this many units nearer or farther have it,
+// too: much more than rounding changes. Larger lengths of changes get the same number of digits.
+const [CLEAR_LEAD, CLEAR_UNITS, LEAST_UNITS] = [1e-7, 1e-6, 1e-2];
+// Digits of the length of a change, and steps of the last digit beyond the boundary, that are tried.
+const PRECISIONS = [
+  [4, 0],
+  [4, 1],
+  [6, 0],
+  [6, 1],
+];
 
 /** The nearest change that is found within some milliseconds: `{ cells, winner, distance }`, or null.
 
@@ -21,7 +33,14 @@ export function nearestChange(problem, cells, columns, milliseconds) {
     search.consider(start);
     if (performance.now() > search.end) break;
   }
-  return search.best && search.answer();
+  return search.answer();
+}
+
+/** A known row of another class as a change in few digits, or null if its class is not clear. */
+export function knownChange(problem, cells, changed) {
+  const search = new ChangeSearch(problem, cells, [...cells.keys()], Infinity);
+  search.keep(changed);
+  return search.answer();
 }
 
 /** The distance of changed cells from others. */
@@ -42,11 +61,20 @@ export function categoryChanges({ network }, cells, columns, most) {
       const changed = cells.slice();
       changed[column] = cell;
       const probabilities = network.probabilities(network.inputs(changed));
-      const winner = argmax(probabilities);
-      if (winner !== own) found.push({ cells: changed, column, winner, share: probabilities[winner] });
+      const winner = clearWinner(probabilities);
+      if (winner !== null && winner !== own) {
+        found.push({ cells: changed, column, winner, share: probabilities[winner] });
+      }
     }
   }
   return found.sort((a, b) => b.share - a.share);
+}
+
+/** The most probable class; null if rounding might decide. */
+function clearWinner(probabilities) {
+  const winner = argmax(probabilities);
+  const near = probabilities.filter((share) => share > probabilities[winner] - CLEAR_LEAD);
+  return near.length === 1 ? winner : null;
 }
 
 class ChangeSearch {
@@ -172,8 +200,13 @@ class ChangeSearch {
       cells = this.bisected(this.reduced(cells));
       if (this.distance(cells) > 0.999 * before) break;
     }
-    cells = this.rounded(cells);
-    if (!this.beyondBest(cells)) [this.best, this.least] = [cells, this.distance(cells)];
+    this.keep(cells);
+  }
+
+  /** Keep a row of another class in few digits if it is the nearest so far. */
+  keep(changed) {
+    const cells = this.clear(changed);
+    if (cells && !this.beyondBest(cells)) [this.best, this.least] = [cells, this.distance(cells)];
   }
 
   /** The row just beyond the boundary, on the line from the row. */
@@ -204,19 +237,40 @@ class ChangeSearch {
     return cells;
   }
 
-  /** The row with whole numbers where columns have them, if it is of another class, too. */
-  rounded(changed) {
-    const cells = changed.slice();
-    for (const column of this.columns) {
-      if (this.ranges[column].whole && cells[column] !== this.cells[column]) {
-        const away = cells[column] > this.cells[column] ? Math.ceil : Math.floor;
-        cells[column] = away(cells[column]);
-      }
+  /** The row with the first precision that makes its class clear, or null. */
+  clear(changed) {
+    for (const precision of PRECISIONS) {
+      const cells = changed.map((value, column) => this.outward(column, value, ...precision));
+      if (this.isClear(cells)) return cells;
     }
-    return this.isChanged(cells) ? cells : changed;
+    return null;
+  }
+
+  /** A changed number in few digits, not nearer to the value of the row; other cells as they are. */
+  outward(column, value, digits, beyond) {
+    const own = this.cells[column];
+    if (value === own || Number.isNaN(own)) return own;
+    const length = Math.max(Math.abs(value - own), LEAST_UNITS * this.unit(column));
+    const finest = 10 ** (Math.floor(Math.log10(length)) + 1 - digits);
+    const step = this.ranges[column].whole ? Math.max(finest, 1) : finest;
+    const steps = value > own ? Math.ceil(value / step) + beyond : Math.floor(value / step) - beyond;
+    // Products of steps have rounding errors that decimals have not.
+    return this.within(column, Number((steps * step).toPrecision(15)));
+  }
+
+  /** Whether cells, and those slightly nearer and farther, are of one other class, by a clear lead. */
+  isClear(cells) {
+    const winners = [0, -CLEAR_UNITS, CLEAR_UNITS].map((units) => {
+      const moved = cells.map((value, column) => {
+        const way = value - this.cells[column];
+        return way ? value + Math.sign(way) * units * this.unit(column) : value;
+      });
+      return clearWinner(this.network.probabilities(this.network.inputs(moved)));
+    });
+    return winners[0] !== null && winners[0] !== this.own && winners.every((one) => one === winners[0]);
   }
 
   answer() {
-    return { cells: this.best, winner: this._classOf(this.best), distance: this.least };
+    return this.best && { cells: this.best, winner: this._classOf(this.best), distance: this.least };
   }
 }

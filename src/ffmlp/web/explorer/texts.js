@@ -13,14 +13,11 @@ export function short(value) {
   return String(Number(value.toFixed(digits))).replace("-", "−");
 }
 
-/** Two numbers with as many digits as tell them apart. */
+/** A number in as many digits as keep its order to another one, and the other one in full. */
 export function apart(one, other) {
-  if (short(one) !== short(other)) return [short(one), short(other)];
-  for (let digits = 5; digits <= 17; digits++) {
-    const texts = [one, other].map((value) => String(Number(value.toPrecision(digits))));
-    if (texts[0] !== texts[1]) return texts.map((text) => text.replace("-", "−"));
-  }
-  return [String(one), String(other)];
+  const order = Math.sign(one - other);
+  const digits = [4, 6, 9, 12, 17].find((n) => Math.sign(one.toPrecision(n) - other) === order);
+  return [Number(one.toPrecision(digits)), other].map((value) => String(value).replace("-", "−"));
 }
 
 /** A number with its sign. */

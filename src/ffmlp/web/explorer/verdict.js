@@ -1,6 +1,6 @@
 /* What the network says of the row: class, probabilities, familiarity, and the nearest change. */
 
-import { categoryChanges, changeSize, nearestChange } from "../explanations/nearest_change.js";
+import { categoryChanges, changeSize, knownChange, nearestChange } from "../explanations/nearest_change.js";
 import { make, table } from "./dom.js";
 import { whenCalm } from "./state.js";
 import { apart, cut, percent, short, signed } from "./texts.js";
@@ -122,14 +122,13 @@ function changeParts(row, labels, columns) {
 
 /** The change that Python has proved to be the nearest, if the row is as it is in the file. */
 function provedChange(row) {
-  const change = row.isOriginal ? row.model.changes[row.origin] : null;
-  if (!change) return null;
+  const point = row.isOriginal ? row.model.changes[row.origin] : null;
+  if (!point) return null;
   const { table: columns } = row.model.network;
   const cells = row.cells.map((cell, column) =>
-    columns.parts[column].isNumber && !Number.isNaN(cell) ? change.point[columns.firsts[column]] : cell,
+    columns.parts[column].isNumber && !Number.isNaN(cell) ? point[columns.firsts[column]] : cell,
   );
-  const winner = row.model.network.classOf(row.model.network.inputs(cells));
-  return winner === row.why.winner ? null : { cells, winner, distance: change.distance };
+  return knownChange(row.model, row.cells, cells);
 }
 
 function numberChange(row, labels, { cells, winner, distance }, isProved) {
@@ -148,7 +147,7 @@ function numberChange(row, labels, { cells, winner, distance }, isProved) {
     .map(([column]) => [columns.parts[column].name, ...apart(row.cells[column], cells[column])]);
   const more = moved.length > lines.length ? ` ${moved.length - lines.length} more columns change.` : "";
   const trust = isProved
-    ? "There is no nearer one: this is proved."
+    ? "There is no nearer one, up to rounding: this is proved."
     : "It was found by a search; a nearer one may exist.";
   return [
     make(
