@@ -2,14 +2,16 @@ import argparse
 import importlib.util
 import json
 import os
+import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from ffmlp.cli import COMMANDS, main
+from ffmlp.cli import COMMANDS, inspect, main
 from ffmlp.cli.console import Console, _duration
 
 
@@ -72,6 +74,36 @@ def test_a_column_may_be_named_like_an_option(here):
     lines = [f"{row},{'ab'[row > 30]}" for row in range(60)]
     (here / "t.csv").write_text("\n".join(["x,--the label", *lines]))
     assert main(["fit", "t.csv", "--target", "--the label", "-o", "m.model", "--quiet"]) == 0
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_error_of_a_library_in_the_course_of_a_signal_is_that_signal(number, code, monkeypatch):
+    def run(options):
+        try:
+            signal.raise_signal(number)
+        finally:
+            raise AttributeError("what was to be cleaned up is not there")
+
+    monkeypatch.setattr(inspect, "run", run)
+    usual = signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in the background
+    try:
+        assert ended(["inspect", "m"]) == code
+    finally:
+        signal.signal(signal.SIGINT, usual)
+    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+
+
+def test_commands_may_run_in_other_threads():
+    with ThreadPoolExecutor() as pool:
+        assert pool.submit(ended, ["--version"]).result() == 0
+
+
+def ended(arguments):
+    """The exit code of a command, in whatever way it ends."""
+    try:
+        return main(arguments)
+    except SystemExit as end:
+        return end.code
 
 
 def test_the_commands_are_known_without_importing_numpy():

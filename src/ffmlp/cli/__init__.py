@@ -8,8 +8,11 @@ import io
 import itertools
 import os
 import re
+import signal
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NoReturn
 
 from ffmlp import __version__
@@ -26,11 +29,10 @@ from ffmlp.cli import (
     report,
     reproduce,
 )
-from ffmlp.cli.signals import ended_by_one_signal, signals_before_errors
 from ffmlp.storage.whole_files import errors_about_standard_output
 from ffmlp.words import one_line
 
-DONE, WRONG_INPUT, INTERRUPTED = 0, 2, 130
+DONE, WRONG_INPUT, INTERRUPTED, TERMINATED = 0, 2, 130, 143
 
 COMMANDS = {
     "Models of tables (CSV, TSV or Parquet)": {
@@ -63,11 +65,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # column names may not fit its encoding
             stream.reconfigure(errors="backslashreplace")
-    with ended_by_one_signal() as came:
-        return _run(arguments, came)
+    with _terminable():
+        return _run(arguments)
 
 
-def _run(arguments: Sequence[str] | None, signals: list[int]) -> int:
+@contextmanager
+def _terminable() -> Iterator[None]:
+    """SIGTERM raises SystemExit, so that a command closes its files and stops its processes."""
+    if threading.current_thread() is not threading.main_thread():  # only that receives signals
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(TERMINATED))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _signal_behind(error: BaseException | None) -> BaseException | None:
+    """The signal that made a library raise this error, if any: some put their own in its place."""
+    while error is not None and not isinstance(error, (KeyboardInterrupt, SystemExit)):
+        error = error.__cause__ or error.__context__
+    return error
+
+
+def _run(arguments: Sequence[str] | None) -> int:
     what_now = "no partial file is left"
     try:
         options, unexpected = _parser().parse_known_args(arguments)
@@ -76,8 +98,10 @@ def _run(arguments: Sequence[str] | None, signals: list[int]) -> int:
             first = unexpected[0]
             what = "unknown option" if first[0] == "-" else "unexpected argument"
             options.refuse(f"{what} {first!r}")
-        with signals_before_errors(signals):
+        try:
             options.module.run(options)
+        except Exception as error:
+            raise _signal_behind(error) or error from None
         with errors_about_standard_output():
             sys.stdout.flush()
         return DONE

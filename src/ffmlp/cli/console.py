@@ -9,7 +9,6 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from importlib import import_module
 from math import inf
 from pathlib import Path
 from time import monotonic
@@ -120,31 +119,6 @@ def _duration(seconds: float) -> str:
 def require_packages(command: str, *packages: str) -> None:
     """Raise an error about a missing package before anything is done."""
     require(f"ffmlp {command}", *packages, extra="cli")
-    if "skops" in packages:
-        _import_skops()
-
-
-def _import_skops() -> None:
-    """Import skops without PyTorch and Dask, whether or not they are installed.
-
-    skops walks through all of scikit-learn, part of which imports them: seconds and 200 MB that no
-    model needs.
-    """
-    hidden = _Hidden()  # None in sys.modules would not do: SciPy takes it for an imported module
-    sys.meta_path.insert(0, hidden)
-    try:
-        import_module("skops.io")
-    finally:
-        sys.meta_path.remove(hidden)
-
-
-class _Hidden:
-    """An importer that hides packages, unless they were imported before."""
-
-    def find_spec(self, name: str, path: object = None, target: object = None) -> None:
-        package = name.partition(".")[0]
-        if package in ("torch", "dask") and package not in sys.modules:
-            raise ModuleNotFoundError(name)
 
 
 def check_numbers(options: argparse.Namespace, least: int, *names: str, bits: float = inf) -> None:

@@ -11,7 +11,6 @@ from scipy.optimize import OptimizeWarning, linprog
 from scipy.sparse import csr_array
 
 from ffmlp.arrays import Floats, Indices
-from ffmlp.robustness.stray_output import without_stray_output
 
 # Variables should be of this order of magnitude, so that the absolute tolerances of HiGHS are small.
 SIZE = 100.0
@@ -78,7 +77,7 @@ class Programme:
         places = np.repeat(np.arange(len(lengths)), lengths)
         variables, factors = (np.concatenate(part) for part in zip(*self._rows, strict=True))
         table = csr_array((factors, (places, variables)), (len(lengths), len(self._low)))
-        with warnings.catch_warnings(), without_stray_output:
+        with warnings.catch_warnings():
             # SciPy warns that it passes some of the options to HiGHS as they are.
             warnings.simplefilter("ignore", OptimizeWarning)
             solved = linprog(

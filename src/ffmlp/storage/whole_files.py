@@ -161,7 +161,7 @@ def _hidden(folder: Path, make: Callable[[Path], object]) -> Iterator[Path]:
     finally:
         try:
             _remove(temporary)
-        except BaseException:  # a signal; a command receives one only
+        except BaseException:  # a signal
             _remove(temporary)
             raise
 

@@ -33,8 +33,6 @@ _MAX_THREADS = 8
 # one, threads would wait for each other.
 _CELLS_AT_ONCE = 4_500_000
 _FEWEST_ROWS, _MOST_ROWS = 1500, 40_000
-# Memory to keep for the next blocks, and the most that the GNU C library keeps for one of them.
-_BYTES_KEPT, _MOST_BYTES_KEPT = 2**26, 2**25 - 2**16
 
 
 @dataclass(frozen=True)
@@ -229,7 +227,6 @@ def _in_parallel(
     """The result for each part, in order, with at most ``n_threads`` parts in progress or waiting."""
     from threadpoolctl import threadpool_limits
 
-    _keep_freed_memory(n_threads)
     pending: deque[Future[Result]] = deque()
     # Each part has its own thread; threads inside matrix products would only compete with them.
     with threadpool_limits(1), ThreadPoolExecutor(n_threads) as pool:
@@ -251,12 +248,3 @@ def threads_and_rows(n_processors: int, n_cells: int) -> tuple[int, int]:
     """
     n_threads = min(n_processors, _MAX_THREADS, max(1, _CELLS_AT_ONCE // (_FEWEST_ROWS * n_cells)))
     return n_threads, min(max(1, _CELLS_AT_ONCE // (n_threads * n_cells)), _MOST_ROWS)
-
-
-def _keep_freed_memory(n_threads: int) -> None:
-    """Make the GNU C library keep the memory that a block has freed for the next one.
-
-    It returns large pieces to the system at once and requests them again, which takes a quarter of the
-    time of parsing, until one of that size has been freed. Other libraries ignore this.
-    """
-    np.empty(min(_BYTES_KEPT // n_threads, _MOST_BYTES_KEPT), np.uint8)
