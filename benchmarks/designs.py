@@ -27,7 +27,7 @@ from ffmlp import FFMLPClassifier
 from ffmlp.benchmark.runs import at_most, log_loss
 from ffmlp.benchmark.sets import built_in, from_folder
 from ffmlp.datasets import Dataset
-from ffmlp.design import cells
+from ffmlp.design import mixtures
 
 MAX_ROWS = 3000
 PAPER = {"design": "region", "n_components": 2}
@@ -156,7 +156,7 @@ def print_costs() -> None:
 def cost(rows: int, features: int, classes: int, blobs: int | None) -> tuple[float, float, int, tuple]:
     """Seconds and peak memory of one fit to Gaussian classes of four clusters each."""
     if blobs is not None:
-        cells.N_SMALL_BLOBS = blobs
+        mixtures.N_SMALL_BLOBS = blobs
     rng = np.random.default_rng(0)
     y = rng.integers(classes, size=rows)
     X = rng.normal(size=(classes, 4, features))[y, rng.integers(4, size=rows)]

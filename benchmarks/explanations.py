@@ -12,7 +12,7 @@ from sklearn.datasets import load_breast_cancer
 
 from ffmlp import FFMLPClassifier
 from ffmlp.reproduction.experiments import Settings, design, split_of, trained
-from ffmlp.reproduction.paper import ROWS_BY_KEY
+from ffmlp.reproduction.reported import ROWS_BY_KEY
 from ffmlp.robustness.attacks import fgsm, hop_skip_jump, pgd, random_search
 
 DESIGNS = {

@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 
 from ffmlp.datasets import SYNTHETIC
-from ffmlp.web.playground import playground_page
+from ffmlp.web.joining import playground_page
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from browser import chromium, set_width

@@ -18,10 +18,10 @@ from pathlib import Path
 
 from ffmlp.report.pages import Table, to_markdown
 from ffmlp.report.records import read_records
-from ffmlp.reproduction import report
-from ffmlp.reproduction.cells import with_spread
+from ffmlp.reproduction import findings as reproduced
+from ffmlp.reproduction.accuracy_tables import with_spread
 from ffmlp.reproduction.experiments import Run
-from ffmlp.reproduction.paper import ROWS, ROWS_BY_KEY
+from ffmlp.reproduction.reported import ROWS, ROWS_BY_KEY
 from ffmlp.reproduction.verdicts import Comparison, by_split, values, verdict_counts
 from ffmlp.words import counted
 
@@ -104,7 +104,7 @@ def literal_mode(runs: list[Run]) -> str:
 
 def findings(runs: list[Run]) -> str:
     """The findings that open the report."""
-    return "\n\n".join(report.findings(runs))
+    return "\n\n".join(reproduced.findings(runs))
 
 
 def accuracy(runs: list[Run]) -> str:
@@ -118,7 +118,7 @@ def answers(runs: list[Run]) -> str:
 
 
 def _tables_of_pages(runs: list[Run]) -> tuple[list[Table], list[Table]]:
-    tables = report.tables(runs, {})
+    tables = reproduced.tables(runs, {})
     first = [table.title for table in tables].index(_FIRST_ANSWER)
     return tables[:first], tables[first:]
 

@@ -28,8 +28,7 @@ from sklearn.model_selection import train_test_split
 import ffmlp
 from ffmlp import FFMLPClassifier, Hyperplanes, Regions
 from ffmlp.design.pruning import prune
-from ffmlp.network.codes import pack
-from ffmlp.network.regions import sign_codes, tabulate
+from ffmlp.network.regions import pack, sign_codes, tabulate
 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
 import naive

@@ -19,8 +19,8 @@ from fuzz import sanitized
 
 sanitized.load()
 
-from ffmlp.design.trees import _tree_growth, tree_growth  # noqa: E402
-from ffmlp.explain import shapley  # noqa: E402
+from ffmlp.design.trees import _tree_growth, growth  # noqa: E402
+from ffmlp.explain import attribution  # noqa: E402
 from ffmlp.inputs import _interpolation  # noqa: E402
 from ffmlp.network import _trees  # noqa: E402
 from ffmlp.network import trees as region_trees  # noqa: E402
@@ -163,7 +163,7 @@ def _compare_grow(found: int, arguments: list[Any], copies: list[Any]) -> str:
     ordinary = targets[:, 0].min() > 0 and ranks.min() >= 0 and not ranks[:, n_features:].any()
     if not (ordinary and fewest >= 2 and 0.0 <= prior < 1e300 and 0 <= seed < 2**63):
         return "done"
-    expected = tree_growth._grow(*copies[:8], float(prior), copies[9])
+    expected = growth._grow(*copies[:8], float(prior), copies[9])
     assert found == expected
     np.testing.assert_array_equal(arguments[2], rows)
     np.testing.assert_array_equal(arguments[3][:found], nodes[:found])
@@ -173,7 +173,7 @@ def _compare_grow(found: int, arguments: list[Any], copies: list[Any]) -> str:
 
 def _grown(rng: Generator) -> tuple[list[Any], NDArray]:
     arguments = _draw_grow(rng)
-    n_nodes = tree_growth._grow(*arguments)
+    n_nodes = growth._grow(*arguments)
     return arguments, arguments[3][:n_nodes].copy()
 
 
@@ -195,7 +195,7 @@ def _compare_subtract(found: None, arguments: list[Any], copies: list[Any]) -> s
     if len(np.unique(covered)) < len(covered) or not (np.abs(values) < 1e6).all():
         return "done"
     with np.errstate(all="ignore"):
-        tree_growth._subtract(*copies)
+        growth._subtract(*copies)
     np.testing.assert_array_equal(arguments[3], targets)
     return "equal"
 
@@ -207,7 +207,7 @@ def _draw_descend(rng: Generator) -> list[Any]:
 
 
 def _compare_descend(found: None, arguments: list[Any], copies: list[Any]) -> str:
-    tree_growth._descend(*copies)
+    growth._descend(*copies)
     np.testing.assert_array_equal(arguments[3], copies[3])
     return "equal"
 
@@ -286,7 +286,7 @@ def _draw_shapley(rng: Generator) -> list[Any]:
 
 
 def _shapley(*arguments: Any) -> Any:
-    return shapley.region_shapley(RegionTrees(*arguments[:5]), *arguments[5:])
+    return attribution.region_shapley(RegionTrees(*arguments[:5]), *arguments[5:])
 
 
 def _compare_shapley(found: Any, arguments: list[Any], copies: list[Any]) -> str:
@@ -301,7 +301,7 @@ def _compare_shapley(found: Any, arguments: list[Any], copies: list[Any]) -> str
     most = float(np.abs(copies[4]).max(initial=1.0)) * len(copies[3])
     if not math.isfinite(4.0 * most):  # the order of the sum decides between infinity and NaN
         return "done"
-    expected, room = _by_numpy(shapley, _shapley, copies), 1e-9 * most
+    expected, room = _by_numpy(attribution, _shapley, copies), 1e-9 * most
     np.testing.assert_allclose(found, expected, atol=room)
     return "equal"
 

@@ -21,7 +21,7 @@ from numpy.random import Generator
 
 import ffmlp
 from ffmlp import FFMLPClassifier
-from ffmlp.validation import checked_cells
+from ffmlp.parameters import checked_cells
 from fuzz.changes import one_of
 
 _TEMPORARY = tempfile.TemporaryDirectory(prefix="ffmlp-fuzz-")

@@ -27,8 +27,8 @@ from pyarrow import parquet
 
 from ffmlp.tables.opening import open_table
 from ffmlp.tables.tables import Dialect, opener
-from ffmlp.tabular.columns import infer
 from ffmlp.tabular.dates import with_dates
+from ffmlp.tabular.table_columns import infer
 from fuzz.changes import changed_bytes, one_of
 from fuzz.limits import limited_memory
 

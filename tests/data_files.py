@@ -3,8 +3,8 @@
 from ffmlp.tables.blocks import Block, Texts, split
 from ffmlp.tables.opening import open_table
 from ffmlp.tables.tables import Dialect
-from ffmlp.tabular.columns import infer
 from ffmlp.tabular.dates import with_dates
+from ffmlp.tabular.table_columns import infer
 
 
 def columns_and_rows(path, categorical=(), dialect=Dialect(), n_rows=2):  # noqa: B008

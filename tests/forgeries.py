@@ -22,7 +22,7 @@ _STRANGE_KINDS = [
     ("builtins", "eval", "TypeNode"),
     ("subprocess", "Popen", "ConstructorFromReduceNode"),
     ("operator", "methodcaller", "OperatorFuncNode"),
-    ("ffmlp.design.readout", "Readout", "ObjectNode"),
+    ("ffmlp.design.least_squares", "Readout", "ObjectNode"),
     ("numpy", "bool", "NdArrayNode"),
     ("numpy", "float32", "NdArrayNode"),
 ]

@@ -6,7 +6,7 @@ from ffmlp.inputs.features import Gaussianisation
 from ffmlp.network.blobs import Blobs
 from ffmlp.network.hyperplanes import Hyperplanes
 from ffmlp.network.network import Network
-from ffmlp.network.readout_stages import ReadoutStages
+from ffmlp.network.readout import ReadoutStages
 from ffmlp.robustness.distance import Effort, distances
 from ffmlp.robustness.limits import Limits
 

@@ -96,7 +96,7 @@ def test_only_designs_and_storage_know_the_stages_by_name():
     stages = ("RegionStages", "PaperStages", "BlobStages", "ReadoutStages", "TrainedStages")
     for path in MODULES:
         folder = path.relative_to(SOURCE).parts[0]
-        if folder in ("network", "storage") or path.name.endswith("_design.py"):
+        if folder in ("network", "storage") or folder == "design":
             continue
         tree = ast.parse(path.read_text(encoding="utf-8"))
         used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} & set(stages)
@@ -112,11 +112,6 @@ def test_missing_extras_are_reported_in_one_place():
             assert "pip install" not in text, path
             compiled = "as compiled" in text
             assert compiled or "except ImportError" not in text, path
-
-
-def test_no_file_is_too_long():
-    sources = [path for kind in ("py", "c", "h", "pyi") for path in SOURCE.rglob(f"*.{kind}")]
-    assert [str(path) for path in sources if path.read_text(encoding="utf-8").count("\n") > 400] == []
 
 
 def test_the_names_of_the_package_are_the_public_ones():

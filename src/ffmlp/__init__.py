@@ -5,13 +5,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ffmlp.classifier import FFMLPClassifier
-    from ffmlp.design.discriminants import two_class_lda
+    from ffmlp.design.lda import two_class_lda
     from ffmlp.design.pruning import PruningPath
     from ffmlp.explain.describe import export_text, hyperplane_meaning
-    from ffmlp.explain.effects import EffectCurve, effect_curves
+    from ffmlp.explain.effects import EffectCurve, FeatureImportance, effect_curves, feature_importance
     from ffmlp.explain.explain import Explanations
     from ffmlp.explain.explanation import Explanation
-    from ffmlp.explain.importance import FeatureImportance, feature_importance
     from ffmlp.export import from_torch
     from ffmlp.merging import merge
     from ffmlp.network.blobs import Blobs
@@ -54,7 +53,7 @@ _HOMES = {
     "Explanation": "explain.explanation",
     "Explanations": "explain.explain",
     "FFMLPClassifier": "classifier",
-    "FeatureImportance": "explain.importance",
+    "FeatureImportance": "explain.effects",
     "Hyperplanes": "network.hyperplanes",
     "Network": "network.network",
     "PruningPath": "design.pruning",
@@ -62,14 +61,14 @@ _HOMES = {
     "Robustness": "robustness.distance",
     "effect_curves": "explain.effects",
     "export_text": "explain.describe",
-    "feature_importance": "explain.importance",
+    "feature_importance": "explain.effects",
     "from_torch": "export",
     "hyperplane_meaning": "explain.describe",
     "load": "storage.persistence",
     "merge": "merging",
     "register_skl2onnx_converter": "onnx_converter",
     "save": "storage.persistence",
-    "two_class_lda": "design.discriminants",
+    "two_class_lda": "design.lda",
 }
 
 

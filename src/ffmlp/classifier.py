@@ -14,19 +14,17 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags, check_random_state
 
 from ffmlp.arrays import Floats
-from ffmlp.design.familiarity import familiar_space
+from ffmlp.design.designs import familiar_space
 from ffmlp.design.intake import Intake
-from ffmlp.design.plans import possible_plans, threads_for
-from ffmlp.design.progress import Progress
-from ffmlp.design.selection import Selection, selected_design
-from ffmlp.design.statistics import Statistics
+from ffmlp.design.problem import Progress
+from ffmlp.design.selection import Selection, possible_plans, selected_design, threads_for
 from ffmlp.explain.decisions import DecisionsMixin
 from ffmlp.export.exports import ExportsMixin
-from ffmlp.following import statistics_of_samples
+from ffmlp.merging import Statistics, statistics_of_samples
 from ffmlp.network.blobs import Blobs
 from ffmlp.network.hyperplanes import Hyperplanes
 from ffmlp.network.regions import Regions
-from ffmlp.validation import (
+from ffmlp.parameters import (
     all_or_nothing,
     check_parameters,
     checked_cells,

@@ -22,8 +22,14 @@ def register_skl2onnx_converter() -> None:
     from skl2onnx import update_registered_converter
     from skl2onnx.common.shape_calculator import calculate_linear_classifier_output_shapes
 
-    from ffmlp.export.onnx_graph import ML_DOMAIN, OPSET, Graph, add_classifier
-    from ffmlp.export.onnx_model import completed, label_constants
+    from ffmlp.export.onnx_model import (
+        ML_DOMAIN,
+        OPSET,
+        Graph,
+        add_classifier,
+        completed,
+        label_constants,
+    )
 
     def convert(scope: Any, operator: Any, container: Any) -> None:
         x, label, probabilities = (item.full_name for item in (*operator.inputs, *operator.outputs))

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ffmlp.benchmark import figures
-from ffmlp.benchmark.report import (
+from ffmlp.benchmark import pages
+from ffmlp.benchmark.pages import (
     GROWTH,
     TITLE,
     introduction,
@@ -16,8 +16,7 @@ from ffmlp.benchmark.report import (
     to_text,
     write_pages,
 )
-from ffmlp.benchmark.results import MARK, all_results, is_best, ranks, wins
-from ffmlp.benchmark.runs import BenchmarkRun, Settings
+from ffmlp.benchmark.runs import MARK, BenchmarkRun, Settings, all_results, is_best, ranks, wins
 
 SETTINGS = Settings(0, 2, {"iris": "a", "two": "b"}, {"ffmlp": "0.1.0", "numpy": "2.4.6"})
 SUMMARY = "Summary, 3000 training rows at most"
@@ -213,7 +212,7 @@ def test_pages(tmp_path):
 def drawn(monkeypatch, draw, *arguments):
     """The axes of a figure, instead of its file."""
     pytest.importorskip("matplotlib")
-    monkeypatch.setattr(figures, "_png", lambda figure: figure.axes)
+    monkeypatch.setattr(pages, "_png", lambda figure: figure.axes)
     return draw(*arguments)
 
 
@@ -227,7 +226,7 @@ def bars(container):
 
 def test_accuracies_have_error_bars(monkeypatch):
     results = all_results(some_runs(), SETTINGS)[0]
-    (axes,) = drawn(monkeypatch, figures.accuracy_and_time, results)
+    (axes,) = drawn(monkeypatch, pages.accuracy_and_time, results)
     first, second, *_ = bars(axes.containers[0])
     np.testing.assert_allclose(first, [[0.01, 0.8], [0.01, 0.9]])
     np.testing.assert_allclose(second, [[0.02, 0.95], [0.02, 0.95]])
@@ -235,7 +234,7 @@ def test_accuracies_have_error_bars(monkeypatch):
 
 def test_accuracy_and_time_are_drawn_over_training_rows(monkeypatch):
     results = all_results(with_all_rows(some_runs()), SETTINGS)
-    accuracy, time = drawn(monkeypatch, figures.growth, results)
+    accuracy, time = drawn(monkeypatch, pages.growth, results)
     assert [container.get_label() for container in accuracy.containers] == [
         "ffmlp",
         "svm",

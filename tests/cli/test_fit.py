@@ -12,7 +12,7 @@ from sklearn.datasets import load_iris, load_wine
 
 import ffmlp
 from ffmlp.cli import fit as fit_command
-from ffmlp.cli import main, training
+from ffmlp.cli import main
 
 pd = pytest.importorskip("pandas")
 pytest.importorskip("tqdm")
@@ -355,7 +355,7 @@ def test_odd_labels_are_noted(here, capsys):
 
 
 def test_many_columns_are_noted(here, capsys, monkeypatch):
-    monkeypatch.setattr(training, "_MANY_COLUMNS", 0)
+    monkeypatch.setattr(fit_command, "_MANY_COLUMNS", 0)
     assert fit_labels(here, capsys, ["a", "b"] * 20)[0].startswith(
         "1 column: time, memory and the model"
     )

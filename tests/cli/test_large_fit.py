@@ -17,7 +17,8 @@ import dask
 import pandas as pd
 
 import ffmlp
-from ffmlp.cli import cluster, large_fit, main
+from ffmlp.cli import cluster, main
+from ffmlp.cli import fit as fit_command
 from ffmlp.storage.persistence import load_with_metadata
 from ffmlp.tabular import large_tables
 
@@ -216,9 +217,9 @@ def test_files_without_labels_or_rows_add_nothing(files, capsys):
 @pytest.mark.parametrize(("limit", "large"), [(10**12, False), (1000, True)])
 def test_large_files_are_fitted_in_sections_without_being_told(files, monkeypatch, limit, large):
     used = []
-    fit_large = large_fit.fit_large
-    monkeypatch.setattr(large_fit, "fit_large", lambda *a: (used.append(a), fit_large(*a))[1])
-    monkeypatch.setattr("ffmlp.tables.memory.memory_limit", lambda: limit)
+    fit_large = fit_command.fit_large
+    monkeypatch.setattr(fit_command, "fit_large", lambda *a: (used.append(a), fit_large(*a))[1])
+    monkeypatch.setattr("ffmlp.tables.opening.memory_limit", lambda: limit)
     assert fit("p*.parquet", "--id", "name", *QUICK, "-o", "m.model") == 0
     assert bool(used) == large
 
@@ -327,7 +328,7 @@ def test_a_missing_target_and_cross_validation_of_large_files_are_reported(files
     assert fit("p*.parquet", "-o", "m.model", LARGE, target="State") == 2
     message = "p*.parquet has no column 'State' (--target). Did you mean 'state'?"
     assert message in capsys.readouterr().err
-    monkeypatch.setattr("ffmlp.tables.memory.memory_limit", lambda: 1000)
+    monkeypatch.setattr("ffmlp.tables.opening.memory_limit", lambda: 1000)
     assert fit("p*.parquet", "-o", "m.model", "--cv", "3") == 2
     assert "p*.parquet is too large for memory, and --cv needs all rows" in capsys.readouterr().err
 

@@ -1,7 +1,7 @@
 import json
 
 from ffmlp.cli import main
-from ffmlp.web.playground import playground_page
+from ffmlp.web.joining import playground_page
 
 
 def test_the_page_is_written_whole(here, capsys):

@@ -12,7 +12,7 @@ import pytest
 from ffmlp.cli import main
 from ffmlp.report.records import read_records
 from ffmlp.reproduction import experiments
-from ffmlp.reproduction.paper import ROWS
+from ffmlp.reproduction.reported import ROWS
 
 pytest.importorskip("tqdm")
 pytest.importorskip("matplotlib")

@@ -6,7 +6,7 @@ from hypothesis.extra.numpy import arrays
 from problems import four_moons, overlapping
 from sklearn.mixture import GaussianMixture
 
-from ffmlp.design.blobs import (
+from ffmlp.design.mixtures import (
     REGULARIZATION,
     TRUSTED_SAMPLES_PER_FEATURE,
     Mixture,

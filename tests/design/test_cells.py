@@ -1,8 +1,14 @@
 import numpy as np
 from problems import four_moons, overlapping
 
-from ffmlp.design.blobs import nearest
-from ffmlp.design.cells import SAMPLES_PER_CELL, bisected, cell_blobs, principal_axes, small_blobs
+from ffmlp.design.mixtures import (
+    SAMPLES_PER_CELL,
+    bisected,
+    cell_blobs,
+    nearest,
+    principal_axes,
+    small_blobs,
+)
 
 
 def test_bisection_makes_as_many_cells_as_asked_for():

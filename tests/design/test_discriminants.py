@@ -9,12 +9,7 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from ffmlp import Blobs, FFMLPClassifier, two_class_lda
-from ffmlp.design.discriminants import (
-    error_probability,
-    heteroscedastic,
-    lda,
-    pairs_of_different_classes,
-)
+from ffmlp.design.lda import error_probability, heteroscedastic, lda, pairs_of_different_classes
 
 
 @pytest.mark.parametrize("data", [IRIS, load_breast_cancer(return_X_y=True)], ids=["iris", "bcw"])
@@ -72,9 +67,7 @@ def test_pairs_are_all_pairs_of_different_classes():
 
 
 def test_lda_is_the_formula_pair_by_pair(monkeypatch):
-    monkeypatch.setattr(
-        "ffmlp.design.discriminants._ENTRIES_AT_ONCE", 40
-    )  # more than one block of pairs
+    monkeypatch.setattr("ffmlp.design.lda._ENTRIES_AT_ONCE", 40)  # more than one block of pairs
     blobs = random_blobs(8, 3)
     planes = lda(blobs, pairs_of_different_classes(blobs))
     for (i, j), w, b in zip(planes.pairs, planes.weights, planes.biases, strict=True):

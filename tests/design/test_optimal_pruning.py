@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from problems import IRIS, four_moons, overlapping, random_pruning_problem, region_design, table
 
-from ffmlp.design import optimal_pruning
-from ffmlp.design.optimal_pruning import _largest_below, prune_optimally
+from ffmlp.design import pruning
+from ffmlp.design.pruning import _largest_below, prune_optimally
 
 
 def fewest_by_trying_all(regions, threshold):
@@ -84,7 +84,7 @@ def test_iris_is_optimal_as_it_is():
 
 def test_errors_of_huge_masses_are_bounded():
     mass = np.full(30, 1e300)
-    assert 0.0 < optimal_pruning._largest_below(0.05, mass) < 0.05 * mass.sum()
+    assert 0.0 < pruning._largest_below(0.05, mass) < 0.05 * mass.sum()
 
 
 def test_plans_are_judged_with_greedy_pruning(monkeypatch):
@@ -95,7 +95,7 @@ def test_plans_are_judged_with_greedy_pruning(monkeypatch):
         limits.append(time_limit)
         return prune_optimally(regions, threshold, time_limit)
 
-    monkeypatch.setattr("ffmlp.design.region_design.prune_optimally", counted)
+    monkeypatch.setattr("ffmlp.design.region.prune_optimally", counted)
     clf = region_design("auto", error_threshold="auto", pruning="optimal", time_limit=5, random_state=0)
     clf.fit(*IRIS)
     assert len(clf.selection_.plans) > 1

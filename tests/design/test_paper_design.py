@@ -11,13 +11,13 @@ from sklearn.datasets import load_wine
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from ffmlp import FFMLPClassifier
-from ffmlp.design.blobs import fitted_blobs, shrunk
 from ffmlp.design.designs import design_network
-from ffmlp.design.discriminants import drawn_samples
-from ffmlp.design.plans import possible_plans
-from ffmlp.design.progress import Progress
+from ffmlp.design.lda import drawn_samples
+from ffmlp.design.mixtures import fitted_blobs, shrunk
+from ffmlp.design.problem import Progress
 from ffmlp.design.scaling import Scaling
-from ffmlp.validation import training_intake
+from ffmlp.design.selection import possible_plans
+from ffmlp.parameters import training_intake
 
 SETS = {"iris": IRIS, "wine": load_wine(return_X_y=True), "moons": four_moons(600)}
 

@@ -9,9 +9,8 @@ from problems import four_moons, random_pruning_problem, region_design, table
 
 from ffmlp.design import pruning as pruning_module
 from ffmlp.design.pruning import _Partition, prune
-from ffmlp.network.codes import unpack
-from ffmlp.network.regions import Regions, sign_codes
-from ffmlp.validation import checked_weight
+from ffmlp.network.regions import Regions, sign_codes, unpack
+from ffmlp.parameters import checked_weight
 
 
 def assert_same_path(codes, y, n_classes, threshold, weight=None):

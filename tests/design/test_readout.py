@@ -7,10 +7,9 @@ from scipy.special import softmax
 from sklearn.linear_model import Ridge
 
 from ffmlp import FFMLPClassifier
-from ffmlp.design import readout, readout_pruning, regressors, threads
-from ffmlp.design.readout import RIDGES, best_temperature, fit_readout
-from ffmlp.design.readout_pruning import prune_readout
-from ffmlp.design.regressors import Regressors, spanning
+from ffmlp.design import least_squares, readout
+from ffmlp.design.least_squares import RIDGES, Regressors, best_temperature, fit_readout, spanning
+from ffmlp.design.readout import prune_readout
 from ffmlp.design.scaling import Scaling
 from ffmlp.network.hyperplanes import NO_BLOB, Hyperplanes
 
@@ -98,12 +97,12 @@ def test_blocks_of_rows_have_the_means_and_spreads_of_all(monkeypatch, most, tol
     weight = np.random.default_rng(1).integers(1, 4, 1500).astype(float) if weighted else np.ones(1500)
     planes = random_planes(12, 3)
     planes = replace(planes, biases=planes.biases - 1e5 * planes.weights.sum(axis=1))
-    monkeypatch.setattr(readout, "MAX_LEFT_OUT", 200)
+    monkeypatch.setattr(least_squares, "MAX_LEFT_OUT", 200)
     whole = fit_readout(planes, plain_samples(X, y, weight), leave_out=True)
-    monkeypatch.setattr(regressors, "_ENTRIES_AT_ONCE", 0)
-    monkeypatch.setattr(regressors, "_ENTRIES_PER_THREAD", 15 * 97)
-    monkeypatch.setattr(regressors, "_ENTRIES_PER_PRODUCT", 15 * 20)
-    monkeypatch.setattr(regressors, "_MOST_DEVIATIONS", most)
+    monkeypatch.setattr(least_squares, "_ENTRIES_AT_ONCE", 0)
+    monkeypatch.setattr(least_squares, "_ENTRIES_PER_THREAD", 15 * 97)
+    monkeypatch.setattr(least_squares, "_ENTRIES_PER_PRODUCT", 15 * 20)
+    monkeypatch.setattr(least_squares, "_MOST_DEVIATIONS", most)
     blocks = fit_readout(planes, plain_samples(X, y, weight), leave_out=True)
     assert whole.ridge == blocks.ridge
     np.testing.assert_allclose(whole.even, blocks.even, atol=tolerance)
@@ -113,13 +112,13 @@ def test_blocks_of_rows_have_the_means_and_spreads_of_all(monkeypatch, most, tol
 @pytest.mark.parametrize("n_threads", [2, 3])
 def test_the_number_of_threads_changes_no_bit(monkeypatch, n_threads):
     X, y = overlapping(900)
-    monkeypatch.setattr(regressors, "_ENTRIES_AT_ONCE", 0)
-    monkeypatch.setattr(regressors, "_ENTRIES_PER_THREAD", 15 * 97)
-    monkeypatch.setattr(regressors, "_ENTRIES_PER_PRODUCT", 15 * 20)
+    monkeypatch.setattr(least_squares, "_ENTRIES_AT_ONCE", 0)
+    monkeypatch.setattr(least_squares, "_ENTRIES_PER_THREAD", 15 * 97)
+    monkeypatch.setattr(least_squares, "_ENTRIES_PER_PRODUCT", 15 * 20)
 
     def readout(n):
         pools = [{"user_api": "blas", "num_threads": 9}, {"user_api": "openmp", "num_threads": n}]
-        monkeypatch.setattr(threads, "threadpool_info", lambda: pools)
+        monkeypatch.setattr(least_squares, "threadpool_info", lambda: pools)
         return fit_readout(random_planes(12, 3), plain_samples(X, y, np.ones(900)), leave_out=True)
 
     one, several = readout(1), readout(n_threads)
@@ -131,7 +130,7 @@ def test_few_samples_left_out_are_enough(monkeypatch):
     X, y = overlapping(1200)
     planes = random_planes(12, 3)
     all_of_them = fit_readout(planes, plain_samples(X, y, np.ones(1200)))
-    monkeypatch.setattr(readout, "MAX_LEFT_OUT", 400)
+    monkeypatch.setattr(least_squares, "MAX_LEFT_OUT", 400)
     some = fit_readout(planes, plain_samples(X, y, np.ones(1200)))
     assert abs(np.log10(all_of_them.ridge / some.ridge)) <= 1
     assert some.temperature == pytest.approx(all_of_them.temperature, rel=0.2)
@@ -164,7 +163,7 @@ def test_pruning_path_agrees_with_least_squares_on_what_was_taken():
     X, y = overlapping(200)
     planes = random_planes(15, 3)
     h = planes.log_odds(X)
-    taken, rates = readout_pruning._path(h, y, np.ones(200), 3, 0.0)
+    taken, rates = readout._path(h, y, np.ones(200), 3, 0.0)
     assert sorted(taken) == list(range(15))
     for n_taken in (1, 2, 4):
         some = h[:, taken[:n_taken]]
@@ -205,7 +204,7 @@ def test_single_precision_gives_no_weight_to_its_rounding_errors(monkeypatch):
     planes = random_planes(12, 4)
     planes.weights[5], planes.biases[5] = [1000, 0, 0, -1000], 3
     double = fit_readout(planes, plain_samples(X, y, np.ones(1500)))
-    monkeypatch.setattr(regressors, "_ENTRIES_AT_ONCE", 0)
+    monkeypatch.setattr(least_squares, "_ENTRIES_AT_ONCE", 0)
     single = fit_readout(planes, plain_samples(X, y, np.ones(1500)))
     assert 0 < np.abs(single.even - double.even).max() < 1e-3
 

@@ -8,8 +8,8 @@ from sklearn.model_selection import train_test_split
 
 import ffmlp
 from ffmlp import FFMLPClassifier
-from ffmlp.design import small_readout
-from ffmlp.design.small_readout import taken_half_spaces
+from ffmlp.design import readout
+from ffmlp.design.readout import taken_half_spaces
 from ffmlp.network.hyperplanes import NO_BLOB, Hyperplanes
 
 
@@ -22,7 +22,7 @@ def some_points(n_points=300, n_features=3, n_classes=3, seed=0):
     wanted = softmax(rng.normal(size=(n_points, n_classes)), axis=1)
     share = rng.random(n_points)
     Z = rng.normal(size=(n_points, n_features))
-    return small_readout._Points(Z, share / share.sum(), wanted)
+    return readout._Points(Z, share / share.sum(), wanted)
 
 
 def one_sided_planes(n_planes, n_features, seed=1):
@@ -59,13 +59,13 @@ def test_responses_that_repeat_others_are_not_taken():
 
 
 def test_weights_to_the_classes_are_those_of_a_logistic_regression(monkeypatch):
-    monkeypatch.setattr(small_readout, "_N_SWEEPS", 200)
+    monkeypatch.setattr(readout, "_N_SWEEPS", 200)
     points = some_points()
     responses = np.maximum(points.Z @ np.random.default_rng(2).normal(size=(3, 4)), 0.0)
-    weights, bias = small_readout._fitted(points, responses, np.log(points.target))
+    weights, bias = readout._fitted(points, responses, np.log(points.target))
 
     spread = np.sqrt(points.share @ (responses - points.share @ responses) ** 2)
-    ridge = small_readout._RIDGE
+    ridge = readout._RIDGE
 
     def loss(parameters):
         w, b = parameters[:12].reshape(4, 3), parameters[12:]
@@ -82,7 +82,7 @@ def test_a_step_is_newtons_while_no_point_changes_sides():
     plane = np.array([0.3, -0.2, 0.1, 2.0])  # every point is on its positive side
     assert (places @ plane > 0).all()
     evidence = rest + np.outer(places @ plane, own)
-    step = small_readout._step(points, places, np.arange(300), evidence, own)
+    step = readout._step(points, places, np.arange(300), evidence, own)
 
     def gradient(plane):
         p = softmax(rest + np.outer(places @ plane, own), axis=1)
@@ -90,21 +90,21 @@ def test_a_step_is_newtons_while_no_point_changes_sides():
 
     moves = 1e-5 * np.eye(4)
     hessian = np.array([(gradient(plane + m) - gradient(plane - m)) / 2e-5 for m in moves])
-    hessian += np.eye(4) * small_readout._DAMPING * np.trace(hessian) / 4
+    hessian += np.eye(4) * readout._DAMPING * np.trace(hessian) / 4
     np.testing.assert_allclose(hessian @ step, -gradient(plane), atol=1e-7)
 
 
 def test_every_round_lowers_the_loss():
     points, planes = some_points(), one_sided_planes(6, 3)
     evidence = np.log(points.target)
-    weights, bias = small_readout._fitted(points, small_readout._responses(points, planes), evidence)
+    weights, bias = readout._fitted(points, readout._responses(points, planes), evidence)
     losses = []
     for _ in range(4):
-        losses.append(points.loss(small_readout._responses(points, planes) @ weights + bias))
-        planes = small_readout._moved(points, planes, weights, bias)
-        losses.append(points.loss(small_readout._responses(points, planes) @ weights + bias))
-        responses = small_readout._responses(points, planes)
-        weights, bias = small_readout._fitted(points, responses, responses @ weights + bias)
+        losses.append(points.loss(readout._responses(points, planes) @ weights + bias))
+        planes = readout._moved(points, planes, weights, bias)
+        losses.append(points.loss(readout._responses(points, planes) @ weights + bias))
+        responses = readout._responses(points, planes)
+        weights, bias = readout._fitted(points, responses, responses @ weights + bias)
     assert all(after < before for before, after in zip(losses[::2], losses[1::2], strict=True))
 
 
@@ -113,7 +113,7 @@ def test_thresholds_of_a_feature_stay_thresholds():
     planes.pairs[2] = NO_BLOB
     planes.weights[2] = [0.0, -1.0, 0.0]
     weights = np.random.default_rng(4).normal(size=(4, 3))
-    moved = small_readout._moved(points, planes, weights, np.zeros(3))
+    moved = readout._moved(points, planes, weights, np.zeros(3))
     np.testing.assert_array_equal(moved.weights[2], planes.weights[2])
     assert moved.biases[2] != planes.biases[2]
     assert (moved.weights[[0, 1, 3]] != planes.weights[[0, 1, 3]]).any(axis=1).all()
@@ -122,7 +122,7 @@ def test_thresholds_of_a_feature_stay_thresholds():
 def test_many_features_are_moved_along_principal_axes_only():
     rng = np.random.default_rng(0)
     points = some_points(120, 110)
-    directions = small_readout._directions(points)
+    directions = readout._directions(points)
     assert directions.shape == (111, 101)
     np.testing.assert_allclose(directions.T @ directions, np.eye(101), atol=1e-10)
     X = rng.normal(size=(200, 110))
@@ -132,12 +132,12 @@ def test_many_features_are_moved_along_principal_axes_only():
 
 def test_points_lie_between_neighbours_and_count_as_their_samples():
     X = np.array([[0.0], [1.0], [3.0]])
-    between, start = small_readout._between_neighbours(X)
+    between, start = readout._between_neighbours(X)
     assert len(between) == 6
     nearest = np.array([[1.0, 3.0], [0.0, 3.0], [1.0, 0.0]]).ravel()
     low, high = np.minimum(X[start, 0], nearest), np.maximum(X[start, 0], nearest)
     assert ((between[:, 0] > low) & (between[:, 0] < high)).all()
-    assert len(small_readout._between_neighbours(np.arange(4000.0)[:, None])[0]) == 0
+    assert len(readout._between_neighbours(np.arange(4000.0)[:, None])[0]) == 0
 
 
 @pytest.mark.parametrize("max_neurons", [9, 10, 11, 20, 50])

@@ -17,9 +17,8 @@ from problems import (
 from sklearn.datasets import load_iris, load_wine
 
 from ffmlp import FFMLPClassifier
-from ffmlp.explain.attribution import Points, attributed
+from ffmlp.explain.attribution import Points, attributed, response_spreads
 from ffmlp.explain.explanation import Crossing, RegionPart
-from ffmlp.explain.margins import response_spreads
 from ffmlp.inputs.columns import NumberColumn
 
 pytest.importorskip("pandas")

@@ -12,7 +12,7 @@ from sklearn.datasets import load_wine
 
 import ffmlp
 from ffmlp import FFMLPClassifier
-from ffmlp.design import familiarity as designed_familiarity
+from ffmlp.design import designs
 
 
 @pytest.mark.parametrize("design", [*DESIGNS, "paper"])
@@ -79,7 +79,7 @@ def test_scores_against_a_naive_version(seed, n_features):
 
 def test_many_samples_are_represented_by_some(monkeypatch):
     X, y = overlapping(3000)
-    monkeypatch.setattr(designed_familiarity, "MAX_SAMPLES", 1000)
+    monkeypatch.setattr(designs, "MAX_SAMPLES", 1000)
     clf = FFMLPClassifier(design="readout", max_regions=0, gaussianise=False).fit(X, y)
     assert 0.98 < clf.familiarity(X).familiar.mean() < 1.0
 

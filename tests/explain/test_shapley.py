@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from problems import random_region_trees, with_regions
 
-from ffmlp.explain import shapley
-from ffmlp.explain.shapley import region_shapley
+from ffmlp.explain import attribution
+from ffmlp.explain.attribution import region_shapley
 from ffmlp.network.trees import compiled
 
 
@@ -34,7 +34,7 @@ def brute_force(trees, h, reference):
 @pytest.fixture(params=["compiled", "numpy"])
 def path(request, monkeypatch):
     if request.param == "numpy":
-        monkeypatch.setattr(shapley, "compiled", None)
+        monkeypatch.setattr(attribution, "compiled", None)
     elif compiled is None:
         pytest.skip("installed without a C compiler")
 
@@ -72,7 +72,9 @@ def test_compiled_shapley_values_are_those_of_the_limits(seed, n_axes, sizes):
     h[rng.random(h.shape) < 0.1] = rng.choice([1e300, -1e300])  # infinite in single precision
     winner = rng.integers(2, size=7)
     fast = region_shapley(trees, h, reference, winner, 1 - winner)
-    boxes = shapley._by_boxes(trees, trees.compared(h), trees.compared(reference), winner, 1 - winner)
+    boxes = attribution._by_boxes(
+        trees, trees.compared(h), trees.compared(reference), winner, 1 - winner
+    )
     np.testing.assert_allclose(fast, boxes, atol=1e-11)
 
 

@@ -22,7 +22,7 @@ pd = pytest.importorskip("pandas")
 
 onnx = pytest.importorskip("onnx")
 onnxruntime = pytest.importorskip("onnxruntime")
-Grid = pytest.importorskip("ffmlp.export.onnx_graph").Grid
+Grid = pytest.importorskip("ffmlp.export.onnx_model").Grid
 
 X, Y = IRIS
 NAMES = np.array(["setosa", "versicolor", "virginica"])
@@ -164,7 +164,7 @@ def test_what_cannot_be_exported_is_said():
 
 def test_without_onnx_it_says_what_to_install(monkeypatch):
     clf = FFMLPClassifier(design="blob", random_state=0).fit(X, Y)
-    monkeypatch.delitem(sys.modules, "ffmlp.export.onnx_graph", raising=False)
+    monkeypatch.delitem(sys.modules, "ffmlp.export.onnx_model", raising=False)
     monkeypatch.setitem(sys.modules, "onnx", None)
     with pytest.raises(ImportError, match=r"ffmlp\[onnx\]"):
         clf.to_onnx()

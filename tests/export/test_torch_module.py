@@ -9,7 +9,7 @@ from problems import DESIGNS, IRIS, designed, mixed_table, overlapping, unseen_r
 
 import ffmlp
 from ffmlp.export import to_torch
-from ffmlp.validation import checked_cells
+from ffmlp.parameters import checked_cells
 
 torch = pytest.importorskip("torch")
 

@@ -13,7 +13,7 @@ from verifier import read_property, verdict
 
 from ffmlp import FFMLPClassifier
 from ffmlp.export import Box
-from ffmlp.export.relu_layers import ReluLayers
+from ffmlp.export.verifiers import ReluLayers
 
 SMALL = {"design": "readout", "max_neurons": 16}
 RELU = [("paper", False), ("readout", False), ("readout", True)]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ffmlp import FFMLPClassifier
-from ffmlp.design.imputation import MAX_INPUTS, N_BLOBS, fit_imputation
+from ffmlp.design.intake import MAX_INPUTS, N_BLOBS, fit_imputation
 
 hypothesis = pytest.importorskip("hypothesis")
 st = hypothesis.strategies

@@ -8,7 +8,7 @@ from sklearn.datasets import make_moons
 
 from ffmlp import FFMLPClassifier
 from ffmlp.design.problem import Samples
-from ffmlp.inputs.subsets import evenly, weighted_subsample
+from ffmlp.inputs.rows import evenly, weighted_subsample
 
 
 @pytest.mark.parametrize(("n", "at_most"), [(5, 10), (10, 10), (11, 10), (1000, 7)])

@@ -10,8 +10,8 @@ from ffmlp.inputs.features import Gaussianisation
 from ffmlp.network import region_classes
 from ffmlp.network import trees as region_trees
 from ffmlp.network.hyperplanes import NO_BLOB, Hyperplanes
+from ffmlp.network.readout import RegionReadoutStages
 from ffmlp.network.region_classes import _classes, _compared
-from ffmlp.network.region_readout_stages import RegionReadoutStages
 from ffmlp.network.single_precision import FEWEST_ROWS
 
 needs_compiled = pytest.mark.skipif(region_trees.compiled is None, reason="not compiled")

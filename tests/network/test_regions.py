@@ -6,8 +6,16 @@ from problems import region_design
 
 from ffmlp import Regions
 from ffmlp.network import regions as regions_module
-from ffmlp.network.codes import CodeIndex, chain, distinct_codes, pack, unpack
-from ffmlp.network.regions import _least_violated_nearby, _least_violated_of_all, find_regions
+from ffmlp.network.regions import (
+    CodeIndex,
+    _least_violated_nearby,
+    _least_violated_of_all,
+    chain,
+    distinct_codes,
+    find_regions,
+    pack,
+    unpack,
+)
 
 
 def random_codes(n_codes, n_hyperplanes, seed=0):

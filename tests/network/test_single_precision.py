@@ -10,7 +10,7 @@ from ffmlp import FFMLPClassifier
 from ffmlp.network import single_precision
 from ffmlp.network.hyperplanes import Hyperplanes
 from ffmlp.network.network import Network
-from ffmlp.network.readout_stages import ReadoutStages
+from ffmlp.network.readout import ReadoutStages
 from ffmlp.network.single_precision import FEWEST_ROWS, _classes, largest_error
 
 powers = st.integers(-36, 36)

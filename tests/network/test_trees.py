@@ -8,7 +8,7 @@ from problems import overlapping, random_region_trees
 from ffmlp import FFMLPClassifier
 from ffmlp.network import trees as region_trees
 from ffmlp.network.hyperplanes import Hyperplanes
-from ffmlp.network.region_readout_stages import RegionReadoutStages
+from ffmlp.network.readout import RegionReadoutStages
 
 needs_compiled = pytest.mark.skipif(region_trees.compiled is None, reason="not compiled")
 

@@ -3,9 +3,8 @@ import pytest
 from scipy.integrate import trapezoid
 
 from ffmlp.inputs.columns import CategoryColumn, Columns, NumberColumn
-from ffmlp.report.alerts import leakage
-from ffmlp.report.assessment import wilson
-from ffmlp.report.curves import class_curves
+from ffmlp.report.assessment import class_curves, wilson
+from ffmlp.report.model_report import leakage
 
 TABLE = Columns(
     (

@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ffmlp.report.assessment import Rows
-from ffmlp.report.shown_rows import LEAST_CERTAIN, WRONG, shown_rows
+from ffmlp.report.assessment import LEAST_CERTAIN, WRONG, Rows, shown_rows
 
 pd = pytest.importorskip("pandas")
 

@@ -17,7 +17,7 @@ from ffmlp.reproduction.experiments import (
     split_of,
     trained,
 )
-from ffmlp.reproduction.paper import ROWS, ROWS_BY_KEY
+from ffmlp.reproduction.reported import ROWS, ROWS_BY_KEY
 
 pytest.importorskip("daqp")
 pytestmark = pytest.mark.filterwarnings("ignore:Stochastic Optimizer")

@@ -8,7 +8,7 @@ from reproduction_runs import all_runs
 
 from ffmlp.reproduction import experiments
 from ffmlp.reproduction.experiments import Settings
-from ffmlp.reproduction.paper import ROWS, ROWS_BY_KEY
+from ffmlp.reproduction.reported import ROWS, ROWS_BY_KEY
 
 pytest.importorskip("matplotlib")
 pytest.importorskip("daqp")
@@ -18,8 +18,8 @@ from matplotlib.collections import PathCollection
 from ffmlp import two_class_lda
 from ffmlp.plots.samples import SILENT
 from ffmlp.reproduction import figures, gallery
+from ffmlp.reproduction.findings import NAMES, TITLE, tables
 from ffmlp.reproduction.gallery import FIGURES
-from ffmlp.reproduction.report import NAMES, TITLE, tables
 
 
 @pytest.fixture(autouse=True)

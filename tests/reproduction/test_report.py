@@ -12,8 +12,8 @@ from ffmlp.reproduction.accuracy_tables import (
     TRAINING,
 )
 from ffmlp.reproduction.backprop_tables import CLAIM_BY_CLAIM, LARGER, ORDERINGS, RANDOM_STARTS
+from ffmlp.reproduction.findings import NAMES, findings, tables
 from ffmlp.reproduction.network_tables import HETEROSCEDASTIC, OPTIMAL, ROBUSTNESS, SIZES, TIMES
-from ffmlp.reproduction.report import NAMES, findings, tables
 
 
 def made(runs, missing=None):

@@ -7,7 +7,7 @@ from ffmlp.datasets import Dataset
 pytest.importorskip("daqp")
 
 from ffmlp.backprop import BackpropClassifier
-from ffmlp.reproduction.robust_accuracy import RADII, attacked_accuracy, proved_accuracy
+from ffmlp.reproduction.experiments import RADII, attacked_accuracy, proved_accuracy
 
 X, Y = four_moons(300)
 TEST = Dataset("moons", X[::3], Y[::3], None)

@@ -5,7 +5,7 @@ from scipy.stats import ttest_rel
 
 from ffmlp import datasets
 from ffmlp.reproduction.experiments import Run, Settings, design, n_drops, split_of, trained
-from ffmlp.reproduction.paper import ROWS_BY_KEY
+from ffmlp.reproduction.reported import ROWS_BY_KEY
 from ffmlp.reproduction.verdicts import (
     CLAIMS,
     Comparison,

@@ -21,12 +21,12 @@ from ffmlp import FFMLPClassifier
 from ffmlp.network.blobs import Blobs
 from ffmlp.network.hyperplanes import Hyperplanes
 from ffmlp.network.network import Network
-from ffmlp.network.region_stages import RegionStages
+from ffmlp.network.region import RegionStages
 from ffmlp.network.regions import sign_codes, tabulate
 from ffmlp.robustness import polyhedra
-from ffmlp.robustness.boundary_search import SearchProblem, found_points
 from ffmlp.robustness.distance import distances
 from ffmlp.robustness.limits import Limits
+from ffmlp.robustness.nearby_points import SearchProblem, found_points
 
 pytest.importorskip("daqp")
 

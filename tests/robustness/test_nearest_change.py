@@ -7,8 +7,8 @@ from problems import IRIS, four_moons, mixed_table
 from random_readouts import violations
 
 from ffmlp import FFMLPClassifier
-from ffmlp.robustness.tracks import lower_hull, track
-from ffmlp.validation import checked_cells
+from ffmlp.parameters import checked_cells
+from ffmlp.robustness.bent_leads import lower_hull, track
 
 X, Y = four_moons(240)
 SMALL = {

@@ -5,9 +5,8 @@ from hypothesis import strategies as st
 from problems import IRIS
 
 from ffmlp import FFMLPClassifier
-from ffmlp.robustness.bands import Band, Maps
-from ffmlp.robustness.nearest_euclidean import _Cap
-from ffmlp.robustness.tracks import track
+from ffmlp.robustness.bent_leads import track
+from ffmlp.robustness.nearest_change import Band, Maps, _Cap
 
 SEEDS = st.integers(0, 2**32 - 1)
 

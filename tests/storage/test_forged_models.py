@@ -183,7 +183,7 @@ def test_values_that_do_not_fit_are_refused(models, name, tmp_path):
 def test_outputs_that_are_not_probabilities_are_refused(models, tmp_path):
     clf = copy(models["region"])
     stages = clf.network_.stages
-    trained = ffmlp.network.trained_stages.TrainedStages(
+    trained = ffmlp.network.trained.TrainedStages(
         stages.weights, stages.biases, stages.activations, stages.neurons, stages.neuron_classes
     )
     clf.network_ = replace(clf.network_, stages=trained)

@@ -11,7 +11,7 @@ from ffmlp.cli import main
 from ffmlp.tables.blocks import values
 from ffmlp.tables.opening import open_table
 from ffmlp.tables.tables import Dialect
-from ffmlp.tabular.columns import infer
+from ffmlp.tabular.table_columns import infer
 
 pd = pytest.importorskip("pandas")
 pa = pytest.importorskip("pyarrow")

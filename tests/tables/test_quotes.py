@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from data_files import rows_of_parts
 
-from ffmlp.tables import quotes
+from ffmlp.tables import text_files
 from ffmlp.tables.opening import open_table
-from ffmlp.tables.quotes import delimiters_outside, is_open_after, without_leading_spaces
 from ffmlp.tables.tables import Dialect
+from ffmlp.tables.text_files import delimiters_outside, is_open_after, without_leading_spaces
 from ffmlp.tables.text_tables import TextTable
 
 pytest.importorskip("pandas")
@@ -129,13 +129,13 @@ def test_many_quotes_are_read_without_their_places(delimiter, end, monkeypatch):
     """Their places would take 24 times the memory of the lines."""
     lines = f'"a, ""b""", "c",  d\n "e" ,f{end}'.replace(",", delimiter).encode()
     usual = [is_open_after(lines, delimiter), without_leading_spaces(lines, delimiter)]
-    monkeypatch.setattr(quotes, "_MOST_QUOTES", 1)
+    monkeypatch.setattr(text_files, "_MOST_QUOTES", 1)
     assert [is_open_after(lines, delimiter), without_leading_spaces(lines, delimiter)] == usual
 
 
 def test_a_cell_of_many_quotes_takes_little_memory(monkeypatch):
     """What could be gone back to took more than 50 times the memory of the cell."""
-    monkeypatch.setattr(quotes, "_MOST_QUOTES", 1)
+    monkeypatch.setattr(text_files, "_MOST_QUOTES", 1)
     cell = b'"' + 500_000 * b'"",' + b'"'
     tracemalloc.start()
     assert not is_open_after(b"a, " + cell + b"\n", ",")

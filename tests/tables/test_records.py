@@ -3,9 +3,9 @@ import tracemalloc
 
 import pytest
 
-from ffmlp.tables import records
+from ffmlp.tables import text_files
 from ffmlp.tables.opening import open_table
-from ffmlp.tables.records import MOST_COLUMNS
+from ffmlp.tables.text_files import MOST_COLUMNS
 
 pytest.importorskip("pandas")
 pytest.importorskip("pyarrow")
@@ -45,7 +45,7 @@ def test_a_header_of_millions_of_columns_is_refused_before_its_cells_are_made(fi
     ],
 )
 def test_columns_are_counted_outside_of_quotes(file, content, line, monkeypatch):
-    monkeypatch.setattr(records, "MOST_COLUMNS", 100)
+    monkeypatch.setattr(text_files, "MOST_COLUMNS", 100)
     if line is None:
         assert rows(file(content.encode())) == 1
         return
@@ -59,7 +59,7 @@ def test_columns_are_counted_outside_of_quotes(file, content, line, monkeypatch)
 )
 def test_many_blank_lines_are_refused_with_the_first(file, monkeypatch, blank, before, line):
     """Nothing else is wrong with most of them, but to skip millions of them takes minutes."""
-    monkeypatch.setattr(records, "_MOST_BLANK", 1000)
+    monkeypatch.setattr(text_files, "_MOST_BLANK", 1000)
     path = file((before + blank * 1001 + "x\n").encode())  # the last line is wrong
     message = rf"t\.csv, line {line}: more than 1000 characters of blank lines begin here"
     with pytest.raises(ValueError, match=message):

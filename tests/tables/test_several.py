@@ -12,10 +12,16 @@ pytest.importorskip("pyarrow")
 
 import pandas as pd
 
-from ffmlp.tables.memory import LARGEST_SHARE, is_large, memory_limit
-from ffmlp.tables.opening import open_table
+from ffmlp.tables.opening import (
+    LARGEST_SHARE,
+    JoinedTable,
+    is_large,
+    is_one_file,
+    memory_limit,
+    open_table,
+    open_tables,
+)
 from ffmlp.tables.parquet_tables import _cuts
-from ffmlp.tables.several import JoinedTable, is_one_file, open_tables
 from ffmlp.tables.tables import NUMBER, TEXT, Dialect
 
 KINDS = {"x": NUMBER, "colour": TEXT}
@@ -206,7 +212,7 @@ def test_the_memory_of_a_table_is_estimated(here, monkeypatch):
         (table.n_bytes, True),
         (None, False),
     ):
-        monkeypatch.setattr("ffmlp.tables.memory.memory_limit", lambda limit=limit: limit)
+        monkeypatch.setattr("ffmlp.tables.opening.memory_limit", lambda limit=limit: limit)
         assert is_large(table) == large
 
 
@@ -214,7 +220,7 @@ def test_the_memory_of_a_table_is_estimated(here, monkeypatch):
 def test_the_limits_of_a_container_count(tmp_path, monkeypatch):
     limits = [tmp_path / "memory.max", tmp_path / "gone"]
     limits[0].write_text("max\n")
-    monkeypatch.setattr("ffmlp.tables.memory._LIMITS", limits)
+    monkeypatch.setattr("ffmlp.tables.opening._LIMITS", limits)
     whole = memory_limit()
     assert whole > 2**27
     limits[0].write_text("1048576\n")

@@ -21,11 +21,11 @@ from problems import DESIGNS
 
 import ffmlp
 from ffmlp import FFMLPClassifier, save
+from ffmlp.parameters import checked_samples
 from ffmlp.tables.tables import Dialect
-from ffmlp.tabular.columns import Features
 from ffmlp.tabular.predictor import Predictor, read_predictor
+from ffmlp.tabular.table_columns import Features
 from ffmlp.tabular.table_model import TableModel
-from ffmlp.validation import checked_samples
 
 pd = pytest.importorskip("pandas")
 pytest.importorskip("skops")

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from ffmlp.tabular.seen_rows import row_hashes, share_seen, stored_hashes
+from ffmlp.tabular.scores import row_hashes, share_seen, stored_hashes
 
 pd = pytest.importorskip("pandas")
 

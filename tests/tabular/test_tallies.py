@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 
 from ffmlp.tables.blocks import Texts
 from ffmlp.tables.tables import Dialect
-from ffmlp.tabular import tallies
-from ffmlp.tabular.tallies import Tallies
+from ffmlp.tabular import table_columns
+from ffmlp.tabular.table_columns import Tallies
 
 CELLS = st.sampled_from(
     ["1", "2.5", "1,5", "12,345", "red", "Red", "2024-01-31", "3/4/2024", "39 mm", None]
@@ -42,7 +42,7 @@ def test_tallies_of_blocks_add_up_to_those_of_all_rows(rows, data):
 
 @pytest.mark.parametrize("many_first", [False, True])
 def test_too_many_distinct_values_are_not_kept(monkeypatch, many_first):
-    monkeypatch.setattr(tallies, "_MAX_DISTINCT", 5)
+    monkeypatch.setattr(table_columns, "_MAX_DISTINCT", 5)
     few, many = of_cells([1, 2], ["a", "b"]), of_cells(range(9), [f"text {row}" for row in range(9)])
     both = many + few if many_first else few + many
     assert both.n_rows == 11

@@ -11,12 +11,12 @@ from sklearn.datasets import load_iris
 
 from ffmlp.explain.explain import explained
 from ffmlp.network.blobs import feature_units
-from ffmlp.network.trained_stages import TrainedStages
+from ffmlp.network.trained import TrainedStages
+from ffmlp.parameters import checked_cells
 from ffmlp.report.explorer import blobs_form
 from ffmlp.robustness.distance import Effort, scaled_distances
 from ffmlp.robustness.limits import checked_limits
 from ffmlp.storage.json_form import json_form
-from ffmlp.validation import checked_cells
 from ffmlp.web.joining import WEB, joined_script, one_page
 
 pytest.importorskip("pandas")

@@ -8,7 +8,7 @@ from browser import accessibility_violations, chromium, console_errors, requests
 
 import ffmlp
 from ffmlp import datasets
-from ffmlp.web.playground import playground_page
+from ffmlp.web.joining import playground_page
 
 pd = pytest.importorskip("pandas")
 

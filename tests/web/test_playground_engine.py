@@ -10,7 +10,7 @@ from scipy.special import softmax
 from sklearn.datasets import load_iris, load_wine
 
 from ffmlp import FFMLPClassifier, datasets
-from ffmlp.design.blobs import (
+from ffmlp.design.mixtures import (
     Mixture,
     assignment,
     labelled_blobs,

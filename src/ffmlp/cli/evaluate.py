@@ -32,8 +32,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Read, predict, compare and print."""
     require_packages("evaluate", "pyarrow", "tqdm")
-    from ffmlp.tabular.columns import require_columns
     from ffmlp.tabular.file_scores import score_file
+    from ffmlp.tabular.table_columns import require_columns
 
     console = Console(options)
     model = read_model(options.model, "evaluate")

@@ -33,7 +33,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Find the rows and explain them."""
     require_packages("explain", "pandas", "skops")
-    from ffmlp.tabular.substitutes import substitutes
+    from ffmlp.tabular.predictions import substitutes
     from ffmlp.tabular.table_model import TableModel
 
     console = Console(options)

@@ -5,25 +5,268 @@ from __future__ import annotations
 import argparse
 import warnings
 from collections import Counter
-from dataclasses import asdict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from ffmlp.cli.cluster import check_scheduler
+from ffmlp.cli.cluster import check_scheduler, scheduler
 from ffmlp.cli.console import Console, add_shared, check_numbers, check_output, dialect, require_packages
-from ffmlp.cli.training import classifier, in_order, left_out, notes_on_data, notes_on_fit, table_model
-from ffmlp.tables.memory import is_large
-from ffmlp.tables.several import open_tables
-from ffmlp.tables.tables import TEXT, DataFile, DataTable, pandas
+from ffmlp.extras import require
+from ffmlp.tables.opening import JoinedTable, is_large, open_tables
+from ffmlp.tables.tables import TEXT, DataFile, DataTable, LocatedError, pandas
 from ffmlp.words import counted
 
 if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-    from ffmlp.tabular.columns import Columns
+    from ffmlp.classifier import FFMLPClassifier
+    from ffmlp.tabular.large_tables import FirstLook, Reader
+    from ffmlp.tabular.table_columns import Columns
     from ffmlp.tabular.table_model import TableModel
+
+
+# Time and memory of a fit grow with the square of the features.
+_MOST_COLUMNS, _MANY_COLUMNS = 5000, 2000
+
+
+def left_out(table: DataTable, options: argparse.Namespace) -> list[str]:
+    """The columns that are not features: target, id and ignored ones; an error if a role is wrong."""
+    from ffmlp.tabular.table_columns import require_columns
+
+    names = [options.target, *options.ignore]
+    n_columns = len(table.columns) - len(names)
+    if n_columns > _MOST_COLUMNS:
+        raise ValueError(
+            f"{table.path} has {n_columns} columns beside the target, more than {_MOST_COLUMNS}. Time "
+            "and memory grow with the square of their number. Select some, or reduce them, for example "
+            "to principal components."
+        )
+    require_columns(table, [options.target], "--target")
+    require_columns(table, options.ignore, "--ignore")
+    require_columns(table, options.categorical, "--categorical")
+    if options.id is not None:
+        require_columns(table, [options.id], "--id")
+        names.append(options.id)
+    for name in names:
+        if names.count(name) > 1 or name in options.categorical:
+            roles = "target, id, ignored or categorical"
+            raise ValueError(f"column {name!r} can have only one role: {roles}.")
+    return names
+
+
+def classifier(columns: Columns, options: argparse.Namespace) -> FFMLPClassifier:
+    """The classifier that the options ask for."""
+    from ffmlp.classifier import FFMLPClassifier
+
+    chosen = ("n_components", "design", "max_neurons", "max_regions")
+    parameters: Any = {name: getattr(options, name) for name in chosen}
+    parameters["categorical_features"] = list(columns.categories)
+    return FFMLPClassifier(**parameters, random_state=options.seed)
+
+
+def in_order(table: DataTable, columns: Columns) -> list[str]:
+    """The features in the order of the file, so that the classifier takes its columns as they are."""
+    source = {part: dates.name for dates in columns.dates for part in dates.names}
+    return sorted(columns.features, key=lambda name: table.columns.index(source.get(name, name)))
+
+
+def notes_on_data(
+    columns: Columns, labels: Sequence[int | str], n_dropped: int, target: str
+) -> list[str]:
+    """What a person would look at twice before the model is fitted."""
+    from ffmlp.tabular.table_columns import notes_on_labels
+
+    notes = [f"{name} is not used: {reason}." for name, reason in columns.unused.items()]
+    notes += [*columns.notes, *notes_on_labels(target, labels)]
+    n_columns = len(columns.features)
+    if n_columns > _MANY_COLUMNS:
+        megabytes = 8 * n_columns**2 / 1e6  # a threshold of each column has a weight for every one
+        notes.append(
+            f"{counted(n_columns, 'column')}: time, memory and the model file grow with the square of "
+            f"their number. The file may take {megabytes:.0f} MB, the fit ten times as much."
+        )
+    if n_dropped:
+        notes.append(f"left out {counted(n_dropped, 'row')} without {target!r}.")
+    return notes
+
+
+def notes_on_fit(
+    caught: list[warnings.WarningMessage], evaluation: dict[str, Any] | None, target: str
+) -> list[str]:
+    """What the classifier warns of, each once, and whether it is no better than a constant."""
+    warned = [str(warning.message) for warning in caught if warning.category is UserWarning]
+    if evaluation is not None and evaluation["accuracy"] <= evaluation["majority"]:
+        warned.append(
+            f"the model is no better than the majority class: accuracy {evaluation['accuracy']:.3f}, "
+            f"majority class {evaluation['majority']:.3f}. The columns may say little about {target!r}."
+        )
+    return list(dict.fromkeys(warned))
+
+
+def table_model(
+    table: DataFile,
+    columns: Columns,
+    options: argparse.Namespace,
+    model: FFMLPClassifier,
+    *,
+    classes: Mapping[int | str, int],
+    evaluation: dict[str, Any] | None,
+    seconds: float,
+    row_hashes: list[int],
+) -> TableModel:
+    """A fitted classifier with its columns and the facts about its fit.
+
+    ``classes`` are the number of rows of each class, in the order of the classes.
+    """
+    from ffmlp.tabular.table_model import TableModel
+
+    one = not isinstance(table, JoinedTable)
+    facts = {
+        **({"file": table.path.name} if one else {"file": str(table.path), "files": table.names}),
+        "rows": sum(classes.values()),
+        "classes": {str(label): count for label, count in classes.items()},
+        "order": list(table.columns),
+        "unused": columns.unused,
+        "evaluation": evaluation,
+        "fit_seconds": seconds,
+        "row_hashes": row_hashes,
+    }
+    names = columns.numbers, columns.categories, options.target, options.id
+    return TableModel(*names, dialect(options), facts, model, dates=columns.dates)
+
+
+def fit_large(
+    table: DataFile, options: argparse.Namespace, console: Console
+) -> tuple[TableModel, list[str]]:
+    """The model of a table, and the notes on it. All rows are read through sums over sections."""
+    require("tables larger than memory", "dask", "distributed")
+    if options.cv is not None:
+        raise ValueError(
+            f"{table.path} is too large for memory, and --cv needs all rows there. Use --test-size."
+        )
+    from ffmlp.tabular.large_tables import sections_of
+    from ffmlp.tabular.table_columns import columns_of
+
+    not_features = left_out(table, options)
+    with scheduler(options.scheduler):
+        sections = list(sections_of(table))
+        look = _first_look(table, sections, not_features, options, console)
+        columns = columns_of(table, look.tallies, options.categorical)
+        reader = _reader(table, columns, look, options)
+        labels = reader.labels.tolist()
+        classes = {label: look.labels[str(label)] for label in labels}
+        notes = notes_on_data(columns, labels, look.n_unlabelled, options.target)
+        for note in notes:
+            console.note(note)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", UserWarning)
+            found = _fitted(classifier(columns, options), sections, reader, classes, console)
+    warned = notes_on_fit(caught, found.evaluation, options.target)
+    for note in warned:
+        console.note(note)
+    return table_model(table, columns, options, classes=classes, **vars(found)), notes + warned
+
+
+def _first_look(
+    table: DataFile,
+    sections: Sequence[DataTable],
+    not_features: list[str],
+    options: argparse.Namespace,
+    console: Console,
+) -> FirstLook:
+    from ffmlp.dask.blocks import Passes
+    from ffmlp.tabular.large_tables import first_look
+
+    with console.passes("reading columns", None) as on_section, _of_target(table, options.target):
+        passes = Passes(on_section)
+        look = first_look(sections, options.target, options.categorical, not_features, passes)
+    if look is None:
+        raise ValueError(f"{table.path} has a header but no rows.")
+    if not look.labels:
+        raise ValueError(f"{table.path}: column {options.target!r} is empty.")
+    return look
+
+
+def _reader(table: DataFile, columns: Columns, look: FirstLook, options: argparse.Namespace) -> Reader:
+    from ffmlp.tabular.large_tables import Reader
+
+    features, held_out = in_order(table, columns), (options.test_size, options.seed)
+    with _of_target(table, options.target):
+        return Reader.of(columns, features, options.target, look.labels, *held_out)
+
+
+@contextmanager
+def _of_target(table: DataFile, target: str) -> Iterator[None]:
+    """Errors about labels, with the name of their column."""
+    try:
+        yield
+    except LocatedError:
+        raise
+    except ValueError as error:
+        number = table.columns.index(target) + 1
+        raise ValueError(f"{table.path}, column {number} ({target!r}): {error}") from error
+
+
+@dataclass(frozen=True, eq=False)
+class _Fitted:
+    """A fitted classifier and what is known of its fit."""
+
+    model: FFMLPClassifier
+    evaluation: dict[str, Any] | None
+    seconds: float
+    row_hashes: list[int]
+
+
+def _fitted(
+    model: FFMLPClassifier,
+    sections: Sequence[DataTable],
+    reader: Reader,
+    classes: dict[int | str, int],
+    console: Console,
+) -> _Fitted:
+    """Evaluate a fit to the rows that are not held out, then fit to all rows."""
+    import numpy as np
+
+    from ffmlp.dask.blocks import Passes
+    from ffmlp.parameters import TooFewClassesError
+    from ffmlp.tabular.large_tables import fitted, last_look
+    from ffmlp.tabular.scores import check_rows
+
+    counts = np.array(list(classes.values()))
+    n_rows, start, evaluated, n_passes = int(counts.sum()), perf_counter(), None, None
+    if reader.test_size:
+        check_rows(reader.labels, counts, 2)
+        with console.passes("evaluating", n_rows) as on_section, warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # the fit to all rows gives the same warnings
+            passes = Passes(on_section)
+            try:
+                evaluated = fitted(model, sections, reader, passes, to_all=False)
+            except TooFewClassesError as error:
+                raise ValueError(
+                    f"with --test-size {reader.test_size:g}, the rows that are not held out do not have "
+                    "two classes. Choose a smaller share, or 0 to skip the evaluation."
+                ) from error
+        n_passes = len(passes)
+    with console.passes("comparing", n_rows) as on_section:
+        look = last_look(evaluated, sections, reader, Passes(on_section))
+    evaluation = None
+    if look.held_out is not None:
+        evaluation = asdict(look.held_out.evaluation(counts, perf_counter() - start))
+    elif reader.test_size:
+        raise ValueError(
+            f"with --test-size {reader.test_size:g}, none of the {n_rows} rows is held out. Choose a "
+            "larger share, or 0 to skip the evaluation."
+        )
+    start = perf_counter()
+    # The evaluation has shown how many passes there will be, unless another design is chosen.
+    with console.passes("fitting", n_rows, n_passes) as on_section:
+        final = fitted(model, sections, reader, Passes(on_section), to_all=True)
+    return _Fitted(final, evaluation, perf_counter() - start, look.hashes)
+
 
 HELP = "design a network from a table and save it as a model"
 EXAMPLE = "ffmlp fit iris.csv --target species -o iris.model"
@@ -80,8 +323,6 @@ def run(options: argparse.Namespace) -> None:
     table = open_tables(options.data, dialect(options))
     check_output(options.output, options.force, *map(Path, table.names))
     if options.larger_than_memory or options.scheduler is not None or is_large(table):
-        from ffmlp.cli.large_fit import fit_large
-
         model, notes = fit_large(table, options, console)
     else:
         model, notes = _fit_in_memory(table, options, console)
@@ -95,9 +336,9 @@ def _fit_in_memory(
     """The model of a table, and the notes on it."""
     from threadpoolctl import threadpool_limits
 
-    from ffmlp.tabular.columns import infer
     from ffmlp.tabular.dates import with_dates
-    from ffmlp.tabular.seen_rows import row_hashes, stored_hashes
+    from ffmlp.tabular.scores import row_hashes, stored_hashes
+    from ffmlp.tabular.table_columns import infer
 
     columns = infer(table, options.categorical, left_out(table, options))
     X, y, n_dropped = _read(with_dates(table, columns.dates), columns, options.target)
@@ -166,7 +407,7 @@ def _evaluated(
     model: Any, X: pd.DataFrame, y: NDArray, options: argparse.Namespace, console: Console
 ) -> dict[str, Any] | None:
     """The evaluation that the options ask for, as plain JSON values."""
-    from ffmlp.tabular.evaluation import evaluate
+    from ffmlp.tabular.scores import evaluate
 
     n_folds, test_size = options.cv, options.test_size
     if n_folds is None and not test_size:

@@ -20,7 +20,7 @@ def run(options: argparse.Namespace) -> None:
     check_suffix(options.output, ".html", ".htm")
     check_output(options.output, options.force)
     from ffmlp.storage.whole_files import write_whole
-    from ffmlp.web.playground import playground_page
+    from ffmlp.web.joining import playground_page
 
     page = playground_page().encode()
     write_whole(options.output, page, options.force)

@@ -23,7 +23,7 @@ from ffmlp.cli.console import (
     require_packages,
 )
 from ffmlp.storage.whole_files import whole_folder
-from ffmlp.tables.several import JoinedTable, is_one_file, named_files, open_tables
+from ffmlp.tables.opening import JoinedTable, is_one_file, named_files, open_tables
 from ffmlp.tables.tables import COMPRESSIONS, PARQUET, DataFile, DataTable, file_type
 from ffmlp.words import counted, listed
 
@@ -218,7 +218,7 @@ def _id_column(table: DataTable, model: Interface, given: str | None) -> str | N
         return model.id_column if model.id_column in table.columns else None
     if given in model.sources:
         raise ValueError(f"--id {given!r} is a feature of the model. Choose another column.")
-    from ffmlp.tabular.columns import require_columns
+    from ffmlp.tabular.table_columns import require_columns
 
     require_columns(table, [given], "--id")
     return given
@@ -226,7 +226,7 @@ def _id_column(table: DataTable, model: Interface, given: str | None) -> str | N
 
 def _kept(table: DataTable, id_column: str | None, given: list[str] | None) -> list[str]:
     """The columns to copy: the id and the given ones; all columns if none are named."""
-    from ffmlp.tabular.columns import require_columns
+    from ffmlp.tabular.table_columns import require_columns
 
     ids = [] if id_column is None else [id_column]
     if given is None:
@@ -249,7 +249,7 @@ def open_data(
 
 def column_notes(table: DataTable, model: Interface, id_column: str | None) -> list[str]:
     """How the columns of a file differ from those of a model; an error if some are missing."""
-    from ffmlp.tabular.columns import similar
+    from ffmlp.tabular.table_columns import similar
 
     names, sources = [name for name in table.columns if name], model.sources
     missing = [name for name in sources if name not in names]

@@ -10,7 +10,7 @@ from typing import Any
 
 from ffmlp.cli.console import check_numbers, put
 from ffmlp.extras import require
-from ffmlp.reproduction.paper import ROWS, ROWS_BY_KEY
+from ffmlp.reproduction.reported import ROWS, ROWS_BY_KEY
 from ffmlp.words import counted, one_line
 
 HELP = "repeat the paper's experiments and compare the results"
@@ -45,7 +45,7 @@ def run(options: argparse.Namespace) -> None:
     from tqdm import tqdm
 
     from ffmlp.report import pages
-    from ffmlp.reproduction import experiments, gallery, report
+    from ffmlp.reproduction import experiments, findings, gallery
     from ffmlp.storage.whole_files import write_whole
 
     make = experiments.Settings.quick if options.quick else experiments.Settings
@@ -67,7 +67,7 @@ def run(options: argparse.Namespace) -> None:
             bar.update()
     runs = experiments.collected(rows, settings, options.out)
     pictures = gallery.pictures(rows, runs, figures)
-    content = report.TITLE, report.findings(runs), report.tables(runs, missing), pictures
+    content = findings.TITLE, findings.findings(runs), findings.tables(runs, missing), pictures
     write_whole(options.out / "report.md", pages.to_markdown(*content).encode())
     write_whole(options.out / "report.html", pages.to_html(*content).encode())
     made = f"{counted(len(runs), 'run')} and {counted(len(pictures), 'figure')}"

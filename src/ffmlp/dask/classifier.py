@@ -14,16 +14,15 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ffmlp import classifier as local
-from ffmlp.dask.blocks import blocks, is_array, is_frame
-from ffmlp.dask.partitions import DaskPartitions, Passes, block_sum
+from ffmlp.dask.blocks import DaskPartitions, Passes, block_sum, blocks, is_array, is_frame
 from ffmlp.dask.survey import Survey, TableSchema, statistics_of_blocks
 from ffmlp.design.intake import intake
-from ffmlp.following import followed
-from ffmlp.given_blobs import check_given_blobs
 from ffmlp.inputs.data_frames import chosen_columns, columns_of
+from ffmlp.merging import followed
 from ffmlp.network.blobs import Blobs
-from ffmlp.validation import (
+from ffmlp.parameters import (
     all_or_nothing,
+    check_given_blobs,
     check_parameters,
     check_size,
     check_two_classes,

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from threadpoolctl import threadpool_limits
 
-from ffmlp.dask.partitions import ClusterError, lost
+from ffmlp.dask.blocks import ClusterError, lost
 
 P = TypeVar("P")
 T = TypeVar("T")

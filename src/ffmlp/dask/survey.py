@@ -14,17 +14,14 @@ from sklearn.utils import check_array
 
 from ffmlp.arrays import Floats
 from ffmlp.classifier import FFMLPClassifier
-from ffmlp.dask.blocks import Block
-from ffmlp.dask.partitions import Passes, block_sum
-from ffmlp.design.region_design import occupied_regions
-from ffmlp.design.statistics import Statistics
-from ffmlp.following import samples_like
+from ffmlp.dask.blocks import Block, Passes, block_sum
+from ffmlp.design.region import occupied_regions
 from ffmlp.inputs.columns import Cells, category_name
 from ffmlp.inputs.data_frames import ColumnKind, column_kinds, columns_of, table_cells, untrained_columns
-from ffmlp.inputs.rows import Rows
-from ffmlp.inputs.weights import WeightSums
+from ffmlp.inputs.rows import Rows, WeightSums
+from ffmlp.merging import Statistics, samples_like
 from ffmlp.network.regions import Regions
-from ffmlp.validation import NUMBERS, are_numbers, checked_frequencies
+from ffmlp.parameters import NUMBERS, are_numbers, checked_frequencies
 
 # More categories of a column would not fit beside each other.
 MOST_CATEGORIES = 1_000_000

@@ -1,8 +1,4 @@
-"""From samples and a plan to a network: the stages one after the other.
-
-Stages 0 and 1 are the same for every design: blobs, then hyperplanes between them. Designs differ in
-the neurons of l_2 and in how l_out reads them.
-"""
+"""From samples and a plan to a network: the stages one after the other."""
 
 from __future__ import annotations
 
@@ -11,12 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.linalg import eigh
 
-from ffmlp.arrays import AnyFloats
-from ffmlp.design.blob_design import blob_design
-from ffmlp.design.blobs import fitted_blobs, labelled_blobs
-from ffmlp.design.cells import small_blobs
-from ffmlp.design.discriminants import (
+from ffmlp.arrays import AnyFloats, Floats
+from ffmlp.design.blob import blob_design
+from ffmlp.design.lda import (
     DISCRIMINANTS,
     all_pairs,
     axis_thresholds,
@@ -25,19 +20,69 @@ from ffmlp.design.discriminants import (
     pairs_of_different_classes,
     pairs_of_neighbours,
 )
-from ffmlp.design.problem import Plan, Samples, UpperLayers
-from ffmlp.design.progress import Progress
+from ffmlp.design.mixtures import fitted_blobs, labelled_blobs, small_blobs
+from ffmlp.design.problem import Plan, Progress, Samples, UpperLayers
 from ffmlp.design.pruning import PruningPath
-from ffmlp.design.readout_design import readout_design
-from ffmlp.design.region_design import region_design
-from ffmlp.design.region_readout_design import with_regions
+from ffmlp.design.readout import readout_design
+from ffmlp.design.region import region_design
 from ffmlp.design.scaling import Scaling
+from ffmlp.design.trees.correction import with_regions
 from ffmlp.inputs.features import mapped_features
-from ffmlp.inputs.gaussianise import fit_gaussianisation
-from ffmlp.network.blobs import Blobs
+from ffmlp.inputs.gaussianise import fit_gaussianisation, quantiles
+from ffmlp.network.blobs import FARTHEST, Blobs, FamiliarSpace, feature_units
 from ffmlp.network.hyperplanes import Hyperplanes
 from ffmlp.network.network import Network
 from ffmlp.network.regions import Regions
+
+# Training samples that are measured, and quantiles of their scores that are kept.
+MAX_SAMPLES = 20_000
+_N_QUANTILES = 1001
+# No blob is thinner than a tenth of a feature's deviation, as in the design of small blobs.
+_LEAST_VARIANCE = 0.01
+
+
+def familiar_space(blobs: Blobs, planes: Hyperplanes, samples: Samples) -> FamiliarSpace:
+    """The space in which the pooled covariance of the blobs is the identity. Deterministic.
+
+    One covariance for all blobs: that of a small one depends too much on its few samples, so that others
+    of the same kind would seem far away. Takes O(n·G·N) time.
+    """
+    seen = samples.thinned(MAX_SAMPLES)
+    scale = Scaling.of(planes.mapped(seen.X), seen.weight).scale
+    axes = _whitening(blobs, scale, samples.weight.sum())
+    # Only maps of features need units: they are constant beyond their outermost knots.
+    units = np.stack(
+        [scale, scale] if planes.gaussianisation is None else [feature_units(blobs, planes), scale]
+    )
+    with np.errstate(over="ignore", invalid="ignore"):
+        centres = np.nan_to_num(blobs.means @ axes)
+    space = FamiliarSpace(axes, centres, units, np.zeros(1))
+    nearest, scores = space.measured(planes, seen.X)
+    # Without the sample itself, the mean of its blob would be farther away.
+    counts = np.maximum(np.bincount(nearest, seen.weight, len(blobs)), 2.0)[nearest]
+    levels = np.linspace(0.0, 1.0, _N_QUANTILES)
+    with np.errstate(over="ignore"):
+        left_out = np.minimum(scores * (counts / (counts - 1.0)), FARTHEST)
+    return replace(space, quantiles=quantiles(left_out, seen.weight, levels))
+
+
+def _whitening(blobs: Blobs, scale: Floats, n_samples: float) -> Floats:
+    """Axes (N, r) along which samples vary by about one within blobs.
+
+    The fewer samples there are for each axis, the more the variances are shrunk towards their mean:
+    those along some axes are too small by chance, and other samples would seem far away.
+    """
+    scale = scale if blobs.axes is None else np.ones(blobs.axes.shape[1])
+    with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
+        covariance = np.tensordot(blobs.weights, blobs.covariances, 1) / scale / scale[:, None]
+    if not np.isfinite(covariance).all():  # the variances of features around 1e200 are infinite
+        covariance = np.eye(len(scale))
+    variances, directions = eigh(covariance)
+    variances = variances + len(variances) / n_samples * variances.mean()
+    least = _LEAST_VARIANCE * (1.0 if blobs.axes is None else variances.max())
+    axes = directions / np.sqrt(np.maximum(variances, least)) / scale[:, None]
+    return axes if blobs.axes is None else np.linalg.pinv(blobs.axes).T @ axes
+
 
 # Many small blobs, and maps and thresholds of features beside them, are made from this many samples.
 MAX_SAMPLES_OF_SMALL_BLOBS = 20_000

@@ -1,9 +1,11 @@
-"""The input of a design, samples and a plan, and its result, the layers above the hyperplanes."""
+"""The input of a design, samples and a plan, its result, and the times of its steps."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from time import perf_counter
 from typing import Protocol, TypeVar
 
 import numpy as np
@@ -12,11 +14,40 @@ from numpy.typing import NDArray
 from ffmlp.arrays import AnyFloats, Floats, Indices
 from ffmlp.design.pruning import PruningPath
 from ffmlp.inputs.columns import Columns
-from ffmlp.inputs.subsets import lexicographic
+from ffmlp.inputs.rows import lexicographic
 from ffmlp.network.blobs import Blobs
 from ffmlp.network.hyperplanes import Hyperplanes
 from ffmlp.network.regions import Regions
 from ffmlp.network.stages import Stages
+
+
+class Progress:
+    """The seconds of each step so far; prints messages if ``verbose``."""
+
+    def __init__(self, verbose: int = 0) -> None:
+        self.verbose = verbose
+        self.seconds: dict[str, float] = {}
+        self._current = ""
+
+    @contextmanager
+    def step(self, name: str) -> Iterator[None]:
+        """Time a step; if it has several parts, their times add up."""
+        self._current = name
+        start = perf_counter()
+        yield
+        seconds = perf_counter() - start
+        self.seconds[name] = self.seconds.get(name, 0.0) + seconds
+        self.say(f"done in {seconds:.3f} s")
+
+    def say(self, message: str) -> None:
+        """Print a line about the current step."""
+        if self.verbose:
+            print(f"[FFMLPClassifier] {self._current}: {message}")
+
+    def deletion(self, n_left: int, error_rate: float) -> None:
+        """Report the deletion of a hyperplane."""
+        self.say(f"{n_left} hyperplanes left, training error {100 * error_rate:.2f} %")
+
 
 T = TypeVar("T")
 

@@ -1,27 +1,17 @@
-"""Stage 1, pruning: delete the hyperplanes whose deletion costs the fewest training errors.
-
-Only the region table is read. Deleting hyperplane l merges exactly the pairs of regions whose codes
-differ in bit l alone, so its cost, the errors that it adds, is ``Σ max(a) + max(b) − max(a + b)`` over
-the class counts of those pairs.
-
-Most costs need not be computed in every round, because a cost seldom decreases. Merge a with b, and
-their neighbours x with y across another hyperplane. Its cost was ``max(a) + max(x) − max(a + x)``, plus
-the same of b and y; now it is ``max(a + b) + max(x + y) − max(a + b + x + y)``. If neither merge added
-errors, ``max(a + b) = max(a) + max(b)``, and likewise for x and y. As ``max(u + v) ≤ max(u) + max(v)``,
-the new cost is at least the sum of the old ones. Old costs are therefore lower bounds, once those of
-pairs next to the few merges that added errors are updated. Exact costs are computed only where needed.
-"""
+"""Stage 1, pruning: greedy as in the paper, or the fewest hyperplanes with a proof."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from time import perf_counter
 
 import numpy as np
+from scipy import sparse
+from scipy.optimize import Bounds, LinearConstraint, OptimizeResult, milp
 
 from ffmlp.arrays import Flags, Floats, Indices, row_blocks
-from ffmlp.network.codes import chain, pack, slots_of, table_size
-from ffmlp.network.regions import Regions
+from ffmlp.network.regions import Regions, chain, distinct_codes, pack, slots_of, table_size
 
 # Hyperplanes whose costs are computed at once: at least this many, and more if that makes few cells
 # (hyperplane, region) to look up.
@@ -274,3 +264,119 @@ def _cheapest(partition: _Partition, left: Indices, costs: Floats) -> int:
         pending = pending[np.argsort(costs[pending], kind="stable")]
         some, pending = pending[:at_once], np.sort(pending[at_once:])
         costs[some] = partition.added_errors(some)
+
+
+# Each group is constrained with this many of the groups that are hardest to separate from it.
+_PARTNERS = 2
+# A bound that exceeds an integer by more than this proves the next integer.
+_BOUND_TOLERANCE = 1e-6
+
+
+def prune_optimally(regions: Regions, error_threshold: float, time_limit: float) -> PruningPath:
+    """Keep the fewest hyperplanes that the threshold allows.
+
+    Starts from the greedy solution. The result's ``proved_minimum`` equals the number of hyperplanes
+    kept if optimality was proved within ``time_limit`` seconds; otherwise the difference is the gap. If
+    the error rate of all hyperplanes is not below the threshold, all are kept.
+    """
+    stop = perf_counter() + time_limit
+    greedy = prune(regions, error_threshold)
+    if not greedy.initial_error_rate < error_threshold:
+        return replace(greedy, proved_minimum=len(greedy.kept))
+
+    problem = _Problem(regions, error_threshold)
+    kept, minimum = greedy.kept, 1
+    every, none = np.arange(problem.n_hyperplanes), np.zeros(len(problem.mass), bool)
+    pairs = problem.violated(every, none)  # inseparable
+    while minimum < len(kept) and perf_counter() < stop:
+        solution = problem.solve(pairs, minimum, len(kept), stop - perf_counter())
+        if solution.status == 2:  # infeasible: no smaller set meets the threshold
+            minimum = len(kept)
+            break
+        if solution.mip_dual_bound is not None:
+            minimum = max(minimum, int(np.ceil(solution.mip_dual_bound - _BOUND_TOLERANCE)))
+        if solution.x is None:
+            break
+        chosen, discarded = problem.parts(solution.x)
+        if len(chosen) < len(kept) and regions.select(chosen).error_rate < error_threshold:
+            kept = chosen
+        known = len(pairs)
+        pairs = pairs | problem.violated(chosen, discarded)
+        if len(pairs) == known:
+            break
+    deleted = np.setdiff1d(every, kept)
+    left = [np.setdiff1d(every, deleted[: n + 1]) for n in range(len(deleted))]
+    error_rates = np.array([regions.select(some).error_rate for some in left])
+    return PruningPath(deleted, error_rates, greedy.initial_error_rate, kept, minimum)
+
+
+class _Problem:
+    """The integer program of one region table."""
+
+    def __init__(self, regions: Regions, error_threshold: float) -> None:
+        region, self.label = np.nonzero(regions.counts)
+        self.mass = regions.counts[region, self.label].astype(np.float64)
+        self.codes = regions.codes[region]
+        self.n_hyperplanes = regions.codes.shape[1]
+        self.budget = _largest_below(error_threshold, self.mass)
+
+    def violated(self, chosen: Indices, discarded: Flags) -> set[tuple[int, int]]:
+        """Pairs of groups, neither of them discarded, that the chosen hyperplanes do not separate.
+
+        Each group is paired with the groups of other classes in its cell whose codes differ least.
+        """
+        _, cell = distinct_codes(pack(self.codes[:, chosen]))
+        pairs = set()
+        held = np.flatnonzero(~discarded)
+        held = held[np.argsort(cell[held], kind="stable")]
+        for members in np.split(held, np.flatnonzero(np.diff(cell[held])) + 1):
+            for group in members:
+                others = members[self.label[members] != self.label[group]]
+                separating = np.count_nonzero(self.codes[others] != self.codes[group], axis=1)
+                for other in others[np.argsort(separating, kind="stable")[:_PARTNERS]]:
+                    pairs.add((int(min(group, other)), int(max(group, other))))
+        return pairs
+
+    def solve(
+        self, pairs: set[tuple[int, int]], minimum: int, maximum: int, time_limit: float
+    ) -> OptimizeResult:
+        """Fewest hyperplanes, from minimum to maximum, that satisfy the constraints of some pairs."""
+        n_groups = len(self.mass)
+        size = np.concatenate([np.ones(self.n_hyperplanes), np.zeros(n_groups)])
+        mass = np.concatenate([np.zeros(self.n_hyperplanes), self.mass])
+        constraints = [
+            LinearConstraint(sparse.csr_array(size[None]), minimum, maximum),
+            LinearConstraint(sparse.csr_array(mass[None]), -np.inf, self.budget),
+        ]
+        if pairs:
+            first, second = np.array(sorted(pairs)).T
+            row = np.arange(len(first))
+            discarded = sparse.csr_array(
+                (np.ones(2 * len(row)), (np.tile(row, 2), np.concatenate([first, second]))),
+                shape=(len(row), n_groups),
+            )
+            separated = sparse.csr_array((self.codes[first] != self.codes[second]).astype(np.float64))
+            constraints.append(LinearConstraint(sparse.hstack([separated, discarded]), 1, np.inf))
+        return milp(
+            size,
+            constraints=constraints,
+            integrality=np.ones(len(size)),
+            bounds=Bounds(0, 1),
+            options={"time_limit": max(time_limit, 0.01)},
+        )
+
+    def parts(self, x: Floats) -> tuple[Indices, Flags]:
+        """The chosen hyperplanes and the discarded groups of a solution."""
+        return np.flatnonzero(x[: self.n_hyperplanes] > 0.5), x[self.n_hyperplanes :] > 0.5
+
+
+def _largest_below(error_threshold: float, mass: Floats) -> float:
+    """The largest sum of errors whose rate is below the threshold."""
+    total = float(mass.sum())
+    # Larger sums are integers, but not all integers are such sums.
+    if total >= 2.0**53 or not np.array_equal(mass, np.round(mass)):
+        return float(np.nextafter(error_threshold * total, 0.0))
+    errors = np.floor(error_threshold * total) + 1
+    while not errors / total < error_threshold:
+        errors -= 1
+    return float(errors)

@@ -1,159 +1,392 @@
-"""Stages 2 and 3 read out of layer l_1 by least squares, in closed form.
-
-The two neurons of a hyperplane are ``max(h, 0)`` and ``max(-h, 0)``. Their sum is ``|h|``, and their
-difference is ``h``. The h of all hyperplanes lie in the space of affine functions, of N + 1 dimensions.
-The 2L neurons therefore span no more than the L bends ``|h|`` and the h of N hyperplanes. Least squares
-has these L + N regressors instead of 2L.
-"""
+"""Stages 2 and 3 of the readout design: all hyperplanes, or the most informative, or few half-spaces."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.optimize import brentq
+from scipy.linalg import block_diag
+from scipy.special import expit, logsumexp, softmax
+from sklearn.neighbors import NearestNeighbors
 
-from ffmlp.arrays import Floats, Indices, without_rounding
-from ffmlp.design.problem import Samples
-from ffmlp.design.regressors import Regressors
-from ffmlp.inputs.subsets import weighted_subsample
-from ffmlp.network.hyperplanes import Hyperplanes
+from ffmlp.arrays import AnyFloats, Floats, Indices, without_rounding
+from ffmlp.design.least_squares import Readout, fit_readout
+from ffmlp.design.mixtures import principal_axes
+from ffmlp.design.problem import Plan, Progress, Samples, UpperLayers
+from ffmlp.design.pruning import PruningPath
+from ffmlp.design.scaling import Scaling
+from ffmlp.inputs.rows import GOLDEN_RATIO, evenly, weighted_subsample
+from ffmlp.network.blobs import Blobs
+from ffmlp.network.hyperplanes import NO_BLOB, Hyperplanes, both_sides
+from ffmlp.network.readout import ReadoutStages
 
-# Candidates for the ridge, the penalty on squared weights of regressors of unit variance, per sample.
-RIDGES = 10.0 ** np.arange(-3.0, 2.1, 0.5)
-# Samples that are left out, one by one, to choose ridge and temperature.
-MAX_LEFT_OUT = 1000
-# Leverages are clipped to this: a sample of leverage 1 determines its own prediction.
+# With more samples, hyperplanes are selected by a subsample.
+MAX_SAMPLES = 3000
+# If this many hyperplanes do not reach the error threshold, all are kept.
+MAX_TAKEN = 150
+# A regressor of unit variance whose remaining variance is below this is left out.
+_SMALLEST_VARIANCE = 1e-4
 _LARGEST_LEVERAGE = 0.999
-# With more samples for each regressor, leaving one out changes next to nothing.
-_SAMPLES_PER_REGRESSOR = 20
-# Evidence this far below any other adds nothing to a sum of exponentials.
-_FAR = 1e300
-# The range of the logarithm of the temperature, and the least decrease of the log-loss per unit of it:
-# without misclassified samples, the log-loss would decrease forever.
-_LOG_TEMPERATURES, _LEAST_GAIN = np.linspace(-5.0, 5.0, 11), 1e-9
+
+
+def prune_readout(
+    planes: Hyperplanes, X: AnyFloats, y: Indices, weight: Floats, n_classes: int, error_threshold: float
+) -> PruningPath:
+    """Keep the first hyperplanes taken whose leave-one-out error rate is below a threshold.
+
+    Takes O(n·L) time for each hyperplane taken. The path deletes the others all at once, so that every
+    deletion has the final error rate. The error rate of all hyperplanes is not known.
+    """
+    rows, mass = weighted_subsample(X, y, weight, MAX_SAMPLES)
+    taken, rates = _path(planes.signed_responses(X[rows]), y[rows], mass, n_classes, error_threshold)
+    if rates[-1] >= error_threshold:
+        return PruningPath(np.zeros(0, np.intp), np.zeros(0), np.nan, np.arange(len(planes)))
+    kept = np.sort(taken)
+    deleted = np.setdiff1d(np.arange(len(planes)), kept)
+    return PruningPath(deleted, np.full(len(deleted), rates[-1]), np.nan, kept)
+
+
+def _path(
+    h: Floats, y: Indices, weight: Floats, n_classes: int, error_threshold: float
+) -> tuple[Indices, list[float]]:
+    """Hyperplanes in the order they are taken; the leave-one-out error rate after each."""
+    root = np.sqrt(weight / weight.mean())[:, None]
+    targets = np.eye(n_classes)[y]
+    residual = root * (targets - weight @ targets / weight.sum())
+    bends, lines = (_standardised(columns, weight, root) for columns in (np.abs(h), h))
+    leverage = np.full(len(y), 1.0 / weight.sum())
+    taken: list[int] = []
+    rates: list[float] = []
+    while len(taken) < min(h.shape[1], MAX_TAKEN) and (not rates or rates[-1] >= error_threshold):
+        gain = _gains(bends, lines, residual)
+        gain[taken] = -1.0
+        best = int(np.argmax(without_rounding(gain / gain.max()) if gain.max() > 0 else gain))
+        taken.append(best)
+        axes, triangle = np.linalg.qr(np.column_stack([bends[:, best], lines[:, best]]))
+        axes = axes[:, np.diag(triangle) ** 2 > _SMALLEST_VARIANCE * len(y)]
+        for columns in (residual, bends, lines):
+            columns -= axes @ (axes.T @ columns)
+        leverage += np.sum((axes / root) ** 2, axis=1) * (len(y) / weight.sum())
+        left_out = residual / root / (1.0 - np.minimum(leverage, _LARGEST_LEVERAGE))[:, None]
+        wrong = (targets - left_out).argmax(axis=1) != y
+        rates.append(float(weight @ wrong / weight.sum()))
+    return np.array(taken), rates
+
+
+def _standardised(columns: Floats, weight: Floats, root: Floats) -> Floats:
+    """Columns of weighted mean 0 and variance 1 (0 if constant), times the root of the weights."""
+    share = weight / weight.sum()
+    columns = columns - share @ columns
+    scale = np.sqrt(share @ columns**2)
+    return root * columns / np.where(scale > 0, scale, 1.0)
+
+
+def _gains(bends: Floats, lines: Floats, residual: Floats) -> Floats:
+    """The part (L,) of the squared residual that each pair of regressors explains."""
+    ridge = _SMALLEST_VARIANCE * len(residual)
+    a, b = np.sum(bends**2, axis=0) + ridge, np.sum(lines**2, axis=0) + ridge
+    mixed = np.sum(bends * lines, axis=0)
+    with_bend, with_line = bends.T @ residual, lines.T @ residual
+    explained = b[:, None] * with_bend**2 + a[:, None] * with_line**2
+    explained -= 2 * mixed[:, None] * with_bend * with_line
+    return explained.sum(axis=1) / (a * b - mixed**2)
+
+
+# Samples and points between them. More samples are subsampled.
+N_POINTS = 6000
+# Half-spaces are selected by this many of these points, evenly spaced.
+_N_SELECTION_POINTS = 3000
+# Points between one sample and its nearest neighbours.
+_MAX_NEIGHBOURS = 100
+_N_SWEEPS = 3
+# Fractions of a least squares step, tried until one lowers the loss.
+_STEPS = (1.0, 0.5, 0.25, 0.125)
+# Penalties: on the squared weights of responses of unit variance, and on how far a hyperplane is moved,
+# relative to the curvature of the loss.
+_RIDGE = 1e-4
+_DAMPING = 1e-2
+# A response of unit length whose remaining square is below this repeats others.
+_SMALLEST_SQUARE = 1e-3
+# Lower bound of the probabilities that the evidence starts from, which are arbitrary between distant
+# samples, and of a point's curvature (at most 1/4), without which steps could be arbitrarily long.
+_SMALLEST_PROBABILITY = 1e-3
+# A half-space with fewer points is not moved.
+_FEWEST_POINTS = 5
+# Hyperplanes are moved along this many principal axes at most.
+_MAX_AXES = 100
 
 
 @dataclass(frozen=True, eq=False)
-class Readout:
-    """Evidence for each class: ``|h| @ even + h @ odd + bias``, from the responses h (n, L)."""
+class SmallReadout:
+    """Evidence for each class, in log-odds: ``max(h, 0) @ weights + bias``, h of one side each."""
 
-    even: Floats  # (L, C) weights of the sum of a hyperplane's two neurons
-    odd: Floats  # (L, C) weights of their difference
-    bias: Floats  # (C,)
-    ridge: float  # the penalty of `RIDGES` with the least leave-one-out error
-    temperature: float  # the factor of the evidence that makes its softmax a probability
-    error_rate: float  # by leaving one out
-    left_out: Floats | None = None  # (n, C) the evidence for each sample, fitted without it
+    hyperplanes: Hyperplanes
+    kept: Indices  # (m,) the hyperplanes that these were made from, in ascending order
+    weights: Floats
+    bias: Floats
+    error_rate: float  # on the training samples
 
 
-def fit_readout(planes: Hyperplanes, samples: Samples, *, leave_out: bool = False) -> Readout:
-    """Least squares from the l_1 responses to class indicators, with the ridge of least LOO error.
+@dataclass(frozen=True, eq=False)
+class _Points:
+    """Distinct samples, then points between them: standardised scores, share, target probabilities."""
 
-    One eigendecomposition serves all ridges: O(n·p² + p³) time for p = L + N regressors. With
-    ``leave_out``, the evidence for each sample is also computed without it.
+    Z: Floats
+    share: Floats
+    target: Floats
+
+    def loss(self, evidence: Floats) -> float:
+        """The log-loss of evidence (n, C)."""
+        return float(self.share @ (logsumexp(evidence, axis=1) - np.sum(self.target * evidence, axis=1)))
+
+
+def fit_small_readout(
+    planes: Hyperplanes, whole: Readout, X: AnyFloats, y: Indices, weight: Floats, n_neurons: int
+) -> SmallReadout:
+    """A readout of at most ``n_neurons`` half-spaces that approximates the whole readout.
+
+    Deterministic. Takes O(n·L) time for each half-space taken and O(n·N²) for each one moved, with n
+    limited to `N_POINTS`, and a prediction of all samples for the error rate.
     """
-    X, y, weight, n_classes = samples.X, samples.y, samples.importance, len(samples.labels)
-    total = weight.sum()
-    shares = np.bincount(y, weight, n_classes) / total
-    left_out, mass = weighted_subsample(X, y, weight, MAX_LEFT_OUT)
-    # Rotated regressors T have T'WT = diag(eigenvalues): every ridge is a scaling of their weights.
-    regressors = Regressors.of(planes, samples, left_out, mass)
-    regressors, eigenvalues, rotation, moments = regressors.principal_axes(samples, shares)
+    rows, mass = weighted_subsample(X, y, weight, N_POINTS)
+    scores = planes.mapped(X[rows])
+    scaling = Scaling.of(scores, mass)
+    standard = scaling.standardised_planes(planes)
 
-    truth, targets = y[left_out], np.eye(n_classes)[y[left_out]]
-    rotated = regressors.rows(left_out) @ rotation
-    squares, errors, evidence = rotated**2, [], []
-    for ridge in RIDGES * total:
-        shrinkage = 1.0 / (eigenvalues + ridge)
-        leverage = np.minimum(squares @ shrinkage + 1.0 / total, _LARGEST_LEVERAGE)
-        residual = targets - shares - rotated @ (shrinkage[:, None] * moments)
-        residual /= (1.0 - leverage)[:, None]
-        errors.append(mass @ np.sum(residual**2, axis=1))
-        evidence.append(targets - residual)
-    best = int(np.argmin(without_rounding(np.array(errors) / total)))
-    shrinkage = 1.0 / (eigenvalues + RIDGES[best] * total)
-    coefficients = rotation @ (moments * shrinkage[:, None])
-    each = None
-    if leave_out:
-        half = rotation * np.sqrt(shrinkage)
-        each = _left_out_evidence(regressors, half, coefficients, samples, shares)
-    coefficients /= regressors.scale[:, None]
+    def evidence_of(Z: Floats) -> Floats:
+        h = Z @ standard.weights.T + standard.biases
+        return whole.temperature * (np.abs(h) @ whole.even + h @ whole.odd + whole.bias)
 
-    odd = np.zeros((len(planes), n_classes))
-    odd[regressors.linear] = coefficients[len(planes) :]
-    return Readout(
-        even=coefficients[: len(planes)],
-        odd=odd,
-        bias=shares - regressors.mean @ coefficients,
-        ridge=float(RIDGES[best]),
-        temperature=best_temperature(evidence[best], np.arange(n_classes), truth, mass),
-        error_rate=float(mass @ (evidence[best].argmax(axis=1) != truth) / mass.sum()),
-        left_out=each,
-    )
+    points = _points(scores, y[rows], mass, scaling, evidence_of)
+    some = evenly(len(points.Z), _N_SELECTION_POINTS)
+    h = points.Z[some] @ standard.weights.T + standard.biases
+    kept, sides = taken_half_spaces(h, evidence_of(points.Z[some]), points.share[some], n_neurons)
+    if len(kept) == 0:  # nothing varies
+        kept, sides = np.zeros(1, np.intp), np.ones(1, np.intp)
+    few = standard.select(kept).one_sided_by(sides)
+    start = np.log(np.maximum(points.target, _SMALLEST_PROBABILITY))
+    weights, bias = _fitted(points, _responses(points, few), start)
+    few = _moved(points, few, weights, bias)
+    responses = _responses(points, few)
+    weights, bias = _fitted(points, responses, responses @ weights + bias)
+    few = scaling.unscaled_planes(few)
+    l_1 = np.maximum(few.signed_responses(X), 0.0)
+    wrong = (l_1 @ weights + bias).argmax(axis=1) != y
+    return SmallReadout(few, kept, weights, bias, float(weight @ wrong / weight.sum()))
 
 
-def _left_out_evidence(
-    regressors: Regressors, half: Floats, coefficients: Floats, samples: Samples, shares: Floats
+def _points(
+    scores: AnyFloats,
+    y: Indices,
+    weight: Floats,
+    scaling: Scaling,
+    evidence_of: Callable[[Floats], Floats],
+) -> _Points:
+    """The target of a sample is halfway between its class and the whole readout's probabilities."""
+    distinct, which = np.unique(scores, axis=0, return_inverse=True)
+    which = which.ravel()
+    mass = np.bincount(which, weight)
+    samples = scaling.apply(distinct)
+    between, start = _between_neighbours(samples)
+    Z = np.vstack([samples, between])
+    target = softmax(evidence_of(Z), axis=1)
+    target[: len(samples)] *= 0.5
+    np.add.at(target, (which, y), 0.5 * weight / mass[which])
+    share = np.concatenate([mass, mass[start]])
+    return _Points(Z, share / share.sum(), target)
+
+
+def _between_neighbours(Z: Floats) -> tuple[Floats, Indices]:
+    """Points on the lines from each sample to its nearest neighbours, and the samples they start from.
+
+    Each is at another fraction of its line; multiples of the golden ratio spread the fractions evenly.
+    """
+    n_each = min(len(Z) - 1, N_POINTS // len(Z) - 1, _MAX_NEIGHBOURS)
+    if n_each < 1:
+        return np.empty((0, Z.shape[1])), np.zeros(0, np.intp)
+    rounded = without_rounding(Z)  # rounding must not decide ties
+    search = NearestNeighbors(n_neighbors=n_each).fit(rounded)
+    end = search.kneighbors(return_distance=False).ravel()
+    start = np.repeat(np.arange(len(Z)), n_each)
+    part = np.arange(1, len(start) + 1) * GOLDEN_RATIO % 1.0
+    return Z[start] + part[:, None] * (Z[end] - Z[start]), start
+
+
+def taken_half_spaces(
+    h: Floats, targets: Floats, share: Floats, n_taken: int
+) -> tuple[Indices, Indices]:
+    """Hyperplanes, ascending, and a side of each (1 or -1), by orthogonal matching pursuit.
+
+    The side whose response explains most of the squared targets (n, C), beside the responses taken
+    before, is taken next. Only the squares and products of the responses' residuals are updated, not the
+    responses: a step takes one product of all responses with a vector.
+    """
+    root = np.sqrt(share / share.sum())
+    constant = root[:, None]
+    responses = constant * np.maximum(both_sides(h), 0.0)
+    responses -= constant * (root @ responses)
+    length = np.linalg.norm(responses, axis=0)
+    # A side on which no point lies has responses of rounding errors.
+    varies = length > 1e-9 * np.tile(np.linalg.norm(constant * h, axis=0), 2)
+    responses /= np.where(varies, length, 1.0)
+    residual = constant * (targets - share @ targets / share.sum())
+    squares, products = np.sum(responses**2, axis=0), responses.T @ residual
+    axes = np.empty((len(h), 0))
+    left = varies.copy()
+    taken: list[int] = []
+    while len(taken) < n_taken and left.any():
+        gain = np.where(left, np.sum(products**2, axis=1) / np.where(left, squares, 1.0), 0.0)
+        relative = without_rounding(gain / max(gain.max(), np.finfo(np.float64).tiny))
+        best = int(np.argmax(np.where(left, relative, -1.0)))
+        taken.append(best)
+        axis = responses[:, best] - axes @ (axes.T @ responses[:, best])
+        axis /= np.linalg.norm(axis)
+        axes = np.column_stack([axes, axis])
+        along = responses.T @ axis
+        squares, products = squares - along**2, products - np.outer(along, axis @ residual)
+        left &= squares > _SMALLEST_SQUARE
+        left[[best % h.shape[1], best % h.shape[1] + h.shape[1]]] = False
+    planes = np.array(taken, np.intp) % h.shape[1]
+    order = np.argsort(planes)
+    return planes[order], np.where(np.array(taken)[order] < h.shape[1], 1, -1)
+
+
+def _responses(points: _Points, planes: Hyperplanes) -> Floats:
+    return np.maximum(points.Z @ planes.weights.T + planes.biases, 0.0)
+
+
+def _fitted(points: _Points, responses: Floats, evidence: Floats) -> tuple[Floats, Floats]:
+    """Weights (m, C) and bias (C,) of the evidence whose softmax is closest to the targets.
+
+    Starts with least squares to the given evidence, then fits each class in turn against all others.
+    """
+    share, target = points.share, points.target
+    mean = share @ responses
+    scale = np.sqrt(share @ (responses - mean) ** 2)
+    scale = np.where(scale > 1e-12 * mean, scale, 1.0)
+    F = np.column_stack([(responses - mean) / scale, np.ones(len(responses))])
+    ridge = np.append(np.full(len(mean), _RIDGE), 1e-9)
+    gram = (F * share[:, None]).T @ F + np.diag(ridge)
+    coefficients = np.asarray(np.linalg.solve(gram, F.T @ (share[:, None] * evidence)), np.float64)
+    evidence = F @ coefficients
+    for label in np.tile(np.arange(evidence.shape[1]), _N_SWEEPS):
+        others = logsumexp(np.delete(evidence, label, axis=1), axis=1)
+        own = coefficients[:, label]
+        coefficients[:, label] = _regressed(F, share, target[:, label], others, ridge, own)
+        evidence[:, label] = F @ coefficients[:, label]
+    weights = coefficients[:-1] / scale[:, None]
+    return weights, coefficients[-1] - mean @ weights
+
+
+def _regressed(
+    F: Floats, share: Floats, target: Floats, others: Floats, ridge: Floats, own: Floats
 ) -> Floats:
-    """The evidence (n, C) for each sample, fitted without it; where leverages are tiny, with it.
+    """One step of the logistic regression of one class against the evidence of all others together."""
 
-    ``half @ half.T`` is the inverse of the Gram matrix with the ridge.
+    def loss(own: Floats) -> float:
+        z = F @ own
+        return float(share @ (np.logaddexp(z, others) - target * z) + 0.5 * ridge @ own**2)
+
+    p = expit(F @ own - others)
+    curvature = np.maximum(p * (1.0 - p), _SMALLEST_PROBABILITY)
+    gram = (F * (share * curvature)[:, None]).T @ F + np.diag(ridge)
+    return _improved(own, np.linalg.solve(gram, F.T @ (share * (target - p)) - ridge * own), loss)
+
+
+def _moved(points: _Points, planes: Hyperplanes, weights: Floats, bias: Floats) -> Hyperplanes:
+    """The hyperplanes, moved one after the other to lower the log-loss of the evidence.
+
+    A threshold of one feature remains one: only its offset is moved.
     """
-    y, weight = samples.y, samples.importance
-    tiny = samples.population is not None or len(y) > _SAMPLES_PER_REGRESSOR * len(half)
-    half, coefficients = half.astype(regressors.dtype), coefficients.astype(regressors.dtype)
-    evidence = np.empty((len(y), len(shares)))
+    places = np.column_stack([points.Z, np.ones(len(points.Z))])
+    every = _directions(points)
+    moved = np.column_stack([planes.weights, planes.biases])
+    evidence = _responses(points, planes) @ weights + bias
+    for neuron, own in enumerate(weights):
+        h = places @ moved[neuron]
+        inside = np.flatnonzero(without_rounding(h) > 0)  # a threshold goes through samples
+        if len(inside) < _FEWEST_POINTS:
+            continue
+        rest = evidence - np.outer(np.maximum(h, 0.0), own)
 
-    def fill(blocks: Iterator[tuple[slice, NDArray]]) -> None:
-        for rows, block in blocks:
-            evidence[rows] = shares + block @ coefficients
-            if tiny:
-                continue
-            rotated = block @ half
-            leverage = weight[rows] * (np.einsum("ij,ij->i", rotated, rotated) + 1.0 / weight.sum())
-            leverage = np.minimum(leverage, _LARGEST_LEVERAGE)[:, None]
-            target = np.eye(len(shares))[y[rows]]
-            evidence[rows] = target - (target - evidence[rows]) / (1.0 - leverage)
+        def loss(plane: Floats, rest: Floats = rest, own: Floats = own) -> float:
+            return points.loss(rest + np.outer(np.maximum(places @ plane, 0.0), own))
 
-    list(regressors.part_by_part(fill))
-    return evidence
+        basis = every[:, -1:] if planes.pairs[neuron, 0] == NO_BLOB else every
+        step = basis @ _step(points, places[inside] @ basis, inside, evidence[inside], own)
+        moved[neuron] = _improved(moved[neuron], step, loss)
+        evidence = rest + np.outer(np.maximum(places @ moved[neuron], 0.0), own)
+    return replace(planes, weights=moved[:, :-1], biases=moved[:, -1])
 
 
-def best_temperature(evidence: Floats, owners: Indices, y: Indices, weight: Floats) -> float:
-    """The factor of the evidence (n, m) whose softmax has the least log-loss for the labels y.
+def _directions(points: _Points) -> Floats:
+    """Directions in which a hyperplane (normal and offset) may move; the last column is the offset."""
+    n_features = points.Z.shape[1]
+    if n_features <= _MAX_AXES:
+        return np.eye(n_features + 1)
+    return block_diag(principal_axes(points.Z, points.share, _MAX_AXES), 1.0)
 
-    ``owners`` (m,) is the class that each column supports.
-    """
-    supported = np.isin(y, owners)  # pruning may leave a class without a neuron
-    y, weight = y[supported], weight[supported]
-    evidence = np.ascontiguousarray(evidence[supported].T)  # (m, n): sums of few rows are fast
-    own = np.where(owners[:, None] == y, evidence, -_FAR)
-    # Both sums of exponentials are relative to their largest term, so that they cannot overflow.
-    largest, largest_own = evidence.max(axis=0), own.max(axis=0)
-    evidence, own = evidence - largest, own - largest_own
-    share = weight / weight.sum()
-    behind = float(share @ (largest - largest_own))
 
-    def mean(exponents: Floats) -> float:
-        masses = np.exp(exponents)
-        return float(share @ (np.einsum("mn,mn->n", masses, exponents) / masses.sum(axis=0)))
+def _step(points: _Points, places: Floats, inside: Indices, evidence: Floats, own: Floats) -> Floats:
+    """The weighted least squares step of a neuron with weights ``own`` (C,), from the points inside."""
+    p, share = softmax(evidence, axis=1), points.share[inside]
+    spread = np.maximum(p @ own**2 - (p @ own) ** 2, _SMALLEST_PROBABILITY * np.ptp(own) ** 2)
+    gram = (places * (share * spread)[:, None]).T @ places
+    gram += np.eye(len(gram)) * (_DAMPING * np.trace(gram) / len(gram) + 1e-12)
+    return np.linalg.solve(gram, places.T @ (share * ((points.target[inside] - p) @ own)))
 
-    def slope(log_factor: float) -> float:
-        """Of the mean log-loss. Its root is more precise than the location of the least loss."""
-        factor = np.exp(log_factor)
-        return mean(factor * evidence) - mean(factor * own) + factor * behind + _LEAST_GAIN
 
-    def loss(log_factor: float) -> float:
-        factor = np.exp(log_factor)
-        sums, own_sums = (np.exp(factor * part).sum(axis=0) for part in (evidence, own))
-        return float(share @ np.log(sums / own_sums)) + factor * behind + _LEAST_GAIN * log_factor
+def _improved(parameters: Floats, step: Floats, loss: Callable[[Floats], float]) -> Floats:
+    """The parameters after the largest fraction of the step that lowers the loss, if one does."""
+    before = loss(parameters)
+    for part in _STEPS:
+        if without_rounding(np.array(before - loss(parameters + part * step))) > 0:
+            return parameters + part * step
+    return parameters
 
-    # Classes of several columns may have several minima.
-    tried = _LOG_TEMPERATURES
-    best = int(np.argmin([loss(log_factor) for log_factor in tried]))
-    low, high = tried[max(best - 1, 0)], tried[min(best + 1, len(tried) - 1)]
-    is_inside = slope(low) < 0 < slope(high)
-    return float(np.exp(brentq(slope, low, high) if is_inside else tried[best]))
+
+def readout_design(
+    samples: Samples, plan: Plan, blobs: Blobs, planes: Hyperplanes, progress: Progress
+) -> UpperLayers:
+    """One l_2 neuron per class: its evidence."""
+    n_classes = len(samples.labels)
+    path = None
+    if plan.error_threshold is not None:
+        with progress.step("boundaries"):
+            data = samples.X, samples.y, samples.importance, n_classes
+            path = prune_readout(planes, *data, plan.error_threshold)
+            planes = planes.select(path.kept)
+            progress.say(f"{len(planes)} hyperplanes left")
+    with progress.step("regions"):
+        readout = fit_readout(planes, samples, leave_out=plan.max_regions > 0)
+        progress.say(f"ridge {readout.ridge:.2g}, leave-one-out error {readout.error_rate:.2%}")
+    if path is None or not len(path.deleted):
+        path = PruningPath(np.zeros(0, np.intp), np.zeros(0), readout.error_rate, np.arange(len(planes)))
+    n_allowed = plan.max_half_spaces(n_classes)
+    if 2 * len(planes) > n_allowed:
+        return _small_readout_design(samples, planes, readout, path, int(n_allowed), progress)
+    with progress.step("classes"):
+        stages = ReadoutStages(readout.even, readout.odd, readout.bias, readout.temperature)
+    return UpperLayers(planes, path, stages, readout.left_out)
+
+
+def _small_readout_design(
+    samples: Samples,
+    planes: Hyperplanes,
+    readout: Readout,
+    path: PruningPath,
+    n_neurons: int,
+    progress: Progress,
+) -> UpperLayers:
+    """Few half-spaces that approximate the readout of all hyperplanes."""
+    with progress.step("regions"):
+        small = fit_small_readout(planes, readout, samples.X, samples.y, samples.importance, n_neurons)
+        progress.say(f"{len(small.kept)} half-spaces, training error {small.error_rate:.2%}")
+    with progress.step("classes"):
+        half = 0.5 * small.weights
+        stages = ReadoutStages(half, half, small.bias, 1.0, one_sided=True)
+    kept = path.kept[small.kept]
+    deleted = np.concatenate([path.deleted, np.setdiff1d(path.kept, kept)])
+    path = PruningPath(deleted, np.full(len(deleted), small.error_rate), np.nan, kept)
+    return UpperLayers(small.hyperplanes, path, stages)

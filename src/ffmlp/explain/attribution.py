@@ -1,22 +1,101 @@
-"""Attributions: how the lead of a sample over that of a reference divides among the inputs.
-
-The smooth part of a lead is followed along the straight way from the reference to the sample. Its slope
-by each input is known there, so nothing is sampled, and hyperplanes cancel within an input, not between
-inputs. Regions change the lead in steps: their part is divided by exact Shapley values.
-"""
+"""Attributions: how the lead of a sample over a reference divides among the inputs."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve, pinv
 from scipy.spatial.distance import cdist
+from scipy.special import gammaln
 
-from ffmlp.arrays import Flags, Floats, Indices
-from ffmlp.explain.shapley import region_shapley
+from ffmlp.arrays import Flags, Floats, Indices, row_blocks
 from ffmlp.network.blobs import Blobs
+from ffmlp.network.hyperplanes import NO_BLOB, Hyperplanes
 from ffmlp.network.network import Network
 from ffmlp.network.stages import LARGEST
+from ffmlp.network.trees import RegionTrees, compiled
+
+
+def response_spreads(blobs: Blobs, planes: Hyperplanes) -> Floats:
+    """The standard deviation (L,) of each response.
+
+    It is taken within the two blobs that a hyperplane separates; for the threshold of a feature, over
+    all samples.
+    """
+    variance = np.sum((planes.weights * blobs.feature_spreads) ** 2, axis=1)
+    within = np.zeros(planes.pairs.shape)
+    for place, blob in enumerate(planes.pairs.T):
+        for number in np.unique(blob[blob != NO_BLOB]):
+            mine = blob == number
+            normals = planes.weights[mine] if blobs.axes is None else planes.weights[mine] @ blobs.axes
+            within[mine, place] = np.sum(normals @ blobs.covariances[number] * normals, axis=1)
+    share = blobs.weights[planes.pairs]
+    share = share / share.sum(axis=1, keepdims=True)
+    pooled = np.sum(share * within, axis=1)
+    variance = np.where(planes.pairs[:, 0] == NO_BLOB, variance, pooled)
+    return np.where(variance > 0, np.sqrt(np.maximum(variance, 0.0)), 1.0)
+
+
+def nearest_blobs(blobs: Blobs, Z: Floats) -> tuple[Indices, Floats]:
+    """The blob (n,) of least Mahalanobis distance, and that distance squared."""
+    # In the axes of the covariances, if there are any; otherwise in standardised features.
+    scale = blobs.feature_spreads if blobs.axes is None else np.ones(blobs.axes.shape[1])
+    coordinates = np.diag(1.0 / scale) if blobs.axes is None else pinv(blobs.axes).T
+    nearest = np.zeros(len(Z), np.intp)
+    least = np.full(len(Z), np.inf)
+    for number in range(len(blobs)):
+        factor = cho_factor(blobs.covariances[number] / np.outer(scale, scale))
+        deviation = (Z - blobs.means[number]) @ coordinates
+        squared = np.sum(deviation * cho_solve(factor, deviation.T).T, axis=1)
+        closer = squared < least
+        nearest[closer], least[closer] = number, squared[closer]
+    return nearest, least
+
+
+def region_shapley(
+    trees: RegionTrees, h: Floats, reference: Floats, winner: Indices, rival: Indices
+) -> Floats:
+    """Shapley values (n, F) of what regions add to the winner's lead over the rival, F as in ``axes``.
+
+    ``h`` and ``reference`` (n, L) are the responses of samples and of what they are compared with. The
+    values of a sample add up to the difference of the two leads. Compiled code visits the regions
+    between the two only, at most R of them; NumPy takes O(n·R·F) time.
+    """
+    own, other = trees.compared(h), trees.compared(reference)
+    if compiled is None or trees.forest is None:
+        return _by_boxes(trees, own, other, winner, rival)
+    found, values = np.zeros(own.shape), np.require(trees.values, requirements=["C", "A"])
+    first, second = (np.ascontiguousarray(part, np.int32) for part in (winner, rival))
+    compiled.shapley_values(*trees.forest, own, other, values, first, second, found)
+    return found
+
+
+def _by_boxes(
+    trees: RegionTrees,
+    own: NDArray[np.float32],
+    other: NDArray[np.float32],
+    winner: Indices,
+    rival: Indices,
+) -> Floats:
+    """The same from the limits of all regions."""
+    low, high = trees.boxes
+    found, unlimited = np.empty(own.shape), np.isneginf(low)
+    for rows in row_blocks(len(own), low.size):
+        with_sample, with_reference = (
+            ((part[rows, None] > low) | unlimited) & (part[rows, None] <= high) for part in (own, other)
+        )
+        for_sample, for_reference = with_sample & ~with_reference, with_reference & ~with_sample
+        a, b = for_sample.sum(axis=2), for_reference.sum(axis=2)
+        # The region counts for a mixture only if sample or reference is within each of its limits.
+        possible = (with_sample | with_reference).all(axis=2)
+        share = np.where(possible, np.exp(gammaln(a + 1) + gammaln(b + 1) - gammaln(a + b + 1)), 0.0)
+        weight = for_sample * (share / np.maximum(a, 1))[:, :, None]
+        weight -= for_reference * (share / np.maximum(b, 1))[:, :, None]
+        lead = (trees.values[:, winner[rows]] - trees.values[:, rival[rows]]).T
+        found[rows] = np.einsum("nrf,nr->nf", weight, lead)
+    return found
 
 
 @dataclass(frozen=True, eq=False)

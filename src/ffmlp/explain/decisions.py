@@ -12,14 +12,13 @@ from numpy.typing import ArrayLike
 
 from ffmlp.arrays import AnyFloats
 from ffmlp.explain.explain import Explanations, explained
-from ffmlp.network.blobs import Blobs, feature_units
-from ffmlp.network.familiarity import Familiarity
+from ffmlp.network.blobs import Blobs, Familiarity, feature_units
 from ffmlp.network.network import Network
+from ffmlp.parameters import checked_cells
 from ffmlp.robustness.distance import Robustness, as_predicted, checked_effort, scaled_distances
 from ffmlp.robustness.limits import checked_limits
 from ffmlp.robustness.recourse import Recourse, recourse
 from ffmlp.robustness.wishes import checked_wishes
-from ffmlp.validation import checked_cells
 
 
 class DecisionsMixin:

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ffmlp.arrays import Floats
-from ffmlp.explain.margins import response_spreads
+from ffmlp.explain.attribution import response_spreads
 from ffmlp.inputs.columns import CategoryColumn
 from ffmlp.words import counted, itemised
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ffmlp.arrays import Floats, Indices
-from ffmlp.network.familiarity import Familiarity
+from ffmlp.network.blobs import Familiarity
 from ffmlp.network.network import Network
 
 Counts = NDArray[np.int64]

@@ -13,17 +13,22 @@ from numpy.typing import NDArray
 from scipy.special import chdtri
 
 from ffmlp.arrays import AnyFloats, Flags, Floats, Indices, without_rounding
-from ffmlp.explain.attribution import Attribution, Points, attributed, mean_attribution, rival_blobs
+from ffmlp.explain.attribution import (
+    Attribution,
+    Points,
+    attributed,
+    mean_attribution,
+    nearest_blobs,
+    rival_blobs,
+)
 from ffmlp.explain.explanation import Counterfactual, Crossing, Explanation, Place, Reason, RegionPart
-from ffmlp.explain.margins import nearest_blobs
 from ffmlp.extras import imported
 from ffmlp.inputs.columns import NumberColumn
-from ffmlp.markup import html_table
 from ffmlp.network.blobs import Blobs, feature_units
 from ffmlp.network.network import Network
 from ffmlp.network.stages import Places
 from ffmlp.robustness.distance import Robustness
-from ffmlp.words import counted
+from ffmlp.words import counted, html_table
 
 # A sample is unfamiliar if it is farther from all blobs than this share of the training samples, or, if
 # that is not known, outside of this share of its nearest blob.

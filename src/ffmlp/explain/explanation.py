@@ -9,8 +9,7 @@ from math import floor, inf, log10
 from textwrap import wrap
 from typing import Any
 
-from ffmlp.markup import html_bars
-from ffmlp.words import class_name, counted
+from ffmlp.words import class_name, counted, html_bars
 
 # The numbers of columns, boundaries, regions and changed features on a page.
 _MAX_REASONS = 5

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
-from ffmlp.export.box import Box as Box
-from ffmlp.export.vnnlib import to_vnnlib as to_vnnlib
+from ffmlp.export.verifiers import Box as Box
+from ffmlp.export.verifiers import to_vnnlib as to_vnnlib
 from ffmlp.extras import require
 from ffmlp.network.network import Network
 
@@ -70,4 +70,4 @@ def to_onnx(
 def to_relu_onnx(network: Network, box: Box | None = None) -> Any:
     """A network as a plain ONNX graph, valid in a box if there is one: see `FFMLPClassifier`."""
     require("to_relu_onnx", "onnx")
-    return import_module("ffmlp.export.relu_onnx").to_relu_onnx(network, box)
+    return import_module("ffmlp.export.onnx_model").to_relu_onnx(network, box)

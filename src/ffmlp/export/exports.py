@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from ffmlp import export
 from ffmlp.arrays import Floats
 from ffmlp.network.network import Network
-from ffmlp.validation import checked_cells
+from ffmlp.parameters import checked_cells
 
 
 class ExportsMixin:

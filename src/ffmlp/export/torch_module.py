@@ -20,9 +20,9 @@ from ffmlp.inputs.features import Gaussianisation
 from ffmlp.inputs.imputation import FARTHEST, Imputation
 from ffmlp.network.hyperplanes import Hyperplanes
 from ffmlp.network.network import Network
-from ffmlp.network.region_readout_stages import SLOPE, RegionReadoutStages
+from ffmlp.network.readout import SLOPE, RegionReadoutStages
 from ffmlp.network.stages import Stages
-from ffmlp.network.trained_stages import TrainedStages
+from ffmlp.network.trained import TrainedStages
 from ffmlp.network.trees import RegionTrees
 
 

@@ -19,8 +19,7 @@ from scipy.linalg import qr
 from ffmlp.arrays import AnyFloats, Flags, Floats, Indices, without_rounding
 from ffmlp.inputs.columns import CategoryColumn, Columns, NumberColumn
 from ffmlp.inputs.gaussianise import quantiles
-from ffmlp.inputs.rows import Hashes, Rows
-from ffmlp.inputs.subsets import lexicographic, places
+from ffmlp.inputs.rows import Hashes, Rows, lexicographic, places
 
 N_FOLDS = 5
 # The shares of all samples count as so many samples of each category.

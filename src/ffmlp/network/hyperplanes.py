@@ -1,13 +1,8 @@
-"""Layer l_1: hyperplanes and the responses of their two sides.
-
-A hyperplane ``h(x) = w·x + b`` is positive on the side of the first blob of its pair and negative on
-the side of the second. Two ReLU neurons, ``+h`` and ``-h``, carry it in layer l_1, so a single
-hyperplane is the paper's one-layer two-neuron perceptron.
-"""
+"""Layer l_1: hyperplanes, and the responses of the neurons on their two sides."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,6 +10,43 @@ from numpy.typing import ArrayLike, NDArray
 
 from ffmlp.arrays import AnyFloats, Floats, Indices, whole_tiles
 from ffmlp.inputs.features import Gaussianisation, mapped_features
+
+
+def softplus(z: Floats) -> Floats:
+    """``np.logaddexp(z, 0)`` in a third of the time."""
+    bend = np.abs(z)
+    np.log1p(np.exp(np.negative(bend, out=bend), out=bend), out=bend)
+    bend += np.maximum(z, 0.0)
+    return bend
+
+
+def sigmoid(z: Floats) -> Floats:
+    """The probability whose log-odds are z."""
+    return np.exp(-softplus(-z))
+
+
+def softmax(z: Floats) -> Floats:
+    """``scipy.special.softmax(z, axis=1)`` without SciPy."""
+    shares = np.exp(z - z.max(axis=1, keepdims=True))
+    shares /= shares.sum(axis=1, keepdims=True)
+    return shares
+
+
+def logsumexp(z: Floats) -> Floats:
+    """``scipy.special.logsumexp(z, axis=1)`` without SciPy; -inf for a row of -inf."""
+    largest = z.max(axis=1)
+    finite = np.where(np.isfinite(largest), largest, 0.0)
+    with np.errstate(divide="ignore"):
+        return np.log(np.exp(z - finite[:, None]).sum(axis=1)) + finite
+
+
+ACTIVATIONS: dict[str, Callable[[Floats], Floats]] = {
+    "identity": lambda z: z,
+    "relu": lambda z: np.maximum(z, 0.0),
+    "softplus": softplus,
+    "softmax": softmax,
+}
+
 
 # Both entries of a pair if the hyperplane is a threshold of one feature and separates no blobs.
 NO_BLOB = -1

@@ -18,7 +18,7 @@ from ffmlp.network.hyperplanes import Hyperplanes
 from ffmlp.network.single_precision import LARGEST_SINGLE, classes_where_sure, largest_error, none_sure
 
 if TYPE_CHECKING:
-    from ffmlp.network.region_readout_stages import RegionReadoutStages
+    from ffmlp.network.readout import RegionReadoutStages
 
 # Inputs and responses stay in the cache.
 _ROWS_AT_ONCE = 1 << 13

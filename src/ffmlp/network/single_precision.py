@@ -17,7 +17,7 @@ from ffmlp.arrays import Indices
 from ffmlp.network.hyperplanes import Hyperplanes
 
 if TYPE_CHECKING:
-    from ffmlp.network.readout_stages import ReadoutStages
+    from ffmlp.network.readout import ReadoutStages
 
 # Fewer rows gain nothing.
 FEWEST_ROWS = 2048

@@ -7,17 +7,27 @@ of None gives the default title, an empty one gives none. Without ``ax`` or ``fi
 made. Legends are outside of the axes: a figure with ``layout="constrained"`` leaves space for them.
 """
 
-from ffmlp.plots.architecture import NetworkDisplay
-from ffmlp.plots.curves import AccuracyCurvesDisplay, PruningPathDisplay, RobustAccuracyDisplay
-from ffmlp.plots.drift import DriftDisplay
-from ffmlp.plots.effects import EffectsDisplay
-from ffmlp.plots.explanations import ChangeDisplay, CounterfactualsDisplay, ExplanationDisplay
-from ffmlp.plots.familiarity import FamiliarityDisplay
-from ffmlp.plots.intervals import AccuracyIntervalsDisplay
-from ffmlp.plots.responses import ResponsesDisplay, TwoNeuronDisplay
-from ffmlp.plots.samples import DecisionRegionsDisplay, HyperplanesDisplay, SamplesDisplay
-from ffmlp.plots.slices import DecisionSliceDisplay
-from ffmlp.plots.tradeoff import AccuracyTimeDisplay
+from ffmlp.plots.comparisons import (
+    AccuracyCurvesDisplay,
+    AccuracyIntervalsDisplay,
+    AccuracyTimeDisplay,
+    PruningPathDisplay,
+    RobustAccuracyDisplay,
+)
+from ffmlp.plots.explanations import (
+    ChangeDisplay,
+    CounterfactualsDisplay,
+    EffectsDisplay,
+    ExplanationDisplay,
+)
+from ffmlp.plots.familiarity import DriftDisplay, FamiliarityDisplay
+from ffmlp.plots.networks import NetworkDisplay, ResponsesDisplay, TwoNeuronDisplay
+from ffmlp.plots.samples import (
+    DecisionRegionsDisplay,
+    DecisionSliceDisplay,
+    HyperplanesDisplay,
+    SamplesDisplay,
+)
 from ffmlp.plots.view import View
 
 __all__ = [

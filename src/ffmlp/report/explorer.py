@@ -17,13 +17,25 @@ from ffmlp.arrays import Floats
 from ffmlp.classifier import FFMLPClassifier
 from ffmlp.explain.effects import EffectCurve, effect_curves
 from ffmlp.inputs.columns import NumberColumn
-from ffmlp.network.blobs import feature_units
-from ffmlp.network.drawing import drawn_network
-from ffmlp.network.familiarity import Familiarity
-from ffmlp.report.alerts import alerts
-from ffmlp.report.assessment import KEEP, HyperplaneEffects, Importance, Outcome, Rows, wilson
-from ffmlp.report.curves import class_curves
+from ffmlp.network.blobs import Familiarity, feature_units
+from ffmlp.network.network import drawn_network
+from ffmlp.parameters import checked_cells
+from ffmlp.report.assessment import (
+    KEEP,
+    LEAST_CERTAIN,
+    WRONG,
+    HyperplaneEffects,
+    Importance,
+    Outcome,
+    Rows,
+    ShownRow,
+    class_curves,
+    proved_changes,
+    shown_rows,
+    wilson,
+)
 from ffmlp.report.model_report import (
+    alerts,
     data_table,
     design_table,
     introduction,
@@ -32,10 +44,8 @@ from ffmlp.report.model_report import (
     outcome,
     seen_text,
 )
-from ffmlp.report.shown_rows import LEAST_CERTAIN, WRONG, ShownRow, proved_changes, shown_rows
 from ffmlp.storage.json_form import json_form
 from ffmlp.tabular.table_model import TableModel
-from ffmlp.validation import checked_cells
 from ffmlp.web.joining import WEB, joined_script, one_page
 
 # Columns with effect curves.

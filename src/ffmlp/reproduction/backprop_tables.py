@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ffmlp.report.pages import Table
-from ffmlp.reproduction.cells import SIGNIFICANT, change, duel, with_spread
+from ffmlp.reproduction.accuracy_tables import SIGNIFICANT, change, duel, with_spread
 from ffmlp.reproduction.experiments import Run
-from ffmlp.reproduction.paper import ROWS_BY_KEY, Row
+from ffmlp.reproduction.reported import ROWS_BY_KEY, Row
 from ffmlp.reproduction.verdicts import (
     CLAIMS,
     METHODS,

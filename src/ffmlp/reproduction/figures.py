@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from ffmlp.arrays import Floats
 from ffmlp.classifier import FFMLPClassifier
 from ffmlp.datasets import Dataset
-from ffmlp.design.discriminants import two_class_lda
+from ffmlp.design.lda import two_class_lda
 from ffmlp.network.regions import find_regions
 from ffmlp.plots import (
     AccuracyCurvesDisplay,
@@ -28,12 +28,19 @@ from ffmlp.plots import (
     TwoNeuronDisplay,
     View,
 )
-from ffmlp.plots.architecture import half_space_colours
+from ffmlp.plots.networks import half_space_colours
 from ffmlp.plots.samples import SILENT
 from ffmlp.plots.view import INK, draw_lines, greys, matplotlib
-from ffmlp.reproduction.experiments import Settings, design, split_of, trained
-from ffmlp.reproduction.paper import Row
-from ffmlp.reproduction.robust_accuracy import RADII, attacked_accuracy, proved_accuracy
+from ffmlp.reproduction.experiments import (
+    RADII,
+    Settings,
+    attacked_accuracy,
+    design,
+    proved_accuracy,
+    split_of,
+    trained,
+)
+from ffmlp.reproduction.reported import Row
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -18,9 +18,9 @@ from ffmlp.reproduction import figures
 from ffmlp.reproduction.accuracy_tables import TABLE_I
 from ffmlp.reproduction.backprop_tables import CLAIM_BY_CLAIM, RANDOM_STARTS
 from ffmlp.reproduction.experiments import Run, Settings
+from ffmlp.reproduction.findings import NAMES, TITLE
 from ffmlp.reproduction.network_tables import ROBUSTNESS, SIZES
-from ffmlp.reproduction.paper import Row
-from ffmlp.reproduction.report import NAMES, TITLE
+from ffmlp.reproduction.reported import Row
 from ffmlp.reproduction.verdicts import by_split
 from ffmlp.storage.whole_files import write_whole
 

@@ -9,10 +9,9 @@ from math import comb
 import numpy as np
 
 from ffmlp.report.pages import Table
-from ffmlp.reproduction.cells import duel, milliseconds, with_spread
-from ffmlp.reproduction.experiments import Run
-from ffmlp.reproduction.paper import Row
-from ffmlp.reproduction.robust_accuracy import MAX_SAMPLES, RADII
+from ffmlp.reproduction.accuracy_tables import duel, milliseconds, with_spread
+from ffmlp.reproduction.experiments import MAX_SAMPLES, RADII, Run
+from ffmlp.reproduction.reported import Row
 from ffmlp.reproduction.verdicts import Comparison, by_split, values
 
 SIZES = "Sizes of the networks"

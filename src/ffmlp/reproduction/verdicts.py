@@ -13,7 +13,7 @@ from scipy.special import stdtr
 from ffmlp import datasets
 from ffmlp.arrays import Floats
 from ffmlp.reproduction.experiments import Run
-from ffmlp.reproduction.paper import Row
+from ffmlp.reproduction.reported import Row
 
 # A difference is significant below this probability of a larger one by chance, on both sides.
 LEVEL = 0.05

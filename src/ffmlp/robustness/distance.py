@@ -10,13 +10,11 @@ from joblib import Parallel, delayed
 
 from ffmlp.arrays import Flags, Floats, Indices
 from ffmlp.extras import imported
-from ffmlp.markup import html_table
 from ffmlp.network.blobs import Blobs, feature_units
 from ffmlp.network.network import Network
 from ffmlp.network.stages import LinearPieces
-from ffmlp.robustness.boundary_search import SearchProblem, found_points
 from ffmlp.robustness.limits import MOST_BENDS, Limits
-from ffmlp.robustness.nearby_points import Bounds, Sample
+from ffmlp.robustness.nearby_points import Bounds, Sample, SearchProblem, found_points
 from ffmlp.robustness.nearest_change import nearest_change
 from ffmlp.robustness.polyhedra import (
     FeasibleBox,
@@ -26,7 +24,7 @@ from ffmlp.robustness.polyhedra import (
     length,
     nearest_of_another_class,
 )
-from ffmlp.words import counted
+from ffmlp.words import counted, html_table
 
 # How far beyond the boundary a point of another class lies, relative to the distance. Larger values are
 # tried where rounding hides the other class.

@@ -1,7 +1,7 @@
 """The exact nearest point of another class, if the prediction is an argmax of linear functions.
 
 Region r has the score ``normals[r]·x + offsets[r]``, and the region of the largest score decides (see
-`ffmlp.network.region_stages`). Another class is predicted where one of its regions has at least the
+`ffmlp.network.region`). Another class is predicted where one of its regions has at least the
 score of every region of the sample's own class: a union of convex polyhedra, one for each region of
 another class. The sample is projected onto each of them, nearest first, until lower bounds exclude the
 others.

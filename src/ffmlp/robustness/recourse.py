@@ -13,9 +13,8 @@ from ffmlp.inputs.columns import Columns
 from ffmlp.network.blobs import Blobs, feature_units
 from ffmlp.network.network import Network
 from ffmlp.robustness.bent_leads import BentLead, SoftLead, bent_lead
+from ffmlp.robustness.cheapest_changes import CHEAPEST, Row, cheapest_change, searched_change
 from ffmlp.robustness.limits import MOST_BENDS
-from ffmlp.robustness.recourse_programme import CHEAPEST, Row, cheapest_change
-from ffmlp.robustness.recourse_search import searched_change
 from ffmlp.robustness.wishes import REACH, Choice, Wishes, allowed_moves
 from ffmlp.words import class_name
 

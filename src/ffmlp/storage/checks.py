@@ -16,7 +16,7 @@ from ffmlp.arrays import Floats
 from ffmlp.inputs.columns import CategoryColumn, Columns
 from ffmlp.inputs.features import Gaussianisation
 from ffmlp.inputs.imputation import FARTHEST, Imputation
-from ffmlp.network.familiarity import FamiliarSpace
+from ffmlp.network.blobs import FamiliarSpace
 from ffmlp.network.hyperplanes import NO_BLOB, Hyperplanes
 from ffmlp.network.network import Network
 

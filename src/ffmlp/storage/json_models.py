@@ -18,10 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ffmlp.classifier import FFMLPClassifier
-from ffmlp.design.plans import components_of_each
 from ffmlp.design.problem import Plan
 from ffmlp.design.pruning import PruningPath
-from ffmlp.design.selection import Selection
+from ffmlp.design.selection import Selection, components_of_each
 from ffmlp.network.blobs import Blobs
 from ffmlp.network.network import Network
 from ffmlp.storage.archives import Outline

@@ -22,16 +22,16 @@ from ffmlp.classifier import FFMLPClassifier
 from ffmlp.design.problem import Plan
 from ffmlp.design.pruning import PruningPath
 from ffmlp.design.selection import Selection
-from ffmlp.design.statistics import Statistics
 from ffmlp.extras import imported
+from ffmlp.merging import Statistics
 from ffmlp.network.blobs import Blobs
+from ffmlp.parameters import check_parameters
 from ffmlp.storage.archives import TooLargeError
 from ffmlp.storage.checks import check_network
 from ffmlp.storage.contents import SKLEARN_STEPS, check_types, name_of, open_model, trusted_kinds
 from ffmlp.storage.json_models import read_json
 from ffmlp.storage.model_files import FORMAT_VERSION, Content, is_json, usable, write_model
 from ffmlp.storage.schema import NETWORK_TAGS, Node, sklearn_tag
-from ffmlp.validation import check_parameters
 
 _PARTS: dict[str, type] = {
     **NETWORK_TAGS,

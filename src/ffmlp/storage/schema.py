@@ -18,16 +18,14 @@ from numpy.typing import NDArray
 from ffmlp.inputs.columns import CategoryColumn, Columns, NumberColumn
 from ffmlp.inputs.features import Gaussianisation
 from ffmlp.inputs.imputation import Imputation
-from ffmlp.network.blob_stages import BlobStages
-from ffmlp.network.familiarity import FamiliarSpace
+from ffmlp.network.blob import BlobStages
+from ffmlp.network.blobs import FamiliarSpace
 from ffmlp.network.hyperplanes import Hyperplanes
 from ffmlp.network.network import Network
-from ffmlp.network.paper_stages import PaperStages
-from ffmlp.network.readout_stages import ReadoutStages
-from ffmlp.network.region_readout_stages import RegionReadoutStages
-from ffmlp.network.region_stages import RegionStages
+from ffmlp.network.readout import ReadoutStages, RegionReadoutStages
+from ffmlp.network.region import PaperStages, RegionStages
 from ffmlp.network.regions import Regions
-from ffmlp.network.trained_stages import TrainedStages
+from ffmlp.network.trained import TrainedStages
 from ffmlp.network.trees import RegionTrees
 from ffmlp.storage.archives import Archive, Outline, packed
 from ffmlp.storage.model_files import Content

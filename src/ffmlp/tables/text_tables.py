@@ -21,10 +21,18 @@ import numpy as np
 from ffmlp.arrays import Floats
 from ffmlp.extras import imported
 from ffmlp.tables.blocks import Block, Part, Texts, frames, split, values
-from ffmlp.tables.quotes import without_leading_spaces
-from ffmlp.tables.records import detected_delimiter, first_lines, measured, records
 from ffmlp.tables.tables import COMPRESSIONS, NUMBER, TEXT, Dialect, Kinds, LocatedError, check_names
-from ffmlp.tables.text_files import blocks_of_rows, numbered_lines, opened, opened_text
+from ffmlp.tables.text_files import (
+    blocks_of_rows,
+    detected_delimiter,
+    first_lines,
+    measured,
+    numbered_lines,
+    opened,
+    opened_text,
+    records,
+    without_leading_spaces,
+)
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from ffmlp.arrays import Floats
 from ffmlp.tables.blocks import Texts
 from ffmlp.tables.tables import TEXT, DataTable
+from ffmlp.tabular.predictions import UnknownCategories, merged, unknown_categories
 from ffmlp.tabular.scores import Confusion, area_under_curve, log_loss
-from ffmlp.tabular.substitutes import UnknownCategories, merged, unknown_categories
 
 if TYPE_CHECKING:
     from ffmlp.tabular.predictor import Predictor

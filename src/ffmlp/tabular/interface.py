@@ -9,8 +9,8 @@ from ffmlp.inputs.columns import CategoryColumn
 from ffmlp.network.network import Network
 from ffmlp.storage.checks import check_part
 from ffmlp.tables.tables import Dialect
-from ffmlp.tabular.columns import Features
 from ffmlp.tabular.dates import DateColumn
+from ffmlp.tabular.table_columns import Features
 
 _KEYS = {"numbers", "categories", "target", "id", "missing", "decimal"}
 # The facts that ``ffmlp fit`` stores, and their types.

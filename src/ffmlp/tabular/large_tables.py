@@ -19,18 +19,16 @@ from threadpoolctl import threadpool_limits
 
 from ffmlp.arrays import Flags
 from ffmlp.classifier import FFMLPClassifier
-from ffmlp.dask.blocks import Block
+from ffmlp.dask.blocks import Block, PartitionError, Passes, summed
 from ffmlp.dask.classifier import FFMLPClassifier as DaskClassifier
-from ffmlp.dask.partitions import PartitionError, Passes, summed
 from ffmlp.inputs.data_frames import columns_of, training_cells
 from ffmlp.inputs.rows import mixed, row_hashes
 from ffmlp.tables.tables import TEXT, DataFile, DataTable, LocatedError, pandas
-from ffmlp.tabular import seen_rows
-from ffmlp.tabular.columns import Features
+from ffmlp.tabular import scores
 from ffmlp.tabular.dates import with_dates
-from ffmlp.tabular.evaluation import HeldOutSums
+from ffmlp.tabular.scores import HeldOutSums
+from ffmlp.tabular.table_columns import Features, Tallies
 from ffmlp.tabular.table_model import are_integers
-from ffmlp.tabular.tallies import Tallies
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -183,7 +181,7 @@ class LastLook:
         """The last look at a section; without a model, at hashes alone."""
         rows = reader.rows(section)
         features = rows.X[reader.columns.features]
-        hashes = seen_rows.stored_hashes(seen_rows.row_hashes(features, rows.y))
+        hashes = scores.stored_hashes(scores.row_hashes(features, rows.y))
         held_out = None
         if model is not None and (held := reader.held_out(rows.X)).any():
             truth = np.searchsorted(reader.labels, rows.y[held])
@@ -198,7 +196,7 @@ class LastLook:
     def __add__(self, other: LastLook) -> LastLook:
         sums = [look.held_out for look in (self, other) if look.held_out is not None]
         hashes = np.array(self.hashes + other.hashes, np.uint64)
-        return LastLook(reduce(add, sums) if sums else None, seen_rows.stored_hashes(hashes))
+        return LastLook(reduce(add, sums) if sums else None, scores.stored_hashes(hashes))
 
 
 def last_look(

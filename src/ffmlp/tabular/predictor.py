@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ffmlp.arrays import AnyFloats
 from ffmlp.inputs.columns import CategoryColumn, Columns
-from ffmlp.network.familiarity import Familiarity
+from ffmlp.network.blobs import Familiarity
 from ffmlp.network.network import Network
 from ffmlp.storage.checks import check_network
 from ffmlp.storage.contents import open_model

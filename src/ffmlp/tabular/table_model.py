@@ -16,7 +16,7 @@ from sklearn.pipeline import Pipeline
 from ffmlp.arrays import Floats
 from ffmlp.classifier import FFMLPClassifier
 from ffmlp.inputs.columns import CategoryColumn, Columns
-from ffmlp.network.familiarity import Familiarity
+from ffmlp.network.blobs import Familiarity
 from ffmlp.network.network import Network
 from ffmlp.storage.model_files import usable
 from ffmlp.storage.persistence import load_with_metadata, save

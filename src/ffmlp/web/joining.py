@@ -1,8 +1,4 @@
-"""JavaScript modules, styles and data joined into one HTML page.
-
-A module is an ordinary ES module: other tools and browsers import it as it is. In a page, the modules
-share one scope, so that each name at the top of a module may be there once only.
-"""
+"""JavaScript modules, styles and data joined into one HTML page; the playground."""
 
 from __future__ import annotations
 
@@ -59,3 +55,14 @@ def one_page(title: str, body: str, style: str, script: str, data: Any = None) -
 
 def _text(path: Path) -> str:
     return path.read_text(encoding="utf-8")
+
+
+TITLE = "FF-MLP playground"
+
+
+def playground_page() -> str:
+    """The page as HTML. It needs no other file and no network."""
+    folder = WEB / "playground"
+    body = (folder / "playground.html").read_text(encoding="utf-8")
+    style = (folder / "playground.css").read_text(encoding="utf-8")
+    return one_page(TITLE, body, style, joined_script("playground/main.js"))

@@ -6,11 +6,10 @@ from sklearn.metrics import log_loss
 
 from ffmlp import FFMLPClassifier, classifier
 from ffmlp.design.problem import Samples
-from ffmlp.design.trees import region_trees
-from ffmlp.design.trees.ensembles import Sequences, TreeSamples
-from ffmlp.design.trees.links import best_link
-from ffmlp.design.trees.region_trees import dealt, grow_regions
-from ffmlp.design.trees.tree_growth import Ranks, Tree
+from ffmlp.design.trees import correction
+from ffmlp.design.trees.correction import dealt, grow_regions
+from ffmlp.design.trees.ensembles import Sequences, TreeSamples, best_link
+from ffmlp.design.trees.growth import Ranks, Tree
 
 
 def checkerboard(n_samples=1200, seed=0):
@@ -27,7 +26,7 @@ def regression(n_samples=400, seed=0):
 
 
 def folds(samples):
-    return np.arange(len(samples)) % region_trees.N_FOLDS
+    return np.arange(len(samples)) % correction.N_FOLDS
 
 
 def ranks(h):
@@ -186,7 +185,7 @@ def test_samples_that_cannot_be_split_have_no_regions():
 @pytest.fixture
 def many(monkeypatch):
     """600 samples are many: trees also grow one after the other."""
-    monkeypatch.setattr(region_trees, "MANY_SAMPLES", 600)
+    monkeypatch.setattr(correction, "MANY_SAMPLES", 600)
 
 
 def test_sequences_of_trees_find_what_the_readout_cannot(many):
@@ -275,10 +274,10 @@ def test_samples_of_the_same_place_are_left_out_together(seed):
     samples, rows, fold = dealt(merged)
     np.testing.assert_array_equal(samples.X, merged.X[rows])
     np.testing.assert_array_equal(samples.y, merged.y[rows])
-    frequent = merged.weight >= region_trees.N_FOLDS
+    frequent = merged.weight >= correction.N_FOLDS
     for sample in np.flatnonzero(frequent):
         own = rows == sample
-        assert fold[own].tolist() == list(range(region_trees.N_FOLDS))
+        assert fold[own].tolist() == list(range(correction.N_FOLDS))
         np.testing.assert_allclose(samples.weight[own].sum(), merged.weight[sample], rtol=1e-12)
     single = ~frequent[rows]
     np.testing.assert_array_equal(np.sort(rows[single]), np.flatnonzero(~frequent))
@@ -303,7 +302,7 @@ def test_distinct_samples_are_dealt_in_turn():
     merged = merged_samples(X, y, np.ones(103))
     samples, rows, fold = dealt(merged)
     np.testing.assert_array_equal(rows, np.arange(103))
-    np.testing.assert_array_equal(fold, np.arange(103) % region_trees.N_FOLDS)
+    np.testing.assert_array_equal(fold, np.arange(103) % correction.N_FOLDS)
     np.testing.assert_array_equal(samples.weight, np.ones(103))
 
 

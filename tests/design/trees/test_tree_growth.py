@@ -3,8 +3,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ffmlp.design.trees import tree_growth
-from ffmlp.design.trees.tree_growth import MOST_CHANNELS, Ranks, Tree, integers, not_above
+from ffmlp.design.trees import growth
+from ffmlp.design.trees.growth import MOST_CHANNELS, Ranks, Tree, integers, not_above
 
 SIDES = pytest.mark.parametrize("random", [True, False])
 
@@ -37,7 +37,7 @@ def grown(h, weight, target, most=40, seed=3, **options):
 def test_compiled_growth_is_that_of_numpy(
     random, n_samples, n_features, n_targets, seed, decimals, prior, fewest
 ):
-    if tree_growth.compiled is None:
+    if growth.compiled is None:
         pytest.skip("not compiled")
     data = problem(n_samples, n_features, n_targets, seed % 1000, decimals)
     options = {"seed": seed, "random": random, "prior": prior, "fewest": fewest}
@@ -48,7 +48,7 @@ def test_compiled_growth_is_that_of_numpy(
     fast.subtract(values, targets[0])
     leaves = fast.leaves(ranks)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tree_growth, "compiled", None)
+        patch.setattr(growth, "compiled", None)
         slow = grown(*data, **options)
         for name in ("nodes", "rows", "totals"):
             np.testing.assert_array_equal(getattr(fast, name), getattr(slow, name))
@@ -162,7 +162,7 @@ def test_ranks_of_many_samples_are_those_of_some():
 
 @pytest.mark.parametrize("n_targets", [0, MOST_CHANNELS])
 def test_tables_that_do_not_fit_are_refused(n_targets):
-    if tree_growth.compiled is None:
+    if growth.compiled is None:
         pytest.skip("not compiled")
     h, weight, _ = problem(20)
     with pytest.raises(ValueError, match="do not fit each other"):
@@ -181,7 +181,7 @@ def call_of(name):
         np.zeros((3, 3), np.int32),
     )
     grown_call = [ranks, targets, rows, nodes, totals, 1, 0, 2, 0.0, False]
-    tree_growth._grow(*grown_call)
+    growth._grow(*grown_call)
     calls = {
         "grow": grown_call,
         "subtract": [rows, nodes, np.zeros((3, 2)), targets],
@@ -201,10 +201,10 @@ def call_of(name):
 )
 def test_indices_beyond_the_tables_are_refused(name, argument, place, value):
     """So are targets whose sums are not exact."""
-    if tree_growth.compiled is None:
+    if growth.compiled is None:
         pytest.skip("not compiled")
     arguments = call_of(name)
-    function = getattr(tree_growth.compiled, name)
+    function = getattr(growth.compiled, name)
     function(*arguments)
     arguments = call_of(name)
     arguments[argument][place] = value
@@ -214,7 +214,7 @@ def test_indices_beyond_the_tables_are_refused(name, argument, place, value):
 
 @pytest.mark.parametrize("argument", [0, 1, 2, 3])
 def test_tables_of_other_lengths_are_refused(argument):
-    if tree_growth.compiled is None:
+    if growth.compiled is None:
         pytest.skip("not compiled")
     for name in ("subtract", "descend"):
         arguments = call_of(name)
@@ -224,4 +224,4 @@ def test_tables_of_other_lengths_are_refused(argument):
         if name == "descend" and argument == 2:
             arguments[argument] = arguments[argument][:1]
         with pytest.raises(ValueError, match="do not fit each other"):
-            getattr(tree_growth.compiled, name)(*arguments)
+            getattr(growth.compiled, name)(*arguments)

@@ -1,8 +1,4 @@
-"""Ensembles of trees on left-out residuals, and their values for samples that they have not seen.
-
-A forest averages trees that do not know of each other. In a sequence, each tree grows on what the trees
-before it leave unexplained. Every tree is grown without one fold of the samples.
-"""
+"""Ensembles of trees on left-out residuals, and the link from evidence to probabilities."""
 
 from __future__ import annotations
 
@@ -15,9 +11,40 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from scipy.linalg import helmert
+from scipy.optimize import minimize_scalar
 
 from ffmlp.arrays import Floats, Indices
-from ffmlp.design.trees.tree_growth import MOST_CHANNELS, Ranks, Tree, integers
+from ffmlp.design.trees.growth import MOST_CHANNELS, Ranks, Tree, integers
+
+# Candidates for the floor, below which evidence makes no difference.
+_FLOORS = 10.0 ** np.arange(-3.5, -0.9, 0.5)
+# The penalty on the squared logarithm of the power, so that few samples leave it near 1.
+_PENALTY = 10.0
+
+
+def best_link(evidence: Floats, y: Indices, weight: Floats) -> tuple[float, float]:
+    """Power and floor of ``P_c ∝ max(evidence_c, floor) ** power`` with the least penalised log-loss.
+
+    ``evidence`` (n, C) is that of samples which have not been seen.
+    """
+    rows, share = np.arange(len(y)), weight / weight.sum()
+
+    def loss(log_power: float, logs: Floats) -> float:
+        scaled = np.exp(log_power) * logs
+        losses = np.log(np.exp(scaled).sum(axis=1)) - scaled[rows, y]
+        return float(share @ losses) + _PENALTY * log_power**2 / len(y)
+
+    tried = []
+    for floor in _FLOORS:
+        logs = np.log(np.maximum(evidence, floor))
+        logs -= logs.max(axis=1, keepdims=True)
+        found = minimize_scalar(
+            loss, args=(logs,), bounds=(-2.0, 3.0), method="bounded", options={"xatol": 0.02}
+        )
+        tried.append((found.fun, float(np.exp(found.x)), float(floor)))
+    _, power, floor = min(tried)
+    return power, floor
+
 
 # Samples that one tree of a forest sees, and that one sequence sees.
 ROWS_OF_TREE, _ROWS_OF_SEQUENCE = 50_000, 100_000

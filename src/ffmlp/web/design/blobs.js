@@ -1,8 +1,8 @@
-/* Stage 0: every class becomes a mixture of Gaussian blobs, as in ffmlp.design.blobs. */
+/* Stage 0: every class becomes a mixture of Gaussian blobs, as in ffmlp.design.mixtures. */
 
 import { cholesky, lowerInverse } from "./linear_algebra.js";
 
-// The constants of ffmlp.design.blobs.
+// The constants of ffmlp.design.mixtures.
 const REGULARIZATION = 1e-6;
 const TRUSTED_SAMPLES_PER_FEATURE = 5;
 const MAX_LLOYD_ITERATIONS = 30;

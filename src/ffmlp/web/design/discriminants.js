@@ -1,4 +1,4 @@
-/* Stage 1: pairs of blobs become hyperplanes, as in ffmlp.design.discriminants. */
+/* Stage 1: pairs of blobs become hyperplanes, as in ffmlp.design.lda. */
 
 import { cholesky, solveInPlace } from "./linear_algebra.js";
 import { labelledBlobs } from "./blobs.js";

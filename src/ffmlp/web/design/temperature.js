@@ -1,4 +1,4 @@
-/* The temperature of a blob design, as in ffmlp.design.blob_design and ffmlp.design.readout. */
+/* The temperature of a blob design, as in ffmlp.design.blob and ffmlp.design.least_squares. */
 
 import { withoutRounding } from "./blobs.js";
 
@@ -77,7 +77,7 @@ function withDoubt({ evidence, owners, y, weight }, X, N, C) {
   return result;
 }
 
-/** Distinct samples that represent all, and their weights: ffmlp.inputs.subsets.weighted_subsample. */
+/** Distinct samples that represent all, and their weights: ffmlp.inputs.rows.weighted_subsample. */
 function representatives(X, N, y, atMost) {
   const n = y.length;
   const place = new Float64Array(n);

@@ -1,4 +1,4 @@
-/* Exact Shapley values of regions against one reference, as in ffmlp.explain.shapley. */
+/* Exact Shapley values of regions against one reference, as in ffmlp.explain.attribution. */
 
 /** What each hyperplane (L,) adds by regions to the winner's lead over the rival.
 

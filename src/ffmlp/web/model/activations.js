@@ -1,4 +1,4 @@
-/* Activations of neurons, as in ffmlp.network.activations. */
+/* Activations of neurons, as in ffmlp.network.hyperplanes. */
 
 export function softplus(z) {
   return Math.log1p(Math.exp(-Math.abs(z))) + Math.max(z, 0);

@@ -1,4 +1,4 @@
-/* The blob design, as in ffmlp.network.blob_stages. */
+/* The blob design, as in ffmlp.network.blob. */
 
 import { logsumexp, sigmoid, softmax, softplus } from "./activations.js";
 import { meanSlopes } from "./mean_slopes.js";

@@ -1,4 +1,4 @@
-/* Where a network has seen training samples, as in ffmlp.network.familiarity. */
+/* Where a network has seen training samples, as in ffmlp.network.blobs. */
 
 import { interpolated } from "./features.js";
 

@@ -1,4 +1,4 @@
-/* The mean slope of a lead between two points, by quadrature, as in ffmlp.network.mean_slopes. */
+/* The mean slope of a lead between two points, by quadrature, as in ffmlp.network.stages. */
 
 import { dot } from "./arrays.js";
 

@@ -1,4 +1,4 @@
-/* The paper to the letter: regions read by the bare network, as in ffmlp.network.paper_stages. */
+/* The paper to the letter: regions read by the bare network, as in ffmlp.network.region. */
 
 import { LARGEST } from "./hyperplanes.js";
 import { RegionStages } from "./region_stages.js";

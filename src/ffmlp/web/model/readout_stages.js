@@ -1,4 +1,4 @@
-/* The readout design, as in ffmlp.network.readout_stages. */
+/* The readout design, as in ffmlp.network.readout. */
 
 import { softmax } from "./activations.js";
 

@@ -1,4 +1,4 @@
-/* The readout design with regions, as in ffmlp.network.region_readout_stages. */
+/* The readout design with regions, as in ffmlp.network.readout. */
 
 import { softmax } from "./activations.js";
 import { ReadoutStages } from "./readout_stages.js";

@@ -1,4 +1,4 @@
-/* The region design, as in ffmlp.network.region_stages. */
+/* The region design, as in ffmlp.network.region. */
 
 import { meanSlopes } from "./mean_slopes.js";
 

@@ -1,4 +1,4 @@
-/* Stages 2 and 3 after backpropagation, as in ffmlp.network.trained_stages: they predict only. */
+/* Stages 2 and 3 after backpropagation, as in ffmlp.network.trained: they predict only. */
 
 import { ACTIVATIONS } from "./activations.js";
 import { dot } from "./arrays.js";
