@@ -33,8 +33,7 @@ def test_a_row_of_empty_cells_is_a_row_wherever_it_is(file):
 
 @pytest.fixture
 def short_rows(monkeypatch):
-    for module in ("text_files", "records"):
-        monkeypatch.setattr(f"ffmlp.tables.{module}.LONGEST_ROW", 100)
+    monkeypatch.setattr("ffmlp.tables.text_files.LONGEST_ROW", 100)
 
 
 @pytest.mark.parametrize(
