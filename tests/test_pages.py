@@ -87,7 +87,14 @@ def test_pages_are_short_enough_to_read():
 
 def test_every_public_name_is_in_the_reference():
     listed = reference()
-    for module in ("ffmlp", "ffmlp.dask", "ffmlp.plots", "ffmlp.datasets", "ffmlp.backprop"):
+    for module in (
+        "ffmlp",
+        "ffmlp.dask",
+        "ffmlp.plots",
+        "ffmlp.datasets",
+        "ffmlp.paper",
+        "ffmlp.backprop",
+    ):
         assert sorted(public_names(module)) == sorted(listed[module])
     assert sorted(public_names("ffmlp.robustness.attacks")) == sorted(listed["ffmlp.robustness.attacks"])
 

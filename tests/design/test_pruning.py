@@ -1,12 +1,12 @@
 from unittest.mock import patch
 
-import naive
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from problems import four_moons, random_pruning_problem, region_design, table
 
+from ffmlp import paper
 from ffmlp.design import pruning as pruning_module
 from ffmlp.design.pruning import _Partition, prune
 from ffmlp.network.regions import Regions, sign_codes, unpack
@@ -14,17 +14,17 @@ from ffmlp.parameters import checked_weight
 
 
 def assert_same_path(codes, y, n_classes, threshold, weight=None):
-    deleted, error_rates = naive.prune(codes, y, n_classes, threshold, weight)
+    votes = np.eye(n_classes)[y] * (np.ones(len(y)) if weight is None else weight)[:, None]
+    kept, deleted = paper.prune(codes, votes, threshold)
     for at_once in (1, codes.shape[1]):
         with patch.object(pruning_module, "_at_once", lambda n_regions, at_once=at_once: at_once):
             path = prune(table(codes, y, n_classes, weight), threshold)
-        assert path.deleted.tolist() == deleted
-        np.testing.assert_array_equal(path.error_rates, error_rates)
-        assert sorted([*path.kept, *path.deleted]) == list(range(codes.shape[1]))
+        assert list(zip(path.deleted, path.error_rates, strict=True)) == deleted
+        assert path.kept.tolist() == kept
 
 
 @pytest.mark.parametrize("seed", range(300))
-def test_same_deletions_in_the_same_order_as_the_naive_procedure(seed):
+def test_same_deletions_in_the_same_order_as_in_the_paper(seed):
     rng = np.random.default_rng(seed)
     n_classes = int(rng.integers(2, 5))
     codes, y = random_pruning_problem(
