@@ -9,16 +9,12 @@ from problems import mixed_table
 import ffmlp
 from ffmlp.cli import main
 from ffmlp.inputs.columns import CategoryColumn, category_name
-from ffmlp.tables.tables import MISSING
 from ffmlp.tabular.table_model import TableModel
 
 pd = pytest.importorskip("pandas")
 for package in ("tqdm", "skops", "pyarrow"):
     pytest.importorskip(package)
 
-FOLDER = Path(__file__).parents[2].parent / "shared" / "data" / "tables"
-# The ten smallest ones.
-TABLES = sorted(FOLDER.glob("*.csv.gz"), key=lambda path: path.stat().st_size)[:10]
 N_TRAINING, N_NEW = 300, 200
 
 
@@ -39,27 +35,61 @@ def codes_and_decimals():
     return frame.mask(rng.random(frame.shape) < 0.05)
 
 
-def made_up(name):
-    if name == "mixed":
-        X, y = mixed_table(500)
-        return X.assign(label=y)
-    return codes_and_decimals()
+def votes():
+    """Answers of two or three words, few of them missing."""
+    rng = np.random.default_rng(1)
+    answers = np.where(rng.random((500, 8)) < 0.5, "yes", "no")
+    frame = pd.DataFrame(answers, columns=[f"vote {number}" for number in range(8)])
+    frame["region"] = rng.choice(["north", "south", "abroad"], 500)
+    frame["label"] = np.where((answers[:, :5] == "yes").sum(axis=1) > 2, "democrat", "republican")
+    return frame.mask(rng.random(frame.shape) < [0.05] * 9 + [0.0])
 
 
-def read(path):
-    """A table as pandas reads it, with what counts as missing in a data file."""
-    return pd.read_csv(path, keep_default_na=False, na_values=list(MISSING))
+def animals():
+    """Flags of 0 and 1, one count, a name of its own for most rows, seven classes of unequal size."""
+    rng = np.random.default_rng(2)
+    label = rng.choice(7, 500, p=[0.4, 0.2, 0.13, 0.1, 0.08, 0.05, 0.04])
+    flags = ((label[:, None] >> np.arange(6) % 3) + (rng.random((500, 6)) < 0.1)) % 2
+    frame = pd.DataFrame(flags, columns=["hair", "feathers", "eggs", "milk", "fins", "tail"])
+    frame["legs"] = np.array([4, 2, 0, 0, 4, 6, 8])[label]
+    frame["name"] = [f"animal {number}" for number in rng.integers(0, 400, 500)]
+    frame["label"] = label + 1
+    return frame
 
 
-@pytest.mark.parametrize("name", ["mixed", "codes"])
-def test_made_up_tables(name, tmp_path, monkeypatch):
-    check(made_up(name), ["ward", "dose"] if name == "codes" else [], tmp_path, monkeypatch)
+def survey():
+    """Counts with many zeros, ordered answers, a column that never varies and one that is empty."""
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame(
+        {
+            "age": rng.integers(18, 90, 500),
+            "children": rng.poisson(0.7, 500),
+            "income": np.exp(rng.normal(8, 1, 500)).round(2),
+            "opinion": rng.choice(["strongly agree", "agree", "disagree", "don't know"], 500),
+            "wave": 3,
+            "comment": np.nan,
+            "county": rng.choice([f"county {number}" for number in range(60)], 500),
+        }
+    )
+    score = frame["age"] / 20 + frame["children"] - 2.0 * (frame["opinion"] == "agree")
+    frame["label"] = pd.cut(score + rng.normal(size=500), [-9, 2, 4, 99], labels=["a", "b", "c"])
+    frame["label"] = frame["label"].astype(str)
+    return frame.mask(rng.random(frame.shape) < [0.1, 0, 0.2, 0, 0, 0, 0.02, 0])
 
 
-@pytest.mark.skipif(not TABLES, reason="the folder of tables is not there")
-@pytest.mark.parametrize("path", TABLES, ids=lambda path: path.name.partition(".")[0])
-def test_tables_of_the_folder(path, tmp_path, monkeypatch):
-    check(read(path), [], tmp_path, monkeypatch)
+TABLES = {
+    "mixed": lambda: mixed_table(500)[0].assign(label=mixed_table(500)[1]),
+    "codes": codes_and_decimals,
+    "votes": votes,
+    "animals": animals,
+    "survey": survey,
+}
+CATEGORICAL = {"codes": ["ward", "dose"]}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_files_frames_and_onnx_predict_the_same(name, tmp_path, monkeypatch):
+    check(TABLES[name](), CATEGORICAL.get(name, []), tmp_path, monkeypatch)
 
 
 def check(frame, categorical, tmp_path, monkeypatch):
