@@ -32,7 +32,7 @@ from ffmlp.inputs import rows as drawn_rows
 N_FEATURES, N_TESTED, ROWS_OF_BLOCK = 20, 20_000, 250_000
 DESIGNS: dict[str, dict[str, Any]] = {
     "default": {},
-    "max_regions=0": {"max_regions": 0},
+    "max_leaves=0": {"max_leaves": 0},
     "region, 2 blobs": {"design": "region", "n_components": 2, "error_threshold": 0.05},
 }
 
@@ -132,7 +132,7 @@ def peers(options: argparse.Namespace) -> None:
     print("| model | rows | workers | seconds | worker, MB | accuracy |")
     print("|---|---|---|---|---|---|", flush=True)
     for n_rows in options.rows:
-        for model in ("ffmlp", "ffmlp, max_regions=0", "XGBoost", "LightGBM"):
+        for model in ("ffmlp", "ffmlp, max_leaves=0", "XGBoost", "LightGBM"):
             run_apart(_peer, n_rows, model, options.workers[-1], options.memory)
 
 
@@ -164,7 +164,7 @@ def _peer_model(model: str) -> Any:
         from lightgbm import dask as peer
 
         return peer.DaskLGBMClassifier(verbose=-1)
-    limits = {"max_regions": 0} if "max_regions" in model else {}
+    limits = {"max_leaves": 0} if "max_leaves" in model else {}
     return ffmlp.dask.FFMLPClassifier(random_state=0, **limits)
 
 

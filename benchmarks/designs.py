@@ -37,7 +37,7 @@ SETTINGS: dict[str, list[dict]] = {
     "blob": [{**BLOB, "error_threshold": value} for value in (0.3, 0.2, 0.1, 0.05, None)],
     "readout": [
         *({"design": "readout", "max_neurons": value} for value in (30, 50, 100, 200)),
-        {"design": "readout", "max_regions": 0},
+        {"design": "readout", "max_leaves": 0},
     ],
 }
 
@@ -107,11 +107,11 @@ def regions_and_scores(data: Dataset, limit: int | str, split: int) -> tuple[flo
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         start = perf_counter()
-        clf = FFMLPClassifier(max_regions=limit, random_state=split).fit(train.X[kept], train.y[kept])
+        clf = FFMLPClassifier(max_leaves=limit, random_state=split).fit(train.X[kept], train.y[kept])
         seconds = perf_counter() - start
         probability = clf.predict_proba(test.X)
     accuracy = np.mean(probability.argmax(axis=1) == test.y)
-    return clf.n_regions_, accuracy, log_loss(test.y, probability), seconds
+    return clf.n_leaves_, accuracy, log_loss(test.y, probability), seconds
 
 
 def draw(points: list[tuple], path: Path) -> None:
@@ -162,7 +162,7 @@ def cost(rows: int, features: int, classes: int, blobs: int | None) -> tuple[flo
     X = rng.normal(size=(classes, 4, features))[y, rng.integers(4, size=rows)]
     X += 1.5 * rng.normal(size=X.shape)
     start = perf_counter()
-    clf = FFMLPClassifier(design="readout", max_regions=0).fit(X, y)
+    clf = FFMLPClassifier(design="readout", max_leaves=0).fit(X, y)
     seconds = perf_counter() - start
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (
         1 << 20 if sys.platform == "darwin" else 1 << 10

@@ -20,8 +20,8 @@ DESIGNS = {
     "region, all hyperplanes": FFMLPClassifier(2, design="region", error_threshold=None, random_state=0),
     "blob": FFMLPClassifier(2, design="blob", gaussianise=False, random_state=0),
     "blob, gaussianised": FFMLPClassifier(2, design="blob", gaussianise=True, random_state=0),
-    "readout": FFMLPClassifier(design="readout", gaussianise=False, max_regions=0),
-    "readout, gaussianised": FFMLPClassifier(design="readout", gaussianise=True, max_regions=0),
+    "readout": FFMLPClassifier(design="readout", gaussianise=False, max_leaves=0),
+    "readout, gaussianised": FFMLPClassifier(design="readout", gaussianise=True, max_leaves=0),
 }
 
 

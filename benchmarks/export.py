@@ -24,8 +24,8 @@ DESIGNS = {
     "region": {"design": "region", "n_components": 2, "error_threshold": 0.05},
     "region, many": {"design": "region", "n_components": 4, "error_threshold": None},
     "blob": {"design": "blob", "n_components": 4},
-    "readout": {"design": "readout", "gaussianise": False, "max_regions": 0},
-    "readout, gaussianised": {"design": "readout", "gaussianise": True, "max_regions": 0},
+    "readout": {"design": "readout", "gaussianise": False, "max_leaves": 0},
+    "readout, gaussianised": {"design": "readout", "gaussianise": True, "max_leaves": 0},
     "readout with regions": {"design": "readout", "gaussianise": False},
 }
 

@@ -58,9 +58,9 @@ ALONE = "pandas.read_csv alone"
 MODELS = {
     "region, 2 blobs": ["--design", "region", "--n-components", "2"],
     "blob, 2 blobs": ["--design", "blob", "--n-components", "2"],
-    "readout, 2 blobs": ["--design", "readout", "--n-components", "2", "--max-regions", "0"],
+    "readout, 2 blobs": ["--design", "readout", "--n-components", "2", "--max-leaves", "0"],
     "readout, 50 neurons": ["--max-neurons", "50"],
-    "readout": ["--max-regions", "0"],
+    "readout": ["--max-leaves", "0"],
     "readout with regions (default)": [],
 }
 

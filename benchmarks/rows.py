@@ -76,7 +76,7 @@ def fit(folder: Path, model: str, n_threads: int) -> None:
         clf = LGBMClassifier(n_jobs=n_threads, verbose=-1)
     else:
         limit = model if model == "auto" else int(model)
-        clf = FFMLPClassifier(max_regions=limit, n_jobs=n_threads, random_state=0)
+        clf = FFMLPClassifier(max_leaves=limit, n_jobs=n_threads, random_state=0)
     before = resident_megabytes()
     seconds, above = memory_above_start(lambda: clf.fit(X, y))
     test = np.load(folder / "test.npz")

@@ -15,7 +15,7 @@ DESIGNS = {
         2, design="region", error_threshold=0.05, random_state=0
     ),
     "blob: one neuron per blob": FFMLPClassifier(3, design="blob", gaussianise=False, random_state=0),
-    "readout: the evidence for each class": FFMLPClassifier(design="readout", max_regions=0),
+    "readout: the evidence for each class": FFMLPClassifier(design="readout", max_leaves=0),
 }
 
 

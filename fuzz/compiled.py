@@ -23,8 +23,8 @@ from ffmlp.design.trees import _tree_growth, growth  # noqa: E402
 from ffmlp.explain import attribution  # noqa: E402
 from ffmlp.inputs import _interpolation  # noqa: E402
 from ffmlp.network import _trees  # noqa: E402
-from ffmlp.network import trees as region_trees  # noqa: E402
-from ffmlp.network.trees import RegionTrees  # noqa: E402
+from ffmlp.network import trees as network_trees  # noqa: E402
+from ffmlp.network.trees import Trees  # noqa: E402
 from fuzz.calls import LAYOUTS, read, written  # noqa: E402
 from fuzz.changes import one_of  # noqa: E402
 
@@ -213,7 +213,7 @@ def _compare_descend(found: None, arguments: list[Any], copies: list[Any]) -> st
 
 
 def _draw_trees(rng: Generator) -> list[Any]:
-    """The parts of `RegionTrees`."""
+    """The parts of `Trees`."""
     sizes = [_integers(rng, 1, one_of(rng, (2, 40))) for _ in range(_integers(rng, 1, 20))]
     n_axes, n_classes, n_nodes = _integers(rng, 1, 9), _integers(rng, 2, 5), sum(sizes)
     roots = np.append(0, np.cumsum(sizes)[:-1]).astype(np.int32)
@@ -247,14 +247,14 @@ def _draw_evidence(rng: Generator) -> list[Any]:
 
 
 def _evidence(*arguments: Any) -> Any:
-    trees = RegionTrees(*arguments[:5])
+    trees = Trees(*arguments[:5])
     return trees.regions(arguments[5]), trees.evidence(arguments[5])
 
 
 def _compare_evidence(found: Any, arguments: list[Any], copies: list[Any]) -> str:
     if not _are_of_trees(copies):
         return "done"
-    for fast, slow in zip(found, _by_numpy(region_trees, _evidence, copies), strict=True):
+    for fast, slow in zip(found, _by_numpy(network_trees, _evidence, copies), strict=True):
         np.testing.assert_array_equal(fast, slow)
     return "equal"
 
@@ -286,7 +286,7 @@ def _draw_shapley(rng: Generator) -> list[Any]:
 
 
 def _shapley(*arguments: Any) -> Any:
-    return attribution.region_shapley(RegionTrees(*arguments[:5]), *arguments[5:])
+    return attribution.tree_shapley(Trees(*arguments[:5]), *arguments[5:])
 
 
 def _compare_shapley(found: Any, arguments: list[Any], copies: list[Any]) -> str:
@@ -306,9 +306,9 @@ def _compare_shapley(found: Any, arguments: list[Any], copies: list[Any]) -> str
     return "equal"
 
 
-def _draw_forest(rng: Generator) -> tuple[RegionTrees, NDArray]:
+def _draw_forest(rng: Generator) -> tuple[Trees, NDArray]:
     parts = _draw_trees(rng)
-    trees = RegionTrees(*parts)
+    trees = Trees(*parts)
     return trees, trees.compared(_draw_responses(rng, parts, _integers(rng, 0, 60)))
 
 

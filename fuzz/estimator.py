@@ -35,7 +35,7 @@ _PARAMETERS: dict[str, tuple[Any, ...]] = {
     "all_pairs": (False, True, 1, None),
     "error_threshold": ("auto", None, 0.0, 0.05, 0.3, 1.0, -0.1, 2, float("nan"), "low", True),
     "max_neurons": (None, 5, 12, 40, 1, 0, -3, 1.5, "few"),
-    "max_regions": ("auto", 0, 5, 50, -1, 1.5, "few", None),
+    "max_leaves": ("auto", 0, 5, 50, -1, 1.5, "few", None),
     "pruning": ("greedy", "optimal", "none"),
     # Without an infinite one, which asks for a search that may not end.
     "time_limit": (1.0, 0.01, 0, -1, float("nan")),
@@ -55,7 +55,7 @@ _PARAMETERS: dict[str, tuple[Any, ...]] = {
     "verbose": (0, False, "x"),
 }
 # Parameters that a design does not have.
-_OF_REGIONS, _OF_READOUT = ("all_pairs", "keep_statistics", "pruning"), ("max_neurons", "max_regions")
+_OF_REGIONS, _OF_READOUT = ("all_pairs", "keep_statistics", "pruning"), ("max_neurons", "max_leaves")
 _NOT_OF = {
     "region": _OF_READOUT, "paper": _OF_READOUT, "blob": (*_OF_REGIONS, *_OF_READOUT),
     "readout": _OF_REGIONS, "auto": _OF_REGIONS,

@@ -37,8 +37,8 @@ _DESIGNS: tuple[dict[str, Any], ...] = (
     {"design": "paper", "keep_statistics": True},
     {"design": "region", "keep_statistics": True, "error_threshold": 0.2},
     {"design": "blob"},
-    {"design": "readout", "max_regions": 0, "gaussianise": True},
-    {"design": "readout", "max_regions": 40},
+    {"design": "readout", "max_leaves": 0, "gaussianise": True},
+    {"design": "readout", "max_leaves": 40},
     {"max_neurons": 12},
 )
 _ROWS = np.array([0.0, 1.0, -1.0, 40.0, 1e6, -1e6, 1e300, np.nan])

@@ -9,7 +9,7 @@ from ffmlp import FFMLPClassifier
 from ffmlp.design.problem import Samples
 from ffmlp.inputs.columns import Columns, NumberColumn
 from ffmlp.network.regions import pack, tabulate
-from ffmlp.network.trees import RegionTrees
+from ffmlp.network.trees import Trees
 
 
 def plain_columns(number):
@@ -29,8 +29,8 @@ IRIS = load_iris(return_X_y=True)
 DESIGNS = {
     "region": {"design": "region"},
     "blob": {"design": "blob"},
-    "readout": {"design": "readout", "max_regions": 0},
-    "readout with regions": {"design": "readout", "max_regions": "auto"},
+    "readout": {"design": "readout", "max_leaves": 0},
+    "readout with regions": {"design": "readout", "max_leaves": "auto"},
 }
 
 
@@ -81,10 +81,10 @@ def steps(n_samples=400, seed=0):
     return X, np.where(X[:, 2] > 1.0, 2, (X[:, 0] > 0.3) ^ (X[:, 1] > -0.2))
 
 
-def with_regions(n_samples=400, **parameters):
+def with_trees(n_samples=400, **parameters):
     """A readout with regions, and its training samples: X, y, clf."""
     X, y = steps(n_samples)
-    clf = FFMLPClassifier(design="readout", random_state=0, **{"max_regions": 300, **parameters})
+    clf = FFMLPClassifier(design="readout", random_state=0, **{"max_leaves": 300, **parameters})
     clf.fit(X, y)
     assert clf.network_.stages.trees is not None
     return X, y, clf
@@ -120,7 +120,7 @@ def random_pruning_problem(rng, n_samples, n_hyperplanes, n_features, n_classes)
     return codes, y
 
 
-def random_region_trees(rng, n_hyperplanes, n_classes, tree_sizes):
+def random_trees(rng, n_hyperplanes, n_classes, tree_sizes):
     """Trees of the given numbers of nodes. Thresholds are few, so that responses can lie on them."""
     n_nodes, n_trees = sum(tree_sizes), len(tree_sizes)
     children = np.empty((n_nodes, 2), np.int32)
@@ -135,7 +135,7 @@ def random_region_trees(rng, n_hyperplanes, n_classes, tree_sizes):
         for place in open_places:
             children[place] = -1 - n_regions
             n_regions += 1
-    return RegionTrees(
+    return Trees(
         rng.integers(n_hyperplanes, size=n_nodes).astype(np.int32),
         rng.choice(np.linspace(-1.0, 1.0, 11), n_nodes).astype(np.float32),
         children,

@@ -226,7 +226,7 @@ def test_probabilities_do_not_depend_on_the_place_of_a_sample(design):
     np.testing.assert_array_equal(probabilities, np.broadcast_to(probabilities[0], probabilities.shape))
 
 
-def test_memory_of_predict_grows_neither_with_classes_nor_with_regions():
+def test_memory_of_predict_grows_neither_with_classes_nor_with_trees():
     rng = np.random.default_rng(0)
     y = np.arange(1000) % 50
     clf = region_design(1, error_threshold=None).fit(rng.normal(size=(1000, 1)) + 10 * y[:, None], y)

@@ -98,7 +98,7 @@ def test_no_warning_of_numpy_leaks_from_fit(name, plan):
 @pytest.mark.parametrize("value", [0.1, 1e300, 1e-300])
 def test_a_constant_feature_has_no_influence(value):
     """Its mean is rounded: the difference, 1e284, would be larger than all other features."""
-    clf = FFMLPClassifier(design="readout", gaussianise=False, max_regions=0, random_state=0)
+    clf = FFMLPClassifier(design="readout", gaussianise=False, max_leaves=0, random_state=0)
     with_constant = np.column_stack([X, np.full(len(X), value)])
     assert clf.fit(with_constant, Y).score(with_constant, Y) > 0.9
 

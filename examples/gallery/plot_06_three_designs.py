@@ -20,7 +20,7 @@ X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
 designs = {
     "region": FFMLPClassifier(2, design="region", error_threshold=0.05, random_state=0),
     "blob": FFMLPClassifier(3, design="blob", gaussianise=False, random_state=0),
-    "readout": FFMLPClassifier(design="readout", max_regions=0),
+    "readout": FFMLPClassifier(design="readout", max_leaves=0),
 }
 figure, axes = plt.subplots(1, 3, figsize=(15, 4.6), layout="constrained")
 for ax, (name, clf) in zip(axes, designs.items(), strict=True):

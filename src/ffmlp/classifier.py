@@ -72,9 +72,9 @@ class FFMLPClassifier(DecisionsMixin, ExportsMixin, ClassifierMixin, BaseEstimat
     max_neurons : int or None, default=None
         The largest number of neurons in l_1, l_2 and l_out together, without regions. Half-spaces are
         chosen and moved so that they approximate the readout of all hyperplanes.
-    max_regions : int or "auto", default="auto"
-        The largest number of regions beside the readout of all hyperplanes. They correct its evidence
-        where it errs on left-out samples. ``"auto"`` has as many as these samples prove worth it.
+    max_leaves : int or "auto", default="auto"
+        The largest number of leaves of the trees that correct the readout. Each leaf is a region neuron
+        between half-spaces parallel to the axes. ``"auto"`` has as many as lower the left-out error.
     pruning : {"greedy", "optimal"}, default="greedy"
         ``"greedy"`` is the paper's method. ``"optimal"`` keeps the fewest hyperplanes that the threshold
         allows, with a proof (``pruning_path_.proved_minimum``), by integer programming.
@@ -112,8 +112,8 @@ class FFMLPClassifier(DecisionsMixin, ExportsMixin, ClassifierMixin, BaseEstimat
         The deletions in order (``deleted``) and the training error rate after each (``error_rates``).
     regions_ : Regions or None
         The occupied regions of the region and paper designs: ``codes``, ``counts``, ``classes``.
-    n_regions_ : int
-        The number of regions: occupied ones, or those beside a readout.
+    n_leaves_ : int
+        The number of leaves of the trees that correct a readout; 0 without trees.
     selection_ : Selection
         The plans that were compared and the chosen one; prints as a table.
     network_ : Network
@@ -165,7 +165,7 @@ class FFMLPClassifier(DecisionsMixin, ExportsMixin, ClassifierMixin, BaseEstimat
         all_pairs: bool = False,
         error_threshold: float | str | None = "auto",
         max_neurons: int | None = None,
-        max_regions: int | str = "auto",
+        max_leaves: int | str = "auto",
         pruning: str = "greedy",
         time_limit: float = 60.0,
         penalty: float = 1000.0,
@@ -183,7 +183,7 @@ class FFMLPClassifier(DecisionsMixin, ExportsMixin, ClassifierMixin, BaseEstimat
         self.all_pairs = all_pairs
         self.error_threshold = error_threshold
         self.max_neurons = max_neurons
-        self.max_regions = max_regions
+        self.max_leaves = max_leaves
         self.pruning = pruning
         self.time_limit = time_limit
         self.penalty = penalty
@@ -278,9 +278,10 @@ class FFMLPClassifier(DecisionsMixin, ExportsMixin, ClassifierMixin, BaseEstimat
         return getattr(self.network_.stages, "regions", None)
 
     @property
-    def n_regions_(self) -> int:
-        """The number of regions."""
-        return self.network_.stages.n_regions
+    def n_leaves_(self) -> int:
+        """The number of leaves of the trees that correct a readout."""
+        trees = self.network_.stages.trees
+        return 0 if trees is None else len(trees)
 
     def predict(self, X: ArrayLike) -> NDArray:
         """The most probable class of each sample.

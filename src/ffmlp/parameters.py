@@ -149,15 +149,15 @@ def _check_limits(classifier: FFMLPClassifier) -> None:
             f"max_neurons needs the readout design, got design={classifier.design!r}. Limit the size "
             "of this design by error_threshold."
         )
-    regions: Any = classifier.max_regions
+    regions: Any = classifier.max_leaves
     if regions != AUTO and (
         not isinstance(regions, Integral) or isinstance(regions, bool) or regions < 0
     ):
-        raise ValueError(f"max_regions must be an int of at least 0, or 'auto', got {regions!r}.")
+        raise ValueError(f"max_leaves must be an int of at least 0, or 'auto', got {regions!r}.")
     if regions not in (AUTO, 0) and classifier.design not in (AUTO, "readout"):
         raise ValueError(
-            f"max_regions needs the readout design, got design={classifier.design!r}. Choose it, or "
-            "max_regions=0."
+            f"max_leaves needs the readout design, got design={classifier.design!r}. Choose it, or "
+            "max_leaves=0."
         )
     jobs = classifier.n_jobs
     if jobs is not None and (not isinstance(jobs, Integral) or isinstance(jobs, bool) or jobs == 0):

@@ -83,24 +83,24 @@ def test_the_design_options_have_the_defaults_of_the_classifier():
     fit_command.add_options(parser)
     options = vars(parser.parse_args(["data.csv", "--target", "y", "-o", "m.model"]))
     defaults = ffmlp.FFMLPClassifier().get_params()
-    for name in ("design", "n_components", "max_neurons", "max_regions"):
+    for name in ("design", "n_components", "max_neurons", "max_leaves"):
         assert options[name] == defaults[name]
 
 
 @pytest.mark.parametrize(("limit", "least", "most"), [("0", 0, 0), ("40", 2, 40), ("auto", 41, 10**6)])
-def test_regions_are_limited_and_counted(here, capsys, limit, least, most):
+def test_leaves_are_limited_and_counted(here, capsys, limit, least, most):
     named(load_iris).to_csv("data.csv", index=False)
-    given = ["data.csv", "--target", "species", "--design", "readout", "--max-regions", limit]
+    given = ["data.csv", "--target", "species", "--design", "readout", "--max-leaves", limit]
     assert fit(*given, "-o", "data.model") == 0
     lines = capsys.readouterr().out.splitlines()
     network = ffmlp.load("data.model").network_
-    n_regions = network.layer_sizes[2] - len(network.labels)
-    assert least <= n_regions <= most
-    said = [line for line in lines if line.startswith("regions:")]
-    text = f"regions:  {n_regions}, which add to the evidence where it errs"
-    assert said == ([text] if n_regions else [])
+    n_leaves = network.layer_sizes[2] - len(network.labels)
+    assert least <= n_leaves <= most
+    said = [line for line in lines if line.startswith("trees:")]
+    text = f"trees:    {n_leaves} leaves, which correct the readout"
+    assert said == ([text] if n_leaves else [])
     assert main(["inspect", "data.model", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["regions"] == n_regions
+    assert json.loads(capsys.readouterr().out)["leaves"] == n_leaves
 
 
 def test_a_messy_file_does_what_a_person_expects(here, capsys):
@@ -203,7 +203,7 @@ TABLE = "x,y,id,label\n" + "".join(f"{row},{row % 7},{row},{'ab'[row > 30]}\n" f
         (TABLE, ["--target", "label", "--encoding", "rot13"], "unknown --encoding 'rot13'. Ex"),
         (TABLE, ["--target", "label", "--n-components", "0", "--design", "blob"], "n_components"),
         (TABLE, ["--target", "label", "--max-neurons", "3"], "max_neurons must be at least 5 for 2 cl"),
-        (TABLE, ["--target", "label", "--max-regions", "-1"], "max_regions must be an int of at least"),
+        (TABLE, ["--target", "label", "--max-leaves", "-1"], "max_leaves must be an int of at least"),
         (TABLE, ["--target", "label", "-o", "no/where.model"], "the folder no does not exist."),
         (
             TABLE,

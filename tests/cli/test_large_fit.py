@@ -119,9 +119,7 @@ def features():
 
 
 @pytest.mark.parametrize("given", [["c*.csv"], ["p*.parquet"]])
-@pytest.mark.parametrize(
-    "design", [["--design", "blob"], ["--design", "readout", "--max-regions", "40"]]
-)
+@pytest.mark.parametrize("design", [["--design", "blob"], ["--design", "readout", "--max-leaves", "40"]])
 def test_sections_give_the_model_of_all_rows(files, many_sections, capsys, given, design):
     arguments = ["--id", "name", "--test-size", "0", "--force", *design]
     assert fit("all.csv", *arguments, "-o", "one.model") == 0

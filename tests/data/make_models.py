@@ -21,8 +21,8 @@ PARAMETERS = {
     "paper": {"n_components": 2, "gaussianise": False, "error_threshold": 0.05},
     "region": {"n_components": 2, "gaussianise": False, "error_threshold": 0.05},
     "blob": {"n_components": 2, "gaussianise": False, "error_threshold": 0.05},
-    "readout": {"gaussianise": True, "max_regions": 0},
-    "regions": {"design": "readout", "gaussianise": True, "max_regions": 500},
+    "readout": {"gaussianise": True, "max_leaves": 0},
+    "regions": {"design": "readout", "gaussianise": True, "max_leaves": 500},
 }
 
 

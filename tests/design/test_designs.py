@@ -11,11 +11,11 @@ from threadpoolctl import threadpool_limits
 
 from ffmlp import FFMLPClassifier
 
-READOUT = FFMLPClassifier(design="readout", max_regions=0)
+READOUT = FFMLPClassifier(design="readout", max_leaves=0)
 BLOB = FFMLPClassifier(2, design="blob", gaussianise=False, random_state=0)
 DESIGNS = [
     READOUT,
-    FFMLPClassifier(3, design="readout", gaussianise=True, max_regions=0, random_state=0),
+    FFMLPClassifier(3, design="readout", gaussianise=True, max_leaves=0, random_state=0),
     BLOB,
     FFMLPClassifier(3, design="blob", gaussianise=True, random_state=0),
 ]

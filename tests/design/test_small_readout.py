@@ -227,7 +227,7 @@ def test_neither_chance_nor_the_order_of_samples_matters():
 
 def test_a_limit_that_all_hyperplanes_meet_changes_nothing():
     X, y = four_moons(200)
-    clf, whole = small(10_000).fit(X, y), FFMLPClassifier(design="readout", max_regions=0).fit(X, y)
+    clf, whole = small(10_000).fit(X, y), FFMLPClassifier(design="readout", max_leaves=0).fit(X, y)
     np.testing.assert_allclose(clf.predict_proba(X), whole.predict_proba(X), atol=1e-9)
     few = small(60, error_threshold=0.1).fit(X, y)
     assert not few.hyperplanes_.one_sided
@@ -333,7 +333,7 @@ def test_few_distinct_samples_on_thresholds_do_not_break_it():
     X, y = places[which], (rng.random(800) < places[which].mean(axis=1)).astype(int)
     small, whole = (
         FFMLPClassifier(design="readout", **limit).fit(X, y)
-        for limit in ({"max_neurons": 50}, {"max_regions": 0})
+        for limit in ({"max_neurons": 50}, {"max_leaves": 0})
     )
     assert np.abs(small.network_.weights[1]).max() < 1e6
     assert small.score(X, y) > whole.score(X, y) - 0.02

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from problems import IRIS, region_design, swallowed, with_regions
+from problems import IRIS, region_design, swallowed, with_trees
 from scipy.stats import spearmanr
 from sklearn.datasets import load_iris, load_wine, make_classification
 from sklearn.inspection import permutation_importance
@@ -12,7 +12,7 @@ LABELS = load_iris().target_names[IRIS[1]]
 DESIGNS = {
     "region": region_design(random_state=0),
     "blob": FFMLPClassifier(2, design="blob", gaussianise=True, random_state=0),
-    "readout": FFMLPClassifier(design="readout", gaussianise=False, max_regions=0),
+    "readout": FFMLPClassifier(design="readout", gaussianise=False, max_leaves=0),
 }
 CLEAR = make_classification(
     600, 6, n_informative=3, n_redundant=0, n_clusters_per_class=1, class_sep=1.5, shuffle=False,
@@ -98,7 +98,7 @@ def test_a_feature_that_is_not_used_has_no_importance():
 
 
 def test_text_lists_the_regions_that_add_most():
-    *_, clf = with_regions()
+    *_, clf = with_trees()
     trees = clf.network_.stages.trees
     head, first, second, more = export_text(clf, max_items=2).splitlines()[-4:]
     assert head.startswith(f"{len(trees)} regions in {len(trees.roots)} trees add to the evidence.")

@@ -38,7 +38,7 @@ def test_the_distance_is_the_share_that_would_have_to_move(counts, order):
 
 def test_equal_distributions_differ_by_chance_only():
     X, y = overlapping(2000)
-    clf = FFMLPClassifier(design="readout", max_regions=0).fit(X[:400], y[:400])
+    clf = FFMLPClassifier(design="readout", max_leaves=0).fit(X[:400], y[:400])
     p_values, distances = [], []
     for start in range(400, 2000, 200):
         found = drift(X[start : start + 100], X[start + 100 : start + 200], clf)

@@ -14,7 +14,7 @@ pd = pytest.importorskip("pandas")
 def test_curves_are_changes_of_log_odds(design):
     X, y = load_iris(return_X_y=True)
     X, y = X[50:], y[50:]
-    clf = FFMLPClassifier(design=design, max_regions=0, random_state=0).fit(X, y)
+    clf = FFMLPClassifier(design=design, max_leaves=0, random_state=0).fit(X, y)
     before = clf.decision_function(X)
     for column, curve in enumerate(effect_curves(clf, X)):
         assert curve.column == f"x{column}"

@@ -12,7 +12,7 @@ from problems import (
     region_design,
     steps,
     swallowed,
-    with_regions,
+    with_trees,
 )
 from sklearn.datasets import load_iris, load_wine
 
@@ -31,11 +31,11 @@ DESIGNS = {
     "paper": paper_design(random_state=0),
     "blob": FFMLPClassifier(2, design="blob", gaussianise=False, random_state=0),
     "blob, gaussianised": FFMLPClassifier(2, design="blob", gaussianise=True, random_state=0),
-    "readout": FFMLPClassifier(design="readout", gaussianise=False, max_regions=0),
-    "readout, gaussianised": FFMLPClassifier(design="readout", gaussianise=True, max_regions=0),
-    "regions": FFMLPClassifier(design="readout", gaussianise=False, max_regions=500, random_state=0),
+    "readout": FFMLPClassifier(design="readout", gaussianise=False, max_leaves=0),
+    "readout, gaussianised": FFMLPClassifier(design="readout", gaussianise=True, max_leaves=0),
+    "regions": FFMLPClassifier(design="readout", gaussianise=False, max_leaves=500, random_state=0),
     "regions, gaussianised": FFMLPClassifier(
-        design="readout", gaussianise=True, max_regions=500, random_state=0
+        design="readout", gaussianise=True, max_leaves=500, random_state=0
     ),
     "small readout": FFMLPClassifier(design="readout", max_neurons=40),
 }
@@ -124,7 +124,7 @@ def test_attributions_are_those_of_many_small_steps(design):
 
 def test_the_reference_is_the_nearest_blob_that_the_rival_wins():
     X, y = overlapping(300)
-    clf = FFMLPClassifier(design="readout", gaussianise=False, max_regions=0).fit(X, y)
+    clf = FFMLPClassifier(design="readout", gaussianise=False, max_leaves=0).fit(X, y)
     made, blobs = clf.explain(X), clf.blobs_
     np.testing.assert_array_equal(made.references, blobs.means[made.reference_blobs])
     assert (blobs.classes[made.reference_blobs] == made.rivals).all()
@@ -274,7 +274,7 @@ def test_page_of_the_readout_design():
 
 
 def test_regions_explain_their_part_of_the_lead():
-    X, _, clf = with_regions()
+    X, _, clf = with_trees()
     made, each = clf.explain(X), np.arange(len(X))
     trees = clf.network_.stages.trees
     added = trees.evidence(made.responses) - trees.evidence(made.reference_responses)
@@ -293,7 +293,7 @@ def test_regions_explain_their_part_of_the_lead():
         assert (text in " ".join(str(made[row]).split())) == (part.changed > 0)
 
 
-def test_page_of_a_readout_with_regions():
+def test_page_of_a_readout_with_trees():
     region = RegionPart(
         effect=0.3,
         changed=2,
@@ -569,8 +569,8 @@ def test_a_class_without_weight_can_be_the_rival_of_regions():
     y = np.floor(X).sum(axis=1).astype(int) % 2
     y[:20] = 2
     weight = np.where(y == 2, 0.0, 1.0)
-    clf = FFMLPClassifier(design="readout", max_regions=300).fit(X, y, sample_weight=weight)
-    assert clf.n_regions_ > 0
+    clf = FFMLPClassifier(design="readout", max_leaves=300).fit(X, y, sample_weight=weight)
+    assert clf.n_leaves_ > 0
     explanations = clf.explain(X[:100])
     assert (explanations.rivals == 2).any()
     assert (clf.blobs_.classes[explanations.reference_blobs] < 2).all()

@@ -51,7 +51,7 @@ def test_noise_is_unfamiliar():
 @pytest.mark.parametrize("gaussianise", [True, False])
 def test_units_of_the_features_do_not_matter(gaussianise):
     X, y = four_moons(400)
-    parameters = {"design": "readout", "max_regions": 0, "gaussianise": gaussianise}
+    parameters = {"design": "readout", "max_leaves": 0, "gaussianise": gaussianise}
     plain = FFMLPClassifier(**parameters).fit(X, y).familiarity(X)
     moved = np.array([1e4, 1e-3]) * X + np.array([5.0, -7.0])
     scaled = FFMLPClassifier(**parameters).fit(moved, y).familiarity(moved)
@@ -80,14 +80,14 @@ def test_scores_against_a_naive_version(seed, n_features):
 def test_many_samples_are_represented_by_some(monkeypatch):
     X, y = overlapping(3000)
     monkeypatch.setattr(designs, "MAX_SAMPLES", 1000)
-    clf = FFMLPClassifier(design="readout", max_regions=0, gaussianise=False).fit(X, y)
+    clf = FFMLPClassifier(design="readout", max_leaves=0, gaussianise=False).fit(X, y)
     assert 0.98 < clf.familiarity(X).familiar.mean() < 1.0
 
 
 def test_more_features_than_axes():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(300, 130)), np.arange(300) % 2
-    clf = FFMLPClassifier(design="readout", max_regions=0, gaussianise=False).fit(X[:200], y[:200])
+    clf = FFMLPClassifier(design="readout", max_leaves=0, gaussianise=False).fit(X[:200], y[:200])
     assert clf.blobs_.axes is not None
     assert clf.familiarity(X[200:]).familiar.mean() > 0.9
     assert not clf.familiarity(5.0 * X[200:]).familiar.any()

@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from problems import random_region_trees, with_regions
+from problems import random_trees, with_trees
 
 from ffmlp.explain import attribution
-from ffmlp.explain.attribution import region_shapley
+from ffmlp.explain.attribution import tree_shapley
 from ffmlp.network.trees import compiled
 
 
@@ -42,11 +42,11 @@ def path(request, monkeypatch):
 @pytest.mark.parametrize("seed", range(8))
 def test_shapley_values_are_those_of_all_coalitions(seed, path):
     rng = np.random.default_rng(seed)
-    trees = random_region_trees(rng, 6, 3, [1, 4, 9, 15])
+    trees = random_trees(rng, 6, 3, [1, 4, 9, 15])
     # Some responses lie on thresholds.
     h, reference = rng.choice([rng.normal(size=(5, 6)), np.round(rng.normal(size=(5, 6)), 1)], size=2)
     winner, rival = np.array([0, 1, 2, 0, 1]), np.array([1, 2, 0, 2, 1])
-    found = region_shapley(trees, h, reference, winner, rival)
+    found = tree_shapley(trees, h, reference, winner, rival)
     for row in range(len(h)):
         expected = brute_force(trees, h[row], reference[row])
         expected = expected[:, winner[row]] - expected[:, rival[row]]
@@ -54,10 +54,10 @@ def test_shapley_values_are_those_of_all_coalitions(seed, path):
 
 
 def test_shapley_values_add_up_to_the_difference(path):
-    X, _, clf = with_regions()
+    X, _, clf = with_trees()
     trees, h = clf.network_.stages.trees, clf.hyperplanes_.log_odds(X)
     winner, rival = np.zeros(len(X), int), np.ones(len(X), int)
-    found = region_shapley(trees, h, np.tile(h[7], (len(h), 1)), winner, rival)
+    found = tree_shapley(trees, h, np.tile(h[7], (len(h), 1)), winner, rival)
     evidence = trees.evidence(h) - trees.evidence(h[7:8])
     np.testing.assert_allclose(found.sum(axis=1), evidence[:, 0] - evidence[:, 1], atol=1e-12)
     assert not found[7].any()
@@ -67,11 +67,11 @@ def test_shapley_values_add_up_to_the_difference(path):
 @given(st.integers(0, 10**6), st.integers(1, 12), st.lists(st.integers(1, 60), min_size=1, max_size=4))
 def test_compiled_shapley_values_are_those_of_the_limits(seed, n_axes, sizes):
     rng = np.random.default_rng(seed)
-    trees = random_region_trees(rng, n_axes, 2, sizes)
+    trees = random_trees(rng, n_axes, 2, sizes)
     h, reference = np.round(rng.normal(size=(2, 7, n_axes)), 1)
     h[rng.random(h.shape) < 0.1] = rng.choice([1e300, -1e300])  # infinite in single precision
     winner = rng.integers(2, size=7)
-    fast = region_shapley(trees, h, reference, winner, 1 - winner)
+    fast = tree_shapley(trees, h, reference, winner, 1 - winner)
     boxes = attribution._by_boxes(
         trees, trees.compared(h), trees.compared(reference), winner, 1 - winner
     )
@@ -81,6 +81,6 @@ def test_compiled_shapley_values_are_those_of_the_limits(seed, n_axes, sizes):
 @pytest.mark.skipif(compiled is None, reason="installed without a C compiler")
 @pytest.mark.parametrize("winner", [-1, 3])
 def test_classes_that_do_not_exist_are_refused(winner):
-    trees = random_region_trees(np.random.default_rng(0), 2, 3, [4])
+    trees = random_trees(np.random.default_rng(0), 2, 3, [4])
     with pytest.raises(ValueError, match="must fit each other"):
-        region_shapley(trees, np.zeros((1, 2)), np.ones((1, 2)), np.array([winner]), np.array([0]))
+        tree_shapley(trees, np.zeros((1, 2)), np.ones((1, 2)), np.array([winner]), np.array([0]))

@@ -41,7 +41,7 @@ def output(layers, X):
 
 def test_the_text_of_a_tiny_network():
     X = np.array([[0.0, 1.0], [0.25, 1.5], [0.5, 1.0], [2.0, 3.0], [2.5, 3.5], [2.25, 3.0]])
-    clf = FFMLPClassifier(1, design="readout", max_regions=0, gaussianise=False).fit(
+    clf = FFMLPClassifier(1, design="readout", max_leaves=0, gaussianise=False).fit(
         X, ["no", "no", "no", "yes", "yes", "yes"]
     )
     assert (
@@ -71,7 +71,7 @@ def test_the_text_of_a_tiny_network():
 
 def test_the_text_of_gaussianised_features():
     X = np.array([[0.0], [1.0], [2.0], [3.0], [5.0], [6.0], [8.0], [9.0]])
-    clf = FFMLPClassifier(1, design="readout", max_regions=0, gaussianise=True).fit(X, [0] * 4 + [1] * 4)
+    clf = FFMLPClassifier(1, design="readout", max_leaves=0, gaussianise=True).fit(X, [0] * 4 + [1] * 4)
     (line,) = [one for one in clf.to_vnnlib([2.0], 0.5).splitlines() if "declare-const X_0" in one]
     numbers = re.fullmatch(
         r"\(declare-const X_0 Real\) ; x0 from 1\.5 to 2\.5, score = (\S+) \+ (\S+) \* X_0", line

@@ -64,7 +64,7 @@ def test_a_worker_that_is_killed_changes_nothing(monkeypatch):
     # Few rows are held, so that there is a third pass; workers only return sums.
     monkeypatch.setattr(drawn_rows, "MOST_PLACES", 200)
     X, y = overlapping(600)
-    parameters = {"design": "readout", "max_regions": 0, "random_state": 0}
+    parameters = {"design": "readout", "max_leaves": 0, "random_state": 0}
     local = ffmlp.FFMLPClassifier(**parameters).fit(X, y)
     rng = random.Random(0)
     for _ in range(N_KILLS):

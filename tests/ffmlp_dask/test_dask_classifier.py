@@ -24,7 +24,7 @@ st = hypothesis.strategies
 
 DESIGNS = {
     "default": {},
-    "without regions": {"max_regions": 0},
+    "without regions": {"max_leaves": 0},
     "few neurons": {"max_neurons": 30},
     "pruned readout": {"design": "readout", "error_threshold": 0.3},
     "region": {"design": "region", "n_components": 2, "error_threshold": 0.3},

@@ -35,7 +35,7 @@ def given():
 @pytest.mark.parametrize("design", ["region", "paper", "blob", "readout"])
 def test_given_blobs_are_used_as_in_a_local_fit(given, design):
     X, y, _, blobs = given
-    parameters = {"design": design, "random_state": 0, "max_regions": 0}
+    parameters = {"design": design, "random_state": 0, "max_leaves": 0}
     local = ffmlp.FFMLPClassifier(**parameters).fit(X, y, blobs=blobs)
     clf = FFMLPClassifier(**parameters).fit(*arrays(X, y), blobs=blobs)
     np.testing.assert_allclose(clf.predict_proba(X), local.predict_proba(X), rtol=0, atol=1e-9)

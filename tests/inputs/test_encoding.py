@@ -230,6 +230,6 @@ def test_repeated_rows_do_not_invert_a_category(second):
         return X, np.where(rng.random(n_rows) < 0.1, 1 - likely[city], likely[city])
 
     X, y = drawn(900)
-    clf = FFMLPClassifier(max_regions=0).fit(X, y)
+    clf = FFMLPClassifier(max_leaves=0).fit(X, y)
     new, truth = drawn(2000)
     assert clf.score(new, truth) > 0.85

@@ -109,7 +109,7 @@ def test_units_of_a_column_with_holes_do_not_matter_for_predictions(design):
     X, whole = incomplete(rng, 200)
     y = (whole[:, 0] > whole[:, 1]).astype(int)
     unit = np.array([1.0, 1024.0, 2.0**-20, 1.0])  # exact
-    parameters = {"design": design, "max_regions": 0, "random_state": 0}
+    parameters = {"design": design, "max_leaves": 0, "random_state": 0}
     first = FFMLPClassifier(**parameters).fit(X, y)
     second = FFMLPClassifier(**parameters).fit(X * unit, y)
     np.testing.assert_allclose(first.predict_proba(X), second.predict_proba(X * unit), atol=1e-6)

@@ -9,15 +9,15 @@ from sklearn.base import clone
 
 from ffmlp import FFMLPClassifier
 
-READOUT = FFMLPClassifier(design="readout", gaussianise=False, max_regions=0)
+READOUT = FFMLPClassifier(design="readout", gaussianise=False, max_leaves=0)
 DESIGNS = {
     "auto": FFMLPClassifier(),
     "auto, balanced": FFMLPClassifier(class_weight="balanced"),
     "readout": READOUT,
     "readout with regions": FFMLPClassifier(design="readout", gaussianise=False),
-    "readout, gaussianised": FFMLPClassifier(design="readout", gaussianise=True, max_regions=0),
+    "readout, gaussianised": FFMLPClassifier(design="readout", gaussianise=True, max_leaves=0),
     "readout, heteroscedastic": clone(READOUT).set_params(discriminant="heteroscedastic"),
-    "readout, any": FFMLPClassifier(design="readout", discriminant="auto", max_regions=0),
+    "readout, any": FFMLPClassifier(design="readout", discriminant="auto", max_leaves=0),
     "readout of mixtures": clone(READOUT).set_params(n_components=2),
     "readout, pruned": clone(READOUT).set_params(error_threshold=0.1),
     "small": FFMLPClassifier(max_neurons=30),

@@ -4,17 +4,17 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from problems import random_region_trees, with_regions
+from problems import random_trees, with_trees
 
 from ffmlp.inputs.features import Gaussianisation
 from ffmlp.network import region_classes
-from ffmlp.network import trees as region_trees
+from ffmlp.network import trees as network_trees
 from ffmlp.network.hyperplanes import NO_BLOB, Hyperplanes
-from ffmlp.network.readout import RegionReadoutStages
+from ffmlp.network.readout import CorrectedReadoutStages
 from ffmlp.network.region_classes import _classes, _compared
 from ffmlp.network.single_precision import FEWEST_ROWS
 
-needs_compiled = pytest.mark.skipif(region_trees.compiled is None, reason="not compiled")
+needs_compiled = pytest.mark.skipif(network_trees.compiled is None, reason="not compiled")
 seeds = st.integers(0, 2**32 - 1)
 
 
@@ -31,7 +31,7 @@ def thresholds(rng, n_features, scale=1.0, gaussianise=False):
 
 def a_network(rng, n_features, n_classes, sizes, tie, **link):
     """Stages of random weights and trees; classes differ by ``tie`` of what they have in common."""
-    trees = random_region_trees(rng, n_features, n_classes, sizes)
+    trees = random_trees(rng, n_features, n_classes, sizes)
     shared = rng.normal(size=(len(trees), 1))
     trees = replace(trees, values=shared + tie * trees.values)
     even, odd = (
@@ -39,7 +39,9 @@ def a_network(rng, n_features, n_classes, sizes, tie, **link):
         for _ in range(2)
     )
     parts = {"power": 2.0, "floor": 0.01} | link
-    return RegionReadoutStages(0.1 * even, 0.1 * odd, np.full(n_classes, 0.5), 1.0, trees=trees, **parts)
+    return CorrectedReadoutStages(
+        0.1 * even, 0.1 * odd, np.full(n_classes, 0.5), 1.0, trees=trees, **parts
+    )
 
 
 @given(
@@ -83,7 +85,7 @@ def test_leads_that_the_outputs_lose_to_rounding(seed, link):
 @given(seeds, st.integers(1, 5), st.lists(st.integers(1, 40), min_size=1, max_size=40))
 def test_what_is_decided_early_is_what_all_trees_decide(seed, n_classes, sizes):
     rng = np.random.default_rng(seed)
-    trees = random_region_trees(rng, 4, n_classes, sizes)
+    trees = random_trees(rng, 4, n_classes, sizes)
     # Later trees add less, as in a sequence, so that many samples need the first trees only.
     shrunk = trees.values * 0.5 ** trees.trees[:, None]
     trees = replace(trees, values=np.round(shrunk, 3))
@@ -99,7 +101,7 @@ def test_what_is_decided_early_is_what_all_trees_decide(seed, n_classes, sizes):
 
 @needs_compiled
 def test_decided_samples_are_left_out():
-    trees = random_region_trees(np.random.default_rng(0), 4, 3, [30] * 40)
+    trees = random_trees(np.random.default_rng(0), 4, 3, [30] * 40)
     compared = trees.compared(np.random.default_rng(1).normal(size=(50, 4)))
     sums = np.zeros((50, 3), np.float32)
     sums[10:, 1] = 1000.0
@@ -126,7 +128,7 @@ def test_responses_of_thresholds_have_the_bits_of_the_product(seed, n_features, 
 
 @needs_compiled
 def test_most_samples_of_a_fitted_network_are_decided():
-    X, _, clf = with_regions(3000)
+    X, _, clf = with_trees(3000)
     network = clf.network_
     _, unsure = _classes(network.stages, network.hyperplanes, X)
     assert len(unsure) < 0.02 * len(X)
@@ -134,10 +136,10 @@ def test_most_samples_of_a_fitted_network_are_decided():
 
 
 def test_other_hyperplanes_and_numpy_alone_compute_the_outputs(monkeypatch):
-    X, _, clf = with_regions(3000)
+    X, _, clf = with_trees(3000)
     stages, planes = clf.network_.stages, clf.network_.hyperplanes
     expected = stages.outputs(planes, X).argmax(axis=1)
-    monkeypatch.setattr(region_trees, "compiled", None)
+    monkeypatch.setattr(network_trees, "compiled", None)
     assert len(_classes(stages, planes, X)[1]) == len(X)
     np.testing.assert_array_equal(stages.classes(planes, X), expected)
     monkeypatch.undo()
@@ -160,11 +162,11 @@ def test_numbers_beyond_single_precision(far):
 
 
 def test_trees_too_large_for_the_compiled_table_are_read_by_numpy(monkeypatch):
-    trees = random_region_trees(np.random.default_rng(0), 4, 3, [30, 5])
+    trees = random_trees(np.random.default_rng(0), 4, 3, [30, 5])
     h = np.random.default_rng(1).normal(size=(50, 4))
     expected = trees.evidence(h)
     for most in (30, 3):
-        monkeypatch.setattr(region_trees, "_MOST_OF_16_BITS", most)
+        monkeypatch.setattr(network_trees, "_MOST_OF_16_BITS", most)
         large = replace(trees)
         assert large.forest is None
         assert not large.can_decide
@@ -172,7 +174,7 @@ def test_trees_too_large_for_the_compiled_table_are_read_by_numpy(monkeypatch):
 
 
 def test_blocks_of_rows_do_not_matter(monkeypatch):
-    X, _, clf = with_regions(3000)
+    X, _, clf = with_trees(3000)
     expected = clf.predict(X)
     monkeypatch.setattr(region_classes, "_ROWS_AT_ONCE", 100)
     np.testing.assert_array_equal(clf.predict(X), expected)

@@ -84,7 +84,7 @@ def test_samples_beyond_single_precision(far):
 def test_most_samples_need_single_precision_only(gaussianise, max_neurons):
     X, y = overlapping(3000)
     clf = FFMLPClassifier(
-        design="readout", gaussianise=gaussianise, max_neurons=max_neurons, max_regions=0, random_state=0
+        design="readout", gaussianise=gaussianise, max_neurons=max_neurons, max_leaves=0, random_state=0
     ).fit(X, y)
     network = clf.network_
     assert len(X) >= FEWEST_ROWS
@@ -96,7 +96,7 @@ def test_most_samples_need_single_precision_only(gaussianise, max_neurons):
 
 def test_where_single_precision_does_not_pay_the_rest_is_not_tried(monkeypatch):
     X, y = IRIS
-    clf = FFMLPClassifier(design="readout", gaussianise=False, max_regions=0, random_state=0).fit(X, y)
+    clf = FFMLPClassifier(design="readout", gaussianise=False, max_leaves=0, random_state=0).fit(X, y)
     tried = []
     monkeypatch.setattr(single_precision, "_ROWS_AT_ONCE", 1000)
     monkeypatch.setattr(single_precision, "_ROWS_TRIED", 500)

@@ -3,14 +3,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from problems import overlapping, random_region_trees
+from problems import overlapping, random_trees
 
 from ffmlp import FFMLPClassifier
-from ffmlp.network import trees as region_trees
+from ffmlp.network import trees as network_trees
 from ffmlp.network.hyperplanes import Hyperplanes
-from ffmlp.network.readout import RegionReadoutStages
+from ffmlp.network.readout import CorrectedReadoutStages
 
-needs_compiled = pytest.mark.skipif(region_trees.compiled is None, reason="not compiled")
+needs_compiled = pytest.mark.skipif(network_trees.compiled is None, reason="not compiled")
 
 
 def naive_regions(trees, h):
@@ -47,8 +47,8 @@ def extreme_responses(rng, trees, n_samples, n_hyperplanes):
 @pytest.fixture(params=["compiled", "NumPy"])
 def path(request, monkeypatch):
     if request.param == "NumPy":
-        monkeypatch.setattr(region_trees, "compiled", None)
-    elif region_trees.compiled is None:
+        monkeypatch.setattr(network_trees, "compiled", None)
+    elif network_trees.compiled is None:
         pytest.skip("not compiled")
 
 
@@ -72,14 +72,14 @@ def test_compiled_and_numpy_agree_with_the_definition_to_the_last_bit(
     seed, sizes, n, n_hyperplanes, n_classes
 ):
     rng = np.random.default_rng(seed)
-    trees = random_region_trees(rng, n_hyperplanes, n_classes, sizes)
+    trees = random_trees(rng, n_hyperplanes, n_classes, sizes)
     trees.check(n_hyperplanes, n_classes)
     h = extreme_responses(rng, trees, n, n_hyperplanes)
     regions, evidence = trees.regions(h), trees.evidence(h)
     np.testing.assert_array_equal(regions, naive_regions(trees, h))
     np.testing.assert_array_equal(evidence, naive_evidence(trees, h))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(region_trees, "compiled", None)
+        patch.setattr(network_trees, "compiled", None)
         np.testing.assert_array_equal(trees.regions(h), regions)
         np.testing.assert_array_equal(trees.evidence(h), evidence)
 
@@ -87,7 +87,7 @@ def test_compiled_and_numpy_agree_with_the_definition_to_the_last_bit(
 @pytest.mark.usefixtures("path")
 def test_single_rows_and_other_layouts_give_the_same_bits():
     rng = np.random.default_rng(0)
-    trees = random_region_trees(rng, 7, 3, [200, 1, 30])
+    trees = random_trees(rng, 7, 3, [200, 1, 30])
     h = rng.normal(size=(600, 7))
     evidence, regions = trees.evidence(h), trees.regions(h)
     for row in (0, 15, 16, 255, 256, 599):
@@ -105,7 +105,7 @@ def test_single_rows_and_other_layouts_give_the_same_bits():
 
 @pytest.mark.usefixtures("path")
 def test_a_response_on_a_threshold_stays_below():
-    trees = random_region_trees(np.random.default_rng(0), 1, 2, [1])
+    trees = random_trees(np.random.default_rng(0), 1, 2, [1])
     t = np.float64(trees.thresholds[0])
     above = np.float64(np.nextafter(trees.thresholds[0], np.float32(2)))
     # Rounded to single precision, a response just above the threshold lies on it.
@@ -115,7 +115,7 @@ def test_a_response_on_a_threshold_stays_below():
 
 @pytest.mark.usefixtures("path")
 def test_trees_without_order_are_refused_before_a_descent():
-    trees = random_region_trees(np.random.default_rng(0), 2, 2, [5])
+    trees = random_trees(np.random.default_rng(0), 2, 2, [5])
     children = trees.children.copy()
     children[4] = 0
     with pytest.raises(ValueError, match="children must be"):
@@ -128,7 +128,7 @@ def test_trees_without_order_are_refused_before_a_descent():
 
 def forged_trees():
     """Name, and tables of which one entry does not fit."""
-    trees = random_region_trees(np.random.default_rng(1), 4, 3, [6, 5])
+    trees = random_trees(np.random.default_rng(1), 4, 3, [6, 5])
 
     def changed(field, place, value):
         table = getattr(trees, field).copy()
@@ -178,21 +178,21 @@ def test_tables_that_are_no_trees_are_refused(name, trees):
 
 def stages_of(trees, n_hyperplanes, n_classes, rng, power=2.0):
     even, odd = rng.normal(scale=0.1, size=(2, n_hyperplanes, n_classes))
-    return RegionReadoutStages(
+    return CorrectedReadoutStages(
         even, odd, np.full(n_classes, 0.5), 1.0, trees=trees, power=power, floor=0.01
     )
 
 
 def test_stages_check_their_parts():
     rng = np.random.default_rng(0)
-    trees = random_region_trees(rng, 4, 3, [6, 5])
+    trees = random_trees(rng, 4, 3, [6, 5])
     planes = Hyperplanes(rng.normal(size=(4, 2)), np.zeros(4), np.zeros((4, 2), int))
     stages = stages_of(trees, 4, 3, rng)
     stages.check(planes, 3)
     bad_values = replace(trees, values=trees.values[:, :2])
     for change in (
         {"trees": bad_values},
-        {"trees": random_region_trees(rng, 40, 3, [30])},
+        {"trees": random_trees(rng, 40, 3, [30])},
         {"power": 0.0},
         {"power": np.nan},
         {"floor": -1.0},
@@ -207,7 +207,7 @@ def test_stages_check_their_parts():
 @pytest.mark.usefixtures("path")
 def test_rows_do_not_depend_on_each_other_and_classes_are_those_of_probabilities():
     rng = np.random.default_rng(0)
-    trees = random_region_trees(rng, 150, 3, [100] * 5)
+    trees = random_trees(rng, 150, 3, [100] * 5)
     planes = Hyperplanes(rng.normal(size=(150, 6)), rng.normal(size=150), np.zeros((150, 2), int))
     for power in (1e-12, 2.0):
         stages = stages_of(trees, 150, 3, rng, power)
@@ -231,9 +231,9 @@ def test_rows_do_not_depend_on_each_other_and_classes_are_those_of_probabilities
 def test_a_fitted_classifier_has_trees_that_pass_the_check_and_caches_are_not_stored():
     X, y = overlapping(700, n_features=2)
     X[:, 0] = np.where(y == 0, np.sign(X[:, 0]) * (np.abs(X[:, 0]) % 1 > 0.5), X[:, 0])
-    clf = FFMLPClassifier(max_regions="auto", random_state=0).fit(X, y)
+    clf = FFMLPClassifier(max_leaves="auto", random_state=0).fit(X, y)
     stages = clf.network_.stages
-    assert isinstance(stages, RegionReadoutStages)
+    assert isinstance(stages, CorrectedReadoutStages)
     stages.check(clf.network_.hyperplanes, 3)
     size = len(pickle.dumps(replace(stages.trees)))
     clf.predict(X)
@@ -244,12 +244,12 @@ def test_a_fitted_classifier_has_trees_that_pass_the_check_and_caches_are_not_st
 
 @needs_compiled
 def test_arrays_of_other_kinds_are_refused():
-    trees = random_region_trees(np.random.default_rng(0), 2, 3, [4])
+    trees = random_trees(np.random.default_rng(0), 2, 3, [4])
     h = np.zeros((5, len(trees.axes)), np.float32)
     good = [*trees.forest, h, trees.values, np.zeros((5, 3))]
     found = np.zeros((5, 1), np.int32)
-    region_trees.compiled.add_values(*good)
-    region_trees.compiled.regions(*good[:4], found)
+    network_trees.compiled.add_values(*good)
+    network_trees.compiled.regions(*good[:4], found)
     for place, bad in [
         *((place, table.astype(">f8")) for place, table in enumerate(good)),
         *((place, table[None]) for place, table in enumerate(good)),
@@ -265,21 +265,21 @@ def test_arrays_of_other_kinds_are_refused():
     ]:
         arguments = [*good[:place], bad, *good[place + 1 :]]
         with pytest.raises((TypeError, ValueError, BufferError)):
-            region_trees.compiled.add_values(*arguments)
+            network_trees.compiled.add_values(*arguments)
     for bad in (np.zeros((5, 2), np.int32), np.zeros((4, 1), np.int32), np.zeros((5, 1))):
         with pytest.raises((TypeError, ValueError)):
-            region_trees.compiled.regions(*good[:4], bad)
+            network_trees.compiled.regions(*good[:4], bad)
     found.flags.writeable = False
     with pytest.raises((ValueError, BufferError)):
-        region_trees.compiled.regions(*good[:4], found)
+        network_trees.compiled.regions(*good[:4], found)
     with pytest.raises(TypeError):
-        region_trees.compiled.regions(*good[:4])
+        network_trees.compiled.regions(*good[:4])
 
 
 @pytest.mark.usefixtures("path")
 @pytest.mark.parametrize("kind", [bool, np.float64, np.int64, ">i4"])
 def test_numbers_of_hyperplanes_of_another_type_are_refused_before_a_descent(kind):
-    trees = random_region_trees(np.random.default_rng(0), 2, 2, [5])
+    trees = random_trees(np.random.default_rng(0), 2, 2, [5])
     trees = replace(trees, hyperplanes=trees.hyperplanes.astype(kind))
     with pytest.raises((ValueError, IndexError)):
         trees.regions(np.zeros((1, 2)))

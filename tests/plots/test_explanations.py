@@ -46,7 +46,7 @@ def closed():
 @pytest.fixture(scope="module", params=[0, 100], ids=["readout", "regions"])
 def readout(request):
     clf = FFMLPClassifier(
-        design="readout", gaussianise=True, max_regions=request.param, random_state=0
+        design="readout", gaussianise=True, max_leaves=request.param, random_state=0
     ).fit(NAMED.data, LABELS)
     assert (clf.network_.stages.trees is None) == (not request.param)
     return clf

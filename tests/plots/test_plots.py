@@ -3,7 +3,7 @@ import sys
 
 import numpy as np
 import pytest
-from problems import IRIS, four_moons, region_design, steps, with_regions, xor
+from problems import IRIS, four_moons, region_design, steps, with_trees, xor
 from sklearn.datasets import make_moons
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
@@ -495,7 +495,7 @@ def test_plots_can_be_imported_without_matplotlib():
 
 
 def test_regions_beside_a_readout_are_one_box(ax):
-    *_, clf = with_regions()
+    *_, clf = with_trees()
     display = NetworkDisplay.from_estimator(clf, ax=ax)
     n_regions = len(clf.network_.stages.trees)
     assert [len(layer) for layer in display.neurons] == [3, 24, 3, 3]
@@ -507,7 +507,7 @@ def test_regions_beside_a_readout_are_one_box(ax):
 def test_responses_of_a_readout_are_drawn_without_its_regions():
     X, y = steps()
     X, y = X[:, :2], (X[:, 0] > 0.3) ^ (X[:, 1] > -0.2)
-    clf = FFMLPClassifier(design="readout", max_regions=200, random_state=0).fit(X, y)
+    clf = FFMLPClassifier(design="readout", max_leaves=200, random_state=0).fit(X, y)
     n_regions = len(clf.network_.stages.trees)
     options = {"layer": 2, "grid_resolution": 9, "figure": Figure(layout="constrained")}
     assert ResponsesDisplay.from_estimator(clf, X, **options).neurons.tolist() == [0, 1]

@@ -11,7 +11,7 @@ from problems import (
     region_design,
     regions_alone,
     swallowed,
-    with_regions,
+    with_trees,
     xor,
 )
 from scipy.optimize import linprog, nnls
@@ -240,11 +240,11 @@ def test_where_no_other_class_can_be_reached_the_distance_is_infinite():
 
 
 DESIGNS = {
-    "readout": FFMLPClassifier(design="readout", gaussianise=False, max_regions=0),
-    "readout, gaussianised": FFMLPClassifier(design="readout", gaussianise=True, max_regions=0),
-    "regions": FFMLPClassifier(design="readout", gaussianise=False, max_regions=500, random_state=0),
+    "readout": FFMLPClassifier(design="readout", gaussianise=False, max_leaves=0),
+    "readout, gaussianised": FFMLPClassifier(design="readout", gaussianise=True, max_leaves=0),
+    "regions": FFMLPClassifier(design="readout", gaussianise=False, max_leaves=500, random_state=0),
     "regions, gaussianised": FFMLPClassifier(
-        design="readout", gaussianise=True, max_regions=500, random_state=0
+        design="readout", gaussianise=True, max_leaves=500, random_state=0
     ),
     "blob": FFMLPClassifier(2, design="blob", gaussianise=False, random_state=0),
     "blob, gaussianised": FFMLPClassifier(2, design="blob", gaussianise=True, random_state=0),
@@ -279,8 +279,8 @@ def test_bounds_hold_where_exactness_cannot_be_had(design, norm):
 
 @pytest.mark.parametrize("norm", [2, 1, "inf"])
 @pytest.mark.parametrize("alone", [False, True])
-def test_bounds_hold_with_regions(norm, alone):
-    X, _, clf = with_regions()
+def test_bounds_hold_with_trees(norm, alone):
+    X, _, clf = with_trees()
     if alone:
         regions_alone(clf)
     some, rng = X[::10], np.random.default_rng(0)

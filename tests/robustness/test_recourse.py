@@ -13,7 +13,7 @@ TABLE, LABELS = mixed_table()
 # Complete rows, as in a missing number nothing can be proved.
 ROWS = TABLE.dropna()[:4]
 SMALL = FFMLPClassifier(max_neurons=24, design="readout").fit(TABLE, LABELS)
-REGIONS = FFMLPClassifier(random_state=0, max_regions=200, design="readout").fit(TABLE, LABELS)
+REGIONS = FFMLPClassifier(random_state=0, max_leaves=200, design="readout").fit(TABLE, LABELS)
 
 
 def changed_rows(rows, answers):

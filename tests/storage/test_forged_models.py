@@ -8,7 +8,7 @@ import pytest
 from forgeries import DATA, attributes, forged, nodes_of, refusal, table_model
 
 import ffmlp
-from ffmlp.network.trees import RegionTrees
+from ffmlp.network.trees import Trees
 from ffmlp.storage import persistence
 from ffmlp.storage.forms import FORMS, Maybe
 from ffmlp.tabular.predictor import read_predictor
@@ -211,7 +211,7 @@ def test_trees_are_too_deep_for_the_stack():
     children[:, 0], children[:, 1] = -1 - np.arange(n_nodes), np.arange(1, n_nodes + 1)
     children[-1, 1] = -1 - n_nodes
     hyperplanes, roots = np.arange(n_nodes, dtype=np.int32), np.zeros(1, np.int32)
-    trees = RegionTrees(
+    trees = Trees(
         hyperplanes, np.zeros(n_nodes, np.float32), children, roots, np.zeros((n_nodes + 1, 2))
     )
     with pytest.raises(ValueError, match="on the way to a region"):

@@ -3,7 +3,7 @@ from base64 import b64decode
 
 import numpy as np
 import pytest
-from problems import with_regions
+from problems import with_trees
 
 from ffmlp.storage.json_form import json_form
 
@@ -17,11 +17,11 @@ def read_array(part):
 
 
 def test_a_network_keeps_its_tags_and_the_bits_of_its_arrays():
-    _, _, clf = with_regions()
+    _, _, clf = with_trees()
     form = json.loads(json.dumps(json_form(clf.network_), allow_nan=False))
     planes, stages = form["hyperplanes"], form["stages"]
     assert (form["tag"], planes["tag"]) == ("network", "hyperplanes")
-    assert (stages["tag"], stages["trees"]["tag"]) == ("region-readout-stages", "region-trees")
+    assert (stages["tag"], stages["trees"]["tag"]) == ("corrected-readout-stages", "trees")
     np.testing.assert_array_equal(read_array(planes["weights"]), clf.network_.hyperplanes.weights)
     np.testing.assert_array_equal(read_array(form["labels"]), clf.classes_)
 

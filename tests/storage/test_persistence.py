@@ -122,15 +122,15 @@ def test_models_of_every_format_are_still_read(design, version):
     np.testing.assert_allclose(clf.predict_proba(samples), expected["probabilities"], atol=1e-12)
     assert clf.network_.meaning(1, 0) == expected["first_neuron"]
     assert clone(clf).get_params() == clf.get_params()
-    assert (clf.max_regions, clf.all_pairs) == (
+    assert (clf.max_leaves, clf.all_pairs) == (
         500 if design == "regions" else 0,
         False,
     )  # newer: as before
-    assert (clf.n_regions_ > 0) == (design in ("paper", "region", "regions"))
+    assert (clf.n_leaves_ > 0) == (design in ("paper", "region", "regions"))
 
 
 @pytest.fixture(scope="module")
-def with_regions():
+def with_trees():
     return fitted("readout with regions")
 
 
@@ -151,8 +151,8 @@ def with_regions():
         ("values", lambda part: part * np.inf),
     ],
 )
-def test_regions_that_are_not_leaves_of_trees_are_refused(with_regions, part, change, tmp_path):
-    clf, network = copy(with_regions), with_regions.network_
+def test_regions_that_are_not_leaves_of_trees_are_refused(with_trees, part, change, tmp_path):
+    clf, network = copy(with_trees), with_trees.network_
     trees = network.stages.trees
     trees = replace(trees, **{part: change(getattr(trees, part))})
     clf.network_ = replace(network, stages=replace(network.stages, trees=trees))
@@ -173,9 +173,9 @@ def test_maps_that_fall_are_refused(tmp_path):
         ffmlp.load(tmp_path / "m")
 
 
-def test_only_the_fields_of_regions_are_saved(with_regions, tmp_path):
-    low, _ = with_regions.network_.stages.trees.boxes  # computed once, then kept
-    ffmlp.save(with_regions, tmp_path / "m")
+def test_only_the_fields_of_regions_are_saved(with_trees, tmp_path):
+    low, _ = with_trees.network_.stages.trees.boxes  # computed once, then kept
+    ffmlp.save(with_trees, tmp_path / "m")
     again = ffmlp.load(tmp_path / "m").network_.stages.trees
     assert "boxes" not in vars(again)
     np.testing.assert_array_equal(again.boxes[0], low)

@@ -193,7 +193,7 @@ def with_hyperplanes(clf, **changes):
     return {"network_": replace(clf.network_, hyperplanes=replace(clf.hyperplanes_, **changes))}
 
 
-def with_regions(clf, **changes):
+def with_trees(clf, **changes):
     stages = replace(clf.network_.stages, regions=replace(clf.regions_, **changes))
     return {"network_": replace(clf.network_, stages=stages)}
 
@@ -207,9 +207,9 @@ def with_regions(clf, **changes):
         lambda clf: with_hyperplanes(clf, weights=np.nan * clf.hyperplanes_.weights),
         lambda clf: with_hyperplanes(clf, biases=clf.hyperplanes_.biases.astype(str)),
         lambda clf: with_hyperplanes(clf, pairs=clf.hyperplanes_.pairs + 1000),
-        lambda clf: with_regions(clf, counts=clf.regions_.counts[:1]),
-        lambda clf: with_regions(clf, codes=clf.regions_.codes[:, :0]),
-        lambda clf: with_regions(clf, counts=0 * clf.regions_.counts),
+        lambda clf: with_trees(clf, counts=clf.regions_.counts[:1]),
+        lambda clf: with_trees(clf, codes=clf.regions_.codes[:, :0]),
+        lambda clf: with_trees(clf, counts=0 * clf.regions_.counts),
     ],
 )
 def test_a_classifier_whose_parts_do_not_fit_is_not_read(change, tmp_path):

@@ -97,7 +97,7 @@ def check(frame, categorical, tmp_path, monkeypatch):
     order = np.random.default_rng(0).permutation(len(frame))
     training, new = frame.iloc[order[:N_TRAINING]], frame.iloc[order[-N_NEW:]].reset_index(drop=True)
     training.to_csv("training.csv", index=False)
-    options = ["--design", "readout", "--max-regions", "0", "--test-size", "0", "--quiet"]
+    options = ["--design", "readout", "--max-leaves", "0", "--test-size", "0", "--quiet"]
     options += ["--categorical", *categorical] if categorical else []
     assert main(["fit", "training.csv", "--target", "label", "-o", "m.model", *options, "--force"]) == 0
     dates = [column.name for column in TableModel.load(Path("m.model")).dates]

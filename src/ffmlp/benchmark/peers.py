@@ -79,7 +79,7 @@ def _scaled(classifier: Any) -> Pipeline:
 
 OWN: dict[str, Callable[[int], Any]] = {
     "ffmlp": lambda seed: FFMLPClassifier(random_state=seed),
-    "ffmlp-smooth": lambda seed: FFMLPClassifier(max_regions=0, random_state=seed),
+    "ffmlp-smooth": lambda seed: FFMLPClassifier(max_leaves=0, random_state=seed),
     "ffmlp-region": lambda seed: FFMLPClassifier(
         n_components=2, error_threshold=0.05, design="region", random_state=seed
     ),

@@ -62,7 +62,7 @@ def classifier(columns: Columns, options: argparse.Namespace) -> FFMLPClassifier
     """The classifier that the options ask for."""
     from ffmlp.classifier import FFMLPClassifier
 
-    chosen = ("n_components", "design", "max_neurons", "max_regions")
+    chosen = ("n_components", "design", "max_neurons", "max_leaves")
     parameters: Any = {name: getattr(options, name) for name in chosen}
     parameters["categorical_features"] = list(columns.categories)
     return FFMLPClassifier(**parameters, random_state=options.seed)
@@ -297,8 +297,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     what = "blobs per class (auto)"
     design.add_argument("--n-components", type=_number, default="auto", metavar="N", help=what)
     design.add_argument("--max-neurons", type=int, metavar="N", help="neurons at most (no limit)")
-    what = "regions beside a readout, at most; 0 for none (auto)"
-    design.add_argument("--max-regions", type=_number, default="auto", metavar="N", help=what)
+    what = "leaves of the trees that correct the readout, at most; 0 for none (auto)"
+    design.add_argument("--max-leaves", type=_number, default="auto", metavar="N", help=what)
     design.add_argument("--seed", type=int, default=0, metavar="N", help="random seed (0)")
     large = parser.add_argument_group("tables larger than memory (extra dask)")
     what = "read the rows in sections, again for each pass; the default for large tables"
@@ -430,13 +430,12 @@ def _print_summary(
     layers = " → ".join(map(str, clf.network_.layer_sizes))
     design = clf.selection_.plan.design
     console.say(f"network:  {layers} neurons ({design} design), fitted in {facts['fit_seconds']:.2f} s")
-    n_regions = clf.n_regions_
-    if design == "readout" and n_regions:
-        console.say(f"regions:  {n_regions}, which add to the evidence where it errs")
+    if clf.n_leaves_:
+        console.say(f"trees:    {clf.n_leaves_} leaves, which correct the readout")
     console.say(f"saved:    {options.output} ({size / 1000:.0f} kB)")
     console.result(
         {"model": str(options.output), "bytes": size, "layers": list(clf.network_.layer_sizes),
-         "regions": n_regions, "design": design, "numbers": list(model.numbers),
+         "leaves": clf.n_leaves_, "design": design, "numbers": list(model.numbers),
          "categories": list(model.categories), "target": model.target, "notes": notes, **shown(facts)}
     )  # fmt: skip
 

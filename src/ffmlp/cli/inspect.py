@@ -68,7 +68,7 @@ def _values(model: TableModel) -> dict[str, Any]:
     plans = [
         {
             **asdict(plan),
-            "max_regions": _number(plan.max_regions),
+            "max_leaves": _number(plan.max_leaves),
             "log_loss": _number(loss),
             "accuracy": _number(accuracy),
         }
@@ -82,7 +82,7 @@ def _values(model: TableModel) -> dict[str, Any]:
         "categories": list(model.categories),
         "layers": list(clf.network_.layer_sizes),
         "kinds": list(clf.network_.kinds),
-        "regions": clf.n_regions_,
+        "leaves": clf.n_leaves_,
         "plans": plans,
         "chosen": selection.best,
         "timings": clf.timings_,

@@ -26,7 +26,7 @@ from ffmlp.design.pruning import PruningPath
 from ffmlp.design.readout import readout_design
 from ffmlp.design.region import region_design
 from ffmlp.design.scaling import Scaling
-from ffmlp.design.trees.correction import with_regions
+from ffmlp.design.trees.correction import with_trees
 from ffmlp.inputs.features import mapped_features
 from ffmlp.inputs.gaussianise import fit_gaussianisation, quantiles
 from ffmlp.network.blobs import FARTHEST, Blobs, FamiliarSpace, feature_units
@@ -153,9 +153,9 @@ def design_network(
         planes = replace(scaling.unscaled_planes(planes), gaussianisation=gaussianisation)
 
     upper = DESIGNS[plan.design](samples, plan, blobs, planes, progress)
-    if plan.max_regions:
+    if plan.max_leaves:
         with progress.step("regions"):
-            upper = with_regions(samples, plan, upper, rng, progress, design_network)
+            upper = with_trees(samples, plan, upper, rng, progress, design_network)
     columns, labels = samples.columns, samples.labels
     names = columns.input_names(labels)
     network = Network(upper.hyperplanes, upper.stages, labels, blobs.classes, names, columns)

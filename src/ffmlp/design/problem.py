@@ -136,7 +136,7 @@ class Plan:
     ``n_components`` is the number of blobs of each class, or None for many small blobs, each separated
     from its neighbours only. ``discriminant`` may also be "drawn_lda": LDA of samples that are drawn
     from the mixtures. ``shrink`` says whether covariances of few samples are shrunk, ``all_pairs``
-    whether blobs of the same class are separated, too. ``max_regions`` limits the regions of the
+    whether blobs of the same class are separated, too. ``max_leaves`` limits the regions of the
     readout design, where the evidence errs.
     """
 
@@ -151,7 +151,7 @@ class Plan:
     max_neurons: int | None = None
     shrink: bool = True
     all_pairs: bool = False
-    max_regions: float = 0
+    max_leaves: float = 0
 
     def max_half_spaces(self, n_classes: int) -> float:
         """The largest number of l_1 neurons of the readout design; l_2 and l_out have two per class."""

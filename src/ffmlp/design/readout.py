@@ -359,7 +359,7 @@ def readout_design(
             planes = planes.select(path.kept)
             progress.say(f"{len(planes)} hyperplanes left")
     with progress.step("regions"):
-        readout = fit_readout(planes, samples, leave_out=plan.max_regions > 0)
+        readout = fit_readout(planes, samples, leave_out=plan.max_leaves > 0)
         progress.say(f"ridge {readout.ridge:.2g}, leave-one-out error {readout.error_rate:.2%}")
     if path is None or not len(path.deleted):
         path = PruningPath(np.zeros(0, np.intp), np.zeros(0), readout.error_rate, np.arange(len(planes)))

@@ -161,7 +161,7 @@ def _judged(
         # The whole readout stands for the small one, which approximates it and takes longer to fit, and
         # for the one with regions. Greedy pruning stands for optimal pruning: its time limit is for one
         # search.
-        plan = replace(plan, max_neurons=None, max_regions=0, pruning="greedy")
+        plan = replace(plan, max_neurons=None, max_leaves=0, pruning="greedy")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # a fold has fewer samples than the user gave
             design = design_network(training, plan, rng, Progress())
@@ -234,15 +234,15 @@ def possible_plans(classifier: FFMLPClassifier, samples: Samples) -> list[Plan]:
             each = None if components is None else components_of_each(components, samples.labels)
             plan = Plan(design, bool(gaussianise), discriminant, each, threshold, *given)
             plan = replace(plan, shrink=not literal, all_pairs=bool(classifier.all_pairs))
-            plans.append(replace(plan, max_regions=_max_regions(classifier, plan)))
+            plans.append(replace(plan, max_leaves=_max_leaves(classifier, plan)))
     return plans
 
 
-def _max_regions(classifier: FFMLPClassifier, plan: Plan) -> float:
+def _max_leaves(classifier: FFMLPClassifier, plan: Plan) -> float:
     """Regions are for a readout of all its hyperplanes: a limit of the size allows none."""
     if plan.design != "readout" or plan.max_neurons is not None or plan.error_threshold is not None:
         return 0
-    return np.inf if classifier.max_regions == AUTO else float(classifier.max_regions)
+    return np.inf if classifier.max_leaves == AUTO else float(classifier.max_leaves)
 
 
 def _alternatives(value: Any, automatic: tuple) -> tuple:

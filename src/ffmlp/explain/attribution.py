@@ -15,7 +15,7 @@ from ffmlp.network.blobs import Blobs
 from ffmlp.network.hyperplanes import NO_BLOB, Hyperplanes
 from ffmlp.network.network import Network
 from ffmlp.network.stages import LARGEST
-from ffmlp.network.trees import RegionTrees, compiled
+from ffmlp.network.trees import Trees, compiled
 
 
 def response_spreads(blobs: Blobs, planes: Hyperplanes) -> Floats:
@@ -54,9 +54,7 @@ def nearest_blobs(blobs: Blobs, Z: Floats) -> tuple[Indices, Floats]:
     return nearest, least
 
 
-def region_shapley(
-    trees: RegionTrees, h: Floats, reference: Floats, winner: Indices, rival: Indices
-) -> Floats:
+def tree_shapley(trees: Trees, h: Floats, reference: Floats, winner: Indices, rival: Indices) -> Floats:
     """Shapley values (n, F) of what regions add to the winner's lead over the rival, F as in ``axes``.
 
     ``h`` and ``reference`` (n, L) are the responses of samples and of what they are compared with. The
@@ -73,11 +71,7 @@ def region_shapley(
 
 
 def _by_boxes(
-    trees: RegionTrees,
-    own: NDArray[np.float32],
-    other: NDArray[np.float32],
-    winner: Indices,
-    rival: Indices,
+    trees: Trees, own: NDArray[np.float32], other: NDArray[np.float32], winner: Indices, rival: Indices
 ) -> Floats:
     """The same from the limits of all regions."""
     low, high = trees.boxes
@@ -156,7 +150,7 @@ def attributed(
     by_input = np.einsum("nl,lj->nj", slopes, planes.weights) * (points.Z - references.Z)
     regions = np.zeros(len(slopes))
     if stages.trees is not None:
-        by_axis = region_shapley(stages.trees, points.h, references.h, winner, rival)
+        by_axis = tree_shapley(stages.trees, points.h, references.h, winner, rival)
         features = np.abs(planes.weights[stages.trees.axes]).argmax(axis=1)
         np.add.at(by_input.T, features, by_axis.T)
         regions = by_axis.sum(axis=1)

@@ -34,14 +34,14 @@ def from_torch(module: Any) -> Network:
     Network
         In float64. Layer l_1 still consists of hyperplanes. Layers l_2 and l_out have trained weights
         (`stages` are `TrainedStages`). A readout with regions has trained evidence and the regions of
-        the design (`RegionReadoutStages`).
+        the design (`CorrectedReadoutStages`).
 
     Examples
     --------
     >>> import ffmlp, torch
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
-    >>> clf = ffmlp.FFMLPClassifier(design="readout", max_regions=0).fit(X, y)
+    >>> clf = ffmlp.FFMLPClassifier(design="readout", max_leaves=0).fit(X, y)
     >>> module = clf.to_torch(torch.float64)  # to be trained as any module
     >>> ffmlp.from_torch(module).meaning(2, 0)
     'trained neuron 0 of evidence, largest weight to class 0'

@@ -62,7 +62,7 @@ class ExportsMixin:
         """The network as a plain ONNX graph for verifiers (extra ``onnx``).
 
         It consists of MatMul, Add and Relu in float32. It is available for the readout design without
-        regions (``max_neurons`` or ``max_regions=0``) and for the paper design.
+        regions (``max_neurons`` or ``max_leaves=0``) and for the paper design.
 
         Parameters
         ----------

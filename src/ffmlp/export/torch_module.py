@@ -20,10 +20,10 @@ from ffmlp.inputs.features import Gaussianisation
 from ffmlp.inputs.imputation import FARTHEST, Imputation
 from ffmlp.network.hyperplanes import Hyperplanes
 from ffmlp.network.network import Network
-from ffmlp.network.readout import SLOPE, RegionReadoutStages
+from ffmlp.network.readout import SLOPE, CorrectedReadoutStages
 from ffmlp.network.stages import Stages
 from ffmlp.network.trained import TrainedStages
-from ffmlp.network.trees import RegionTrees
+from ffmlp.network.trees import Trees
 
 
 class Table(nn.Module):
@@ -152,14 +152,14 @@ class HalfSpaces(nn.Module):
         return self.weight, self.bias
 
 
-class HalfSpacesOfRegions(HalfSpaces):
+class HalfSpacesOfTrees(HalfSpaces):
     """Layer l_1 below regions. The hyperplanes that regions compare are not trained."""
 
     compared: Tensor
     compared_weight: Tensor
     compared_bias: Tensor
 
-    def __init__(self, planes: Hyperplanes, trees: RegionTrees, dtype: torch.dtype) -> None:
+    def __init__(self, planes: Hyperplanes, trees: Trees, dtype: torch.dtype) -> None:
         super().__init__(planes, dtype)
         self.register_buffer("compared", torch.tensor(trees.axes, dtype=torch.int64))
         self.register_buffer("compared_weight", self.weight.detach()[self.compared])
@@ -180,7 +180,7 @@ class EvidenceAndRegions(nn.Module):
     roots: Tensor  # (T,)
     values: Tensor  # (R, C)
 
-    def __init__(self, stages: RegionReadoutStages, dtype: torch.dtype) -> None:
+    def __init__(self, stages: CorrectedReadoutStages, dtype: torch.dtype) -> None:
         super().__init__()
         trees = stages.trees
         self.evidence = _linear(stages.weights[0], stages.biases[0], dtype)
@@ -206,7 +206,7 @@ class EvidenceAndRegions(nn.Module):
 class Shares(nn.Module):
     """Probabilities: a power of the evidence, divided by the sum."""
 
-    def __init__(self, stages: RegionReadoutStages) -> None:
+    def __init__(self, stages: CorrectedReadoutStages) -> None:
         super().__init__()
         self.power, self.floor, self.slope = stages.power, stages.floor, SLOPE
 
@@ -244,8 +244,8 @@ def to_torch(network: Network, dtype: torch.dtype | None = None) -> nn.Sequentia
         module.add_module("imputation", Medians(network.table.fills, dtype))
     if planes.gaussianisation is not None:
         module.add_module("gaussianise", Gaussianise(planes.gaussianisation, dtype))
-    if isinstance(stages, RegionReadoutStages):
-        module.add_module("half_spaces", HalfSpacesOfRegions(planes, stages.trees, dtype))
+    if isinstance(stages, CorrectedReadoutStages):
+        module.add_module("half_spaces", HalfSpacesOfTrees(planes, stages.trees, dtype))
         module.add_module("half_spaces_activation", nn.ReLU())
         module.add_module("evidence_and_regions", EvidenceAndRegions(stages, dtype))
         module.add_module("classes", Shares(stages))
@@ -287,7 +287,7 @@ def from_torch(module: nn.Module) -> Network:
 
 def _trained_stages(layers: Any, designed: Network) -> Stages:
     """The trained evidence and the regions of the design, if it has them; else trained weights."""
-    if isinstance(designed.stages, RegionReadoutStages):
+    if isinstance(designed.stages, CorrectedReadoutStages):
         readout = layers.evidence_and_regions.evidence
         above, below = np.split(_array(readout.weight).T, 2)
         even, odd = (above + below) / 2, (above - below) / 2

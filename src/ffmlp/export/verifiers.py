@@ -76,7 +76,7 @@ def relu_stages(network: Network) -> list[tuple[Floats, Floats]]:
         raise ValueError(
             f"The {network.stages.design} design with {network.stages.neurons} is not a ReLU "
             'network, which verifiers need. Fit with design="readout" and max_neurons=50, with '
-            'design="readout" and max_regions=0, or with design="paper".'
+            'design="readout" and max_leaves=0, or with design="paper".'
         )
     # `sides` gives the half-spaces of responses; those of weights and biases are the same.
     first = planes.sides(planes.weights.T), planes.sides(planes.biases[None])[0]

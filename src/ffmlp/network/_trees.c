@@ -2,7 +2,7 @@
    each axis adds to a lead.
 
    Several samples go down a tree at the same time, because each step waits for memory. After some steps, those
-   that have arrived are left out. The tables must be those of a checked RegionTrees: indices within range, and
+   that have arrived are left out. The tables must be those of a checked Trees: indices within range, and
    every way ends in a region. */
 
 #define PY_SSIZE_T_CLEAN

@@ -57,7 +57,6 @@ class BlobStages:
     temperature: float
 
     design = "blob"
-    n_regions = 0
     neurons = "blobs"
     each_neuron = "each Gaussian blob"
     link_names = ("positive weight", "negative weight")

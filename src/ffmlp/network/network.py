@@ -16,7 +16,7 @@ from ffmlp.network.hyperplanes import Hyperplanes
 from ffmlp.network.stages import Stages, layer_responses
 
 if TYPE_CHECKING:
-    from ffmlp.network.trees import RegionTrees
+    from ffmlp.network.trees import Trees
 
 
 # Neurons of a layer that are drawn; the others are counted.
@@ -74,7 +74,7 @@ def _links(network: Network, centres: list[list[tuple[float, float]]]) -> list[s
     return lines
 
 
-def _regions(trees: RegionTrees, centres: list[list[tuple[float, float]]]) -> list[str]:
+def _regions(trees: Trees, centres: list[list[tuple[float, float]]]) -> list[str]:
     """One box below the evidence for all regions, and a dotted line to each class."""
     x, y = centres[2][-1][0], centres[2][-1][1] + 2 * _ROW
     lines = [
@@ -102,7 +102,7 @@ class Network:
     ----------
     hyperplanes : Hyperplanes
         The L hyperplanes behind layer l_1.
-    stages : RegionStages, PaperStages, BlobStages, ReadoutStages, RegionReadoutStages or TrainedStages
+    stages : Stages
         Stages 2 and 3 of the design.
     labels : ndarray of shape (D_out,)
         The class label of each output neuron.

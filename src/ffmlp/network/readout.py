@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from ffmlp.arrays import AnyFloats, Flags, Floats, Indices, in_whole_tiles, row_blocks
 from ffmlp.network.hyperplanes import Hyperplanes, softmax
-from ffmlp.network.region_classes import region_readout_classes
+from ffmlp.network.region_classes import corrected_classes
 from ffmlp.network.single_precision import readout_classes
 from ffmlp.network.stages import LARGEST, Bends, OnnxGraph, require_finite, require_shapes
-from ffmlp.network.trees import RegionTrees  # at run time, for those who check types
+from ffmlp.network.trees import Trees  # at run time, for those who check types
 from ffmlp.words import counted, itemised
 
 if TYPE_CHECKING:
@@ -56,13 +56,8 @@ class ReadoutStages:
     link_names = ("positive weight", "negative weight")
     activations = ("relu", "identity", "softmax")
     linear_pieces = None
-    trees: ClassVar[RegionTrees | None] = None
+    trees: ClassVar[Trees | None] = None
     in_units = ", in log-odds"
-
-    @property
-    def n_regions(self) -> int:
-        """The regions that add to the evidence."""
-        return 0 if self.trees is None else len(self.trees)
 
     @property
     def neuron_classes(self) -> Indices:
@@ -276,18 +271,18 @@ _ROWS_AT_ONCE = 1 << 12
 
 
 @dataclass(frozen=True, eq=False)
-class RegionReadoutStages(ReadoutStages):
+class CorrectedReadoutStages(ReadoutStages):
     """One l_2 neuron per class, its evidence, and one per region, which adds to the evidence.
 
     Attributes
     ----------
-    trees : RegionTrees
+    trees : Trees
         The regions.
     power, floor : float
         The probability of a class is proportional to ``max(evidence, floor) ** power``.
     """
 
-    trees: RegionTrees = field(kw_only=True)  # type: ignore[misc]  # other readouts have none
+    trees: Trees = field(kw_only=True)  # type: ignore[misc]  # other readouts have none
     power: float = field(kw_only=True)
     floor: float = field(kw_only=True)
 
@@ -339,7 +334,7 @@ class RegionReadoutStages(ReadoutStages):
 
     def classes(self, planes: Hyperplanes, X: AnyFloats) -> Indices:
         """The most probable class, by part of the work where that is enough to know it."""
-        return region_readout_classes(self, planes, X)
+        return corrected_classes(self, planes, X)
 
     def check(self, planes: Hyperplanes, n_classes: int) -> None:
         """The regions must be trees of these hyperplanes, and the link to probabilities must ascend."""
@@ -367,13 +362,13 @@ class RegionReadoutStages(ReadoutStages):
     def _regions(self, graph: OnnxGraph, h: str) -> str:
         """The evidence of regions. The trees give numbers of regions: their sums are in float32 only."""
         trees, axes = self.trees, self.trees.axes
-        n_nodes, n_regions = len(trees.hyperplanes), len(trees)
+        n_nodes, n_leaves = len(trees.hyperplanes), len(trees)
         compared = graph.cast(graph.apply("Gather", h, axes, axis=1), np.float32)
         # Regions follow the nodes.
         tree = np.concatenate([trees.node_trees, trees.trees])
         order = np.argsort(tree, kind="stable")
         below = np.where(trees.children < 0, n_nodes - 1 - trees.children, trees.children)
-        none = np.zeros(n_regions, int)
+        none = np.zeros(n_leaves, int)
         regions = graph.apply(
             "TreeEnsembleRegressor",
             compared,
@@ -386,9 +381,9 @@ class RegionReadoutStages(ReadoutStages):
             nodes_truenodeids=np.append(below[:, 0], none)[order].tolist(),
             nodes_falsenodeids=np.append(below[:, 1], none)[order].tolist(),
             target_treeids=trees.trees.tolist(),
-            target_nodeids=list(range(n_nodes, n_nodes + n_regions)),
+            target_nodeids=list(range(n_nodes, n_nodes + n_leaves)),
             target_ids=trees.trees.tolist(),
-            target_weights=[float(region) for region in range(n_regions)],
+            target_weights=[float(region) for region in range(n_leaves)],
         )
         values = graph.apply("Gather", trees.values, graph.cast(regions, np.int64), axis=0)
         return graph.apply("ReduceSum", values, np.array([1]), keepdims=0)

@@ -83,11 +83,6 @@ class RegionStages:
         return np.zeros(len(self.regions)), np.zeros(self._n_classes)
 
     @property
-    def n_regions(self) -> int:
-        """All neurons of l_2."""
-        return len(self.regions)
-
-    @property
     def _n_classes(self) -> int:
         return self.regions.counts.shape[1]
 

@@ -18,20 +18,22 @@ from ffmlp.network.hyperplanes import Hyperplanes
 from ffmlp.network.single_precision import LARGEST_SINGLE, classes_where_sure, largest_error, none_sure
 
 if TYPE_CHECKING:
-    from ffmlp.network.readout import RegionReadoutStages
+    from ffmlp.network.readout import CorrectedReadoutStages
 
 # Inputs and responses stay in the cache.
 _ROWS_AT_ONCE = 1 << 13
 
 
-def region_readout_classes(stages: RegionReadoutStages, planes: Hyperplanes, X: AnyFloats) -> Indices:
+def corrected_classes(stages: CorrectedReadoutStages, planes: Hyperplanes, X: AnyFloats) -> Indices:
     """The argmax (n,) of ``stages.outputs(planes, X)``."""
     return classes_where_sure(
         X, lambda rows: _classes(stages, planes, rows), lambda rows: stages.outputs(planes, rows)
     )
 
 
-def _classes(stages: RegionReadoutStages, planes: Hyperplanes, X: AnyFloats) -> tuple[Indices, Indices]:
+def _classes(
+    stages: CorrectedReadoutStages, planes: Hyperplanes, X: AnyFloats
+) -> tuple[Indices, Indices]:
     """Classes, and the rows where the outputs may give another one."""
     thresholds = planes.select(stages.trees.axes)
     if not stages.trees.can_decide or not (np.count_nonzero(thresholds.weights, axis=1) == 1).all():
@@ -67,7 +69,7 @@ def _compared(thresholds: Hyperplanes, mapped: AnyFloats) -> NDArray[np.float32]
     return responses
 
 
-def _margin(stages: RegionReadoutStages, smooth: NDArray[np.float32], error: float) -> float:
+def _margin(stages: CorrectedReadoutStages, smooth: NDArray[np.float32], error: float) -> float:
     """The lead in single precision that proves which output is the largest; infinite if none does.
 
     Each sum of readout and trees has the ``error`` of the readout and is rounded once for every tree

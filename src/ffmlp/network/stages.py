@@ -14,7 +14,7 @@ from ffmlp.network.hyperplanes import ACTIVATIONS, Hyperplanes, rows_held
 
 if TYPE_CHECKING:
     from ffmlp.network.network import Network
-    from ffmlp.network.trees import RegionTrees
+    from ffmlp.network.trees import Trees
 
 
 # Gauss-Legendre quadrature of each part of the way, from 0 to 1.
@@ -172,7 +172,7 @@ class Stages(Protocol):
         """The names of positive and of negative weights of stage 2 in a drawing."""
 
     @property
-    def trees(self) -> RegionTrees | None:
+    def trees(self) -> Trees | None:
         """The regions beside other neurons of l_2, the last ones of the layer, if there are any."""
 
     @property
@@ -197,10 +197,6 @@ class Stages(Protocol):
 
         The largest output is that of the predicted class. None if the class follows in another way.
         """
-
-    @property
-    def n_regions(self) -> int:
-        """The number of neurons of l_2 that stand for regions."""
 
     def meaning(self, neuron: int, network: Network) -> str:
         """What a neuron of l_2 stands for."""

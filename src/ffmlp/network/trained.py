@@ -36,7 +36,6 @@ class TrainedStages:
     neuron_classes: Indices
 
     design = "trained"
-    n_regions = 0
     each_neuron = "each neuron of the design, trained"
     link_names = ("positive weight", "negative weight")
     linear_pieces = None

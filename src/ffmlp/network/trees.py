@@ -63,7 +63,7 @@ class TreeBounds:
 
 
 @dataclass(frozen=True, eq=False)
-class RegionTrees:
+class Trees:
     """T trees of M nodes, with R regions as leaves.
 
     Attributes
@@ -87,7 +87,7 @@ class RegionTrees:
     values: Floats
 
     def __repr__(self) -> str:
-        return f"RegionTrees({len(self)} regions in {len(self.roots)} trees)"
+        return f"Trees({len(self)} regions in {len(self.roots)} trees)"
 
     def __len__(self) -> int:
         return len(self.values)

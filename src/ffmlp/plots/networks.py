@@ -13,7 +13,7 @@ from ffmlp.arrays import Floats
 from ffmlp.design.lda import two_class_lda
 from ffmlp.network.hyperplanes import Hyperplanes
 from ffmlp.network.network import Network
-from ffmlp.network.trees import RegionTrees
+from ffmlp.network.trees import Trees
 from ffmlp.plots.samples import SamplesDisplay, undrawn_samples
 from ffmlp.plots.view import (
     INK,
@@ -196,7 +196,7 @@ class NetworkDisplay(AxesDisplay):
         ax.text(layer, 1.06, title, ha="center", va="center", parse_math=True)
         ax.text(layer, -0.06, counted(size, "neuron"), ha="center", va="center")
 
-    def _draw_regions(self, trees: RegionTrees, height: float) -> None:
+    def _draw_regions(self, trees: Trees, height: float) -> None:
         """One box for all regions, linked to the hyperplanes that they compare and to classes."""
         compared = np.isin(self.neurons[1] % len(self.network.hyperplanes), trees.axes)
         before, after = (self._heights(layer)[: len(self.neurons[layer])] for layer in (1, 3))

@@ -79,8 +79,8 @@ def _thinned(points: Floats) -> Floats:
 
 LEAST_CERTAIN, WRONG = "Least certain", "Confident and wrong"
 _N_LEAST_CERTAIN, _N_WRONG, _MOST_CLASSES = 10, 5, 20
-# Seconds for the proof of one change, and regions that are few enough for it.
-_SECONDS, _MOST_REGIONS = 0.2, 1000
+# Seconds for the proof of one change, and linear pieces that are few enough for it.
+_SECONDS, _MOST_PIECES = 0.2, 1000
 
 
 @dataclass(frozen=True)
@@ -145,8 +145,9 @@ def _is_provable(network: Network) -> bool:
     planes, stages = network.hyperplanes, network.stages
     if len(planes) > MOST_BENDS:
         return False
-    if stages.linear_pieces is not None:
-        return planes.gaussianisation is None and stages.n_regions <= _MOST_REGIONS
+    pieces = stages.linear_pieces
+    if pieces is not None:
+        return planes.gaussianisation is None and len(pieces.classes) <= _MOST_PIECES
     return stages.bends(0, 1) is not None
 
 

@@ -121,7 +121,7 @@ def _live(
     trees = model.network.stages.trees
     if trees is not None:
         fewer = int(len(trees) * _MAX_CHARACTERS / len(packed))
-        text += f" With at most {fewer} regions (ffmlp fit --max-regions), it would not be."
+        text += f" With at most {fewer} regions (ffmlp fit --max-leaves), it would not be."
     return {"model": None, "unavailable": text}
 
 

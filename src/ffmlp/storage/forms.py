@@ -121,7 +121,8 @@ Form = Plain | Array | Size | Part | Many | Two | Named | Maybe
 
 _TEXT, _FLAG, _NUMBER = Plain((str,)), Plain((bool,)), Plain((int, float))
 _STAGES = tuple(
-    f"{design}-stages" for design in ("region", "paper", "blob", "readout", "region-readout", "trained")
+    f"{design}-stages"
+    for design in ("region", "paper", "blob", "readout", "corrected-readout", "trained")
 )
 
 
@@ -214,10 +215,10 @@ FORMS: dict[str, dict[str, Form]] = {
         "temperature": _NUMBER,
     },
     "readout-stages": _READOUT,
-    "region-readout-stages": {
-        **_READOUT, "trees": Part(("region-trees",)), "power": _NUMBER, "floor": _NUMBER,
+    "corrected-readout-stages": {
+        **_READOUT, "trees": Part(("trees",)), "power": _NUMBER, "floor": _NUMBER,
     },
-    "region-trees": {
+    "trees": {
         "hyperplanes": _indices("L", "m"),
         "thresholds": _floats("m"),
         "children": Array("i", ("m", 2)),
@@ -257,7 +258,7 @@ FORMS: dict[str, dict[str, Form]] = {
         "n_components": Maybe(Many(Plain((int,)), "C")),
         "error_threshold": Maybe(_NUMBER),
         "pruning": _newer(_TEXT),
-        **dict.fromkeys(("time_limit", "penalty", "max_neurons", "max_regions"), _newer(_NUMBER)),
+        **dict.fromkeys(("time_limit", "penalty", "max_neurons", "max_leaves"), _newer(_NUMBER)),
         **dict.fromkeys(("shrink", "all_pairs"), _newer(_FLAG)),
     },
 }  # fmt: skip

@@ -43,7 +43,7 @@ _PARTS: dict[str, type] = {
     "classifier": FFMLPClassifier,
 }
 # Parameters that are newer than a file have their defaults, but for those that would change its design.
-_AS_BEFORE: dict[str, Any] = {"max_regions": 0}
+_AS_BEFORE: dict[str, Any] = {"max_leaves": 0}
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,11 +22,11 @@ from ffmlp.network.blob import BlobStages
 from ffmlp.network.blobs import FamiliarSpace
 from ffmlp.network.hyperplanes import Hyperplanes
 from ffmlp.network.network import Network
-from ffmlp.network.readout import ReadoutStages, RegionReadoutStages
+from ffmlp.network.readout import CorrectedReadoutStages, ReadoutStages
 from ffmlp.network.region import PaperStages, RegionStages
 from ffmlp.network.regions import Regions
 from ffmlp.network.trained import TrainedStages
-from ffmlp.network.trees import RegionTrees
+from ffmlp.network.trees import Trees
 from ffmlp.storage.archives import Archive, Outline, packed
 from ffmlp.storage.model_files import Content
 
@@ -48,8 +48,8 @@ NETWORK_TAGS: dict[str, type] = {
     "paper-stages": PaperStages,
     "blob-stages": BlobStages,
     "readout-stages": ReadoutStages,
-    "region-readout-stages": RegionReadoutStages,
-    "region-trees": RegionTrees,
+    "corrected-readout-stages": CorrectedReadoutStages,
+    "trees": Trees,
     "trained-stages": TrainedStages,
     "network": Network,
 }

@@ -22,8 +22,8 @@ from ffmlp.design.trees.ensembles import (
 from ffmlp.design.trees.growth import Ranks
 from ffmlp.inputs.rows import evenly, places
 from ffmlp.network.hyperplanes import NO_BLOB, Hyperplanes
-from ffmlp.network.readout import ReadoutStages, RegionReadoutStages
-from ffmlp.network.trees import RegionTrees
+from ffmlp.network.readout import CorrectedReadoutStages, ReadoutStages
+from ffmlp.network.trees import Trees
 
 if TYPE_CHECKING:
     from ffmlp.design.designs import Design
@@ -56,12 +56,12 @@ class Grown:
     """The weight of the readout beside the regions, the regions, and the link to probabilities."""
 
     weight: float
-    trees: RegionTrees
+    trees: Trees
     power: float
     floor: float
 
 
-def grow_regions(
+def grow_trees(
     ranks: Ranks,
     axes: Indices,
     y: Indices,
@@ -69,7 +69,7 @@ def grow_regions(
     shares: Floats,
     left_out: Floats,
     fold: Indices,
-    max_regions: float,
+    max_leaves: float,
 ) -> Grown | None:
     """Regions for samples by their responses to the hyperplanes ``axes``; None if they are useless.
 
@@ -81,8 +81,8 @@ def grow_regions(
     samples = TreeSamples(ranks, np.eye(len(shares))[y] - shares, left_out - shares, weight, fold)
     best = _Mix.of(samples, [])
     if len(y) > MANY_SAMPLES:
-        best = _with_sequences(samples, best, max_regions)
-    best = _with_forests(samples, best, max_regions)
+        best = _with_sequences(samples, best, max_leaves)
+    best = _with_forests(samples, best, max_leaves)
     if not best.ensembles:
         return None
     trees = _joined(best, samples.ranks, axes)
@@ -118,9 +118,9 @@ def dealt(merged: Samples) -> tuple[Samples, Indices, Indices]:
     return replace(merged, weight=weight).select(rows), rows, fold
 
 
-def _with_forests(samples: TreeSamples, best: _Mix, max_regions: float) -> _Mix:
+def _with_forests(samples: TreeSamples, best: _Mix, max_leaves: float) -> _Mix:
     """The best size of forests beside what there is; few regions are those of few best splits."""
-    few, n = max_regions < _FEW_REGIONS, len(samples.fold)
+    few, n = max_leaves < _FEW_REGIONS, len(samples.fold)
     n_trees, fewest = N_TREES * (2 if n <= FEW_SAMPLES else 1), _FEWEST_SAMPLES
     parts = [1.0, 0.0]  # of the evidence: trees on residuals, and trees on classes
     if few:
@@ -128,7 +128,7 @@ def _with_forests(samples: TreeSamples, best: _Mix, max_regions: float) -> _Mix:
     elif n > MANY_SAMPLES:
         n_trees, fewest = max(_N_TREES_OF_MANY, -(-n // ROWS_OF_TREE) * samples.n_folds), _FEWEST_OF_MANY
         parts = [0.5]
-    most = int(min(_MOST_LEAVES, (max_regions - best.n_regions) / (n_trees * len(parts))))
+    most = int(min(_MOST_LEAVES, (max_leaves - best.n_leaves) / (n_trees * len(parts))))
     if most < 2:
         return best
     forests = [
@@ -143,13 +143,13 @@ def _with_forests(samples: TreeSamples, best: _Mix, max_regions: float) -> _Mix:
     return best
 
 
-def _with_sequences(samples: TreeSamples, best: _Mix, max_regions: float) -> _Mix:
+def _with_sequences(samples: TreeSamples, best: _Mix, max_leaves: float) -> _Mix:
     """Sequences of as many rounds as lower the loss."""
     sequences = Sequences(samples)
     for n_rounds in _ROUNDS:
         sequences.go_on(n_rounds)
         mix = _Mix.of(samples, [(sequences, n_rounds)])
-        if mix.n_regions > max_regions or mix.loss >= (1.0 - _LEAST_GAIN) * best.loss:
+        if mix.n_leaves > max_leaves or mix.loss >= (1.0 - _LEAST_GAIN) * best.loss:
             break
         best = mix
     return best
@@ -174,8 +174,8 @@ class _Mix:
     evidence: Floats
 
     @property
-    def n_regions(self) -> int:
-        return sum(ensemble.n_regions(size) for ensemble, size in self.ensembles)
+    def n_leaves(self) -> int:
+        return sum(ensemble.n_leaves(size) for ensemble, size in self.ensembles)
 
     @classmethod
     def of(cls, samples: TreeSamples, ensembles: list[tuple[Ensemble, int]]) -> _Mix:
@@ -214,10 +214,10 @@ def _least_squares(
     return own, float(loss / weight.sum())
 
 
-def _joined(mix: _Mix, ranks: Ranks, axes: Indices) -> RegionTrees | None:
+def _joined(mix: _Mix, ranks: Ranks, axes: Indices) -> Trees | None:
     """The trees with a weight, cut to their first splits, as one table; None if there are none."""
     nodes, thresholds, children, roots, values = [], [], [], [], []
-    n_nodes = n_regions = 0
+    n_nodes = n_leaves = 0
     place = 1
     for ensemble, size in mix.ensembles:
         weights = mix.weights[place : place + ensemble.n_kinds]
@@ -232,7 +232,7 @@ def _joined(mix: _Mix, ranks: Ranks, axes: Indices) -> RegionTrees | None:
             left = tree.left[: len(own)]
             inner = (left >= 0) & (left < len(own))
             number = np.where(inner, n_nodes + np.cumsum(inner) - 1, 0)
-            number[~inner] = -1 - (n_regions + np.arange(n_splits + 1))
+            number[~inner] = -1 - (n_leaves + np.arange(n_splits + 1))
             split = np.flatnonzero(inner)
             nodes.append(axes[tree.features[split]])
             thresholds.append(ranks.thresholds(tree, split))
@@ -240,10 +240,10 @@ def _joined(mix: _Mix, ranks: Ranks, axes: Indices) -> RegionTrees | None:
             roots.append(n_nodes)
             values.append(own[~inner])
             n_nodes += n_splits
-            n_regions += n_splits + 1
+            n_leaves += n_splits + 1
     if not roots:
         return None
-    return RegionTrees(
+    return Trees(
         np.concatenate(nodes).astype(np.int32),
         np.concatenate(thresholds),
         np.concatenate(children).astype(np.int32),
@@ -256,7 +256,7 @@ def _joined(mix: _Mix, ranks: Ranks, axes: Indices) -> RegionTrees | None:
 Designer = Callable[[Samples, Plan, np.random.RandomState, Progress], "Design"]
 
 
-def with_regions(
+def with_trees(
     samples: Samples,
     plan: Plan,
     upper: UpperLayers,
@@ -276,7 +276,7 @@ def with_regions(
     importance = samples.importance
     shares = np.bincount(samples.y, importance, len(samples.labels)) / importance.sum()
     ranks = _ranks(upper.hyperplanes.select(axes), samples.X, importance)
-    grown = grow_regions(ranks, axes, samples.y, importance, shares, left_out, fold, plan.max_regions)
+    grown = grow_trees(ranks, axes, samples.y, importance, shares, left_out, fold, plan.max_leaves)
     if grown is None:
         progress.say("no regions: they would not lower the error on left-out samples")
         return upper
@@ -315,16 +315,16 @@ def _cross_fitted(
         if not len(out) or len(np.unique(samples.y[inside])) < len(samples.labels):
             continue  # a class is missing
         others = samples.select(inside).merged()
-        network = design(others, replace(plan, max_regions=0), rng, Progress()).network
+        network = design(others, replace(plan, max_leaves=0), rng, Progress()).network
         stages = network.stages
         assert isinstance(stages, ReadoutStages)
         evidence[out] = stages.evidence(network.hyperplanes, samples.X[out]) / stages.temperature
     return evidence
 
 
-def _beside(grown: Grown, stages: ReadoutStages, shares: Floats) -> RegionReadoutStages:
+def _beside(grown: Grown, stages: ReadoutStages, shares: Floats) -> CorrectedReadoutStages:
     """The readout, weighed, with the regions beside it."""
-    return RegionReadoutStages(
+    return CorrectedReadoutStages(
         grown.weight * stages.even,
         grown.weight * stages.odd,
         shares + grown.weight * (stages.bias - shares),

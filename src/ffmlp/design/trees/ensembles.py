@@ -101,7 +101,7 @@ class Ensemble(Protocol):
 
     n_kinds: int
 
-    def n_regions(self, size: int) -> int:
+    def n_leaves(self, size: int) -> int:
         """The number of leaves of all trees."""
         ...
 
@@ -169,7 +169,7 @@ class Forest:
         trees, means, found = (list(part) for part in zip(*grown, strict=True))
         return cls(trees, means, found, samples.weight[samples.judged])
 
-    def n_regions(self, size: int) -> int:
+    def n_leaves(self, size: int) -> int:
         """The number of leaves of trees of up to ``size`` leaves."""
         return sum(min(size, len(tree)) for tree in self.trees)
 
@@ -256,7 +256,7 @@ class Sequences:
         """Grow trees until each sequence has ``n_rounds``."""
         Parallel(require="sharedmem")(delayed(one.go_on)(n_rounds) for one in self._each)
 
-    def n_regions(self, size: int) -> int:
+    def n_leaves(self, size: int) -> int:
         """The number of leaves in so many rounds."""
         return sum(len(tree) for one in self._each for tree in one.trees[:size])
 

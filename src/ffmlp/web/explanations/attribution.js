@@ -2,7 +2,7 @@
 ffmlp.explain.attribution. */
 
 import { argmax } from "../model/arrays.js";
-import { regionShapley } from "./shapley.js";
+import { treeShapley } from "./shapley.js";
 
 /** An input of the hyperplanes, its responses and scores. */
 export function pointOf(network, z) {
@@ -18,7 +18,7 @@ export function attributed(network, point, reference, winner, rival) {
     .byInputs(slopes)
     .map((slope, j) => slope * (point.z[j] - reference.z[j]));
   if (stages.trees) {
-    const byPlane = regionShapley(stages.trees, point.h, reference.h, winner, rival);
+    const byPlane = treeShapley(stages.trees, point.h, reference.h, winner, rival);
     byPlane.forEach((value, l) => {
       if (value !== 0) byInput[argmax(hyperplanes.weights.row(l).map(Math.abs))] += value;
     });

@@ -10,9 +10,9 @@ import { Imputation } from "./imputation.js";
 import { Network } from "./network.js";
 import { PaperStages } from "./paper_stages.js";
 import { ReadoutStages } from "./readout_stages.js";
-import { RegionReadoutStages } from "./region_readout_stages.js";
+import { CorrectedReadoutStages } from "./corrected_readout_stages.js";
 import { RegionStages } from "./region_stages.js";
-import { RegionTrees } from "./region_trees.js";
+import { Trees } from "./trees.js";
 import { Regions } from "./regions.js";
 import { TrainedStages } from "./trained_stages.js";
 
@@ -29,8 +29,8 @@ const NETWORK_TAGS = {
   "paper-stages": PaperStages,
   "blob-stages": BlobStages,
   "readout-stages": ReadoutStages,
-  "region-readout-stages": RegionReadoutStages,
-  "region-trees": RegionTrees,
+  "corrected-readout-stages": CorrectedReadoutStages,
+  "trees": Trees,
   "trained-stages": TrainedStages,
   network: Network,
 };

@@ -2,14 +2,14 @@ import re
 
 import numpy as np
 import pytest
-from problems import random_region_trees, with_regions
+from problems import random_trees, with_trees
 
 from ffmlp.benchmark.peers import n_parameters
 
 
 @pytest.fixture(scope="module", params=[False, True], ids=["plain", "gaussianised"])
 def designed(request):
-    return with_regions(gaussianise=request.param)
+    return with_trees(gaussianise=request.param)
 
 
 def test_responses_are_evidence_and_membership(designed):
@@ -77,7 +77,7 @@ def test_drawings_have_one_box_for_all_regions(designed):
 @pytest.mark.parametrize("seed", range(5))
 def test_no_step_reaches_a_region_that_is_farther(seed):
     rng = np.random.default_rng(seed)
-    trees = random_region_trees(rng, 4, 2, [3, 9])
+    trees = random_trees(rng, 4, 2, [3, 9])
     h, reach = rng.normal(size=(20, 4)), rng.choice([0.0, 0.5, 2.0], size=(20, 4))
     away = trees.distances(h, reach)
     for radius in (0.0, 0.3, 1.0):

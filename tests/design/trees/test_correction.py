@@ -7,7 +7,7 @@ from sklearn.metrics import log_loss
 from ffmlp import FFMLPClassifier, classifier
 from ffmlp.design.problem import Samples
 from ffmlp.design.trees import correction
-from ffmlp.design.trees.correction import dealt, grow_regions
+from ffmlp.design.trees.correction import dealt, grow_trees
 from ffmlp.design.trees.ensembles import Sequences, TreeSamples, best_link
 from ffmlp.design.trees.growth import Ranks, Tree
 
@@ -37,11 +37,11 @@ def test_regions_find_what_the_readout_cannot():
     X, y = checkerboard()
     X_test, y_test = checkerboard(seed=1)
     smooth, regions = (
-        FFMLPClassifier(design="readout", max_regions=number, random_state=0).fit(X, y)
+        FFMLPClassifier(design="readout", max_leaves=number, random_state=0).fit(X, y)
         for number in (0, "auto")
     )
-    assert smooth.n_regions_ == 0
-    assert regions.n_regions_ > 16
+    assert smooth.n_leaves_ == 0
+    assert regions.n_leaves_ > 16
     assert regions.score(X_test, y_test) > smooth.score(X_test, y_test) + 0.01
     assert regions.score(X_test, y_test) > 0.95
 
@@ -49,9 +49,9 @@ def test_regions_find_what_the_readout_cannot():
 @pytest.mark.parametrize("limit", [0, 1, 9, 10, 100, 5000])
 def test_there_are_no_more_regions_than_allowed(limit):
     X, y = checkerboard()
-    clf = FFMLPClassifier(design="readout", max_regions=limit, random_state=0).fit(X, y)
-    assert clf.n_regions_ <= limit
-    assert (clf.n_regions_ > 0) == (limit >= 100)
+    clf = FFMLPClassifier(design="readout", max_leaves=limit, random_state=0).fit(X, y)
+    assert clf.n_leaves_ <= limit
+    assert (clf.n_leaves_ > 0) == (limit >= 100)
 
 
 def test_permuted_labels_give_the_rate_of_the_largest_class():
@@ -61,7 +61,7 @@ def test_permuted_labels_give_the_rate_of_the_largest_class():
     accuracies = []
     for seed in range(3):
         labels = rng.permutation(np.repeat(y, 4))
-        clf = FFMLPClassifier(design="readout", max_regions="auto", random_state=seed).fit(
+        clf = FFMLPClassifier(design="readout", max_leaves="auto", random_state=seed).fit(
             X[::2], labels[::2]
         )
         accuracies.append(clf.score(X[1::2], labels[1::2]))
@@ -79,9 +79,9 @@ def equal_networks(first, second):
 def test_weights_are_frequencies_and_the_order_of_samples_does_not_matter():
     X, y = checkerboard(700)
     weight = np.random.default_rng(0).integers(1, 4, len(y))
-    clf = FFMLPClassifier(design="readout", gaussianise=False, max_regions="auto", random_state=0)
+    clf = FFMLPClassifier(design="readout", gaussianise=False, max_leaves="auto", random_state=0)
     weighted = FFMLPClassifier(**clf.get_params()).fit(X, y, sample_weight=weight)
-    assert weighted.n_regions_ > 0
+    assert weighted.n_leaves_ > 0
     rows = np.random.default_rng(1).permutation(np.repeat(np.arange(len(y)), weight))
     equal_networks(weighted, FFMLPClassifier(**clf.get_params()).fit(X[rows], y[rows]))
 
@@ -90,7 +90,7 @@ def test_the_same_samples_give_the_same_regions_with_any_seed():
     X, y = checkerboard()
     equal_networks(
         *(
-            FFMLPClassifier(design="readout", max_regions="auto", random_state=seed).fit(X, y)
+            FFMLPClassifier(design="readout", max_leaves="auto", random_state=seed).fit(X, y)
             for seed in (0, None)
         )
     )
@@ -98,17 +98,17 @@ def test_the_same_samples_give_the_same_regions_with_any_seed():
 
 def test_class_weights_move_the_evidence_of_regions():
     X, y = checkerboard()
-    even = FFMLPClassifier(design="readout", max_regions="auto", random_state=0).fit(X, y)
+    even = FFMLPClassifier(design="readout", max_leaves="auto", random_state=0).fit(X, y)
     heavy = FFMLPClassifier(
-        design="readout", max_regions="auto", random_state=0, class_weight={1: 20.0}
+        design="readout", max_leaves="auto", random_state=0, class_weight={1: 20.0}
     ).fit(X, y)
     assert heavy.predict(X).mean() > even.predict(X).mean()
 
 
 def test_max_neurons_allows_no_regions():
     X, y = checkerboard()
-    clf = FFMLPClassifier(max_neurons=30, max_regions="auto", random_state=0).fit(X, y)
-    assert clf.n_regions_ == 0
+    clf = FFMLPClassifier(max_neurons=30, max_leaves="auto", random_state=0).fit(X, y)
+    assert clf.n_leaves_ == 0
     assert sum(clf.network_.layer_sizes[1:]) <= 30
 
 
@@ -117,7 +117,7 @@ def test_regions_alone_classify_where_the_readout_knows_nothing():
     y = (h[:, 0] * h[:, 1] > 0).astype(int)
     shares = np.bincount(y) / len(y)
     left_out = np.tile(shares, (len(y), 1))  # a readout that knows nothing
-    grown = grow_regions(ranks(h), np.arange(3), y, np.ones(len(y)), shares, left_out, folds(y), np.inf)
+    grown = grow_trees(ranks(h), np.arange(3), y, np.ones(len(y)), shares, left_out, folds(y), np.inf)
     evidence = grown.trees.evidence(h.astype(np.float64))
     assert np.mean((shares + evidence).argmax(axis=1) == y) > 0.9
     np.testing.assert_allclose(evidence.sum(axis=1), 0, atol=1e-12)  # shares of all classes add up
@@ -129,8 +129,7 @@ def test_no_regions_where_the_readout_is_right():
     perfect = np.eye(2)[y]
     shares = np.bincount(y) / len(y)
     assert (
-        grow_regions(ranks(h), np.arange(3), y, np.ones(len(y)), shares, perfect, folds(y), np.inf)
-        is None
+        grow_trees(ranks(h), np.arange(3), y, np.ones(len(y)), shares, perfect, folds(y), np.inf) is None
     )
 
 
@@ -154,7 +153,7 @@ def test_the_link_has_the_least_log_loss():
 
 def test_digits_of_many_features_and_classes():
     X, y = load_digits(return_X_y=True)
-    clf = FFMLPClassifier(max_regions="auto", random_state=0).fit(X[::2], y[::2])
+    clf = FFMLPClassifier(max_leaves="auto", random_state=0).fit(X[::2], y[::2])
     assert clf.score(X[1::2], y[1::2]) > 0.97
     np.testing.assert_allclose(clf.predict_proba(X).sum(axis=1), 1)
 
@@ -162,14 +161,14 @@ def test_digits_of_many_features_and_classes():
 @pytest.mark.parametrize("value", [-1, 1.5, True, "many", None])
 def test_wrong_numbers_of_regions(value):
     X, y = checkerboard(60)
-    with pytest.raises(ValueError, match="max_regions must be an int of at least 0, or 'auto', got"):
-        FFMLPClassifier(max_regions=value).fit(X, y)
+    with pytest.raises(ValueError, match="max_leaves must be an int of at least 0, or 'auto', got"):
+        FFMLPClassifier(max_leaves=value).fit(X, y)
 
 
 def test_other_designs_have_no_regions_beside_them():
     X, y = checkerboard(60)
-    with pytest.raises(ValueError, match=r"max_regions needs the readout design, got design='blob'"):
-        FFMLPClassifier(design="blob", max_regions=10).fit(X, y)
+    with pytest.raises(ValueError, match=r"max_leaves needs the readout design, got design='blob'"):
+        FFMLPClassifier(design="blob", max_leaves=10).fit(X, y)
 
 
 def test_samples_that_cannot_be_split_have_no_regions():
@@ -177,9 +176,7 @@ def test_samples_that_cannot_be_split_have_no_regions():
     y = np.arange(40) % 2
     left_out = np.full((40, 2), [0.9, 0.1])
     shares = np.full(2, 0.5)
-    assert (
-        grow_regions(ranks(h), np.arange(2), y, np.ones(40), shares, left_out, folds(y), np.inf) is None
-    )
+    assert grow_trees(ranks(h), np.arange(2), y, np.ones(40), shares, left_out, folds(y), np.inf) is None
 
 
 @pytest.fixture
@@ -195,14 +192,14 @@ def test_sequences_of_trees_find_what_the_readout_cannot(many):
     trees = clf.network_.stages.trees
     assert len(trees.roots) > 2 * 20  # more than two sequences of the fewest rounds
     assert clf.score(X_test, y_test) > 0.95
-    limited = FFMLPClassifier(max_regions=3000, random_state=0).fit(X, y)
-    assert 0 < limited.n_regions_ <= 3000
+    limited = FFMLPClassifier(max_leaves=3000, random_state=0).fit(X, y)
+    assert 0 < limited.n_leaves_ <= 3000
 
 
 def test_sequences_for_more_classes_than_channels(many):
     X, y = load_digits(return_X_y=True)
     clf = FFMLPClassifier(random_state=0).fit(X[::2], y[::2])
-    assert clf.n_regions_ > 0
+    assert clf.n_leaves_ > 0
     assert clf.score(X[1::2], y[1::2]) > 0.97
 
 
@@ -214,7 +211,7 @@ def test_threads_change_no_bit(many, n_samples, monkeypatch):
         FFMLPClassifier(design="readout", n_jobs=n_jobs).fit(X, y, sample_weight=weight)
         for n_jobs in (None, 2)
     )
-    assert one.n_regions_ > 0
+    assert one.n_leaves_ > 0
     equal_networks(one, two)
     monkeypatch.setattr(classifier, "_ROWS_WORTH_A_THREAD", 100)
     for method in ("predict", "predict_proba", "decision_function"):
@@ -320,7 +317,7 @@ def test_regions_do_no_harm_where_few_places_have_both_classes(categories):
     train, test = slice(0, 800), slice(800, 2400)
     losses, accuracies = [], []
     for limit in (0, "auto"):
-        clf = FFMLPClassifier(design="readout", max_regions=limit).fit(X[train], y[train])
+        clf = FFMLPClassifier(design="readout", max_leaves=limit).fit(X[train], y[train])
         losses.append(log_loss(y[test], clf.predict_proba(X[test])))
         accuracies.append(clf.score(X[test], y[test]))
     best = np.mean((chance > 0.5)[test] == y[test])
@@ -333,4 +330,4 @@ def test_weights_of_all_samples_give_no_more_regions():
     X = rng.normal(size=(400, 4))
     y = (X[:, 0] * X[:, 1] + rng.normal(size=400) > 0).astype(int)
     clf = FFMLPClassifier(design="readout").fit(X, y, sample_weight=np.full(400, 10.0))
-    assert clf.n_regions_ <= 4 * max(FFMLPClassifier(design="readout").fit(X, y).n_regions_, 320)
+    assert clf.n_leaves_ <= 4 * max(FFMLPClassifier(design="readout").fit(X, y).n_leaves_, 320)

@@ -1,7 +1,7 @@
 /* Regions as leaves of trees whose nodes are half-spaces, as in ffmlp.network.trees. */
 
 /** T trees of M nodes, with R regions as leaves. */
-export class RegionTrees {
+export class Trees {
   constructor(parts) {
     Object.assign(this, parts);
   }

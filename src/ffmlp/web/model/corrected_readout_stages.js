@@ -7,7 +7,7 @@ import { ReadoutStages } from "./readout_stages.js";
 const EVIDENCE_SLOPE = 1e-9;
 
 /** One l_2 neuron per class, its evidence, and one per region, which adds to the evidence. */
-export class RegionReadoutStages extends ReadoutStages {
+export class CorrectedReadoutStages extends ReadoutStages {
   /** Powers of the evidence, divided by their sum. */
   probabilities(h) {
     const logarithms = this.scores(h).map(
