@@ -253,3 +253,17 @@ def test_a_terminal_gets_no_control_characters_of_cells(here, capfdbinary):
     assert len(lines) == 62
     assert all(line.isprintable() for line in lines)
     assert lines[1].startswith("0,\\x1b[31m\\x1b]0;title\\x07\\x9b2J\\u202e\\nx,a,a")
+
+
+def test_errors_in_a_circle_end_a_command(monkeypatch, capsys):
+    """Libraries that hand an error from thread to thread make it the context of its own cause."""
+
+    def circle(options):
+        cause = ValueError("the cause")
+        error = ValueError("the whole")
+        error.__cause__, cause.__context__ = cause, error
+        raise error
+
+    monkeypatch.setattr("ffmlp.cli.inspect.run", circle)
+    assert main(["inspect", "any.model"]) == 2
+    assert capsys.readouterr().err == "ffmlp: the whole\n"

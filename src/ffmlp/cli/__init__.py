@@ -84,9 +84,13 @@ def _terminable() -> Iterator[None]:
 
 def _signal_behind(error: BaseException | None) -> BaseException | None:
     """The signal that made a library raise this error, if any: some put their own in its place."""
-    while error is not None and not isinstance(error, (KeyboardInterrupt, SystemExit)):
+    seen = []
+    while error is not None and error not in seen:  # an error may be in the context of its own cause
+        if isinstance(error, (KeyboardInterrupt, SystemExit)):
+            return error
+        seen.append(error)
         error = error.__cause__ or error.__context__
-    return error
+    return None
 
 
 def _run(arguments: Sequence[str] | None) -> int:
