@@ -1,7 +1,7 @@
 /* What the tests ask of the design in JavaScript, with plain arrays in and out. */
 
-import { labelledBlobs, lloyd, maximizedLikelihood } from "../../src/ffmlp/web/design/blobs.js";
-import { ldaOfMembers } from "../../src/ffmlp/web/design/discriminants.js";
+import { labelledBlobs, lloyd, maximizedLikelihood } from "../../src/ffmlp/web/design/mixtures.js";
+import { ldaOfMembers } from "../../src/ffmlp/web/design/lda.js";
 import { designedNetwork, hyperplanes, upperLayers } from "../../src/ffmlp/web/design/designs.js";
 import { layerResponses, predictorOf } from "../../src/ffmlp/web/design/prediction.js";
 import { isAbove } from "../../src/ffmlp/web/design/regions.js";

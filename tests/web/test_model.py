@@ -24,10 +24,10 @@ pytest.importorskip("pandas")
 ROWS = 50
 SCRIPT = (
     f"""
-import {{ explained }} from "{WEB}/explanations/explain.js";
-import {{ nearestChange }} from "{WEB}/explanations/nearest_change.js";
-import {{ Blobs }} from "{WEB}/model/blobs.js";
-import {{ fromJson }} from "{WEB}/model/json_form.js";
+import {{ explained }} from "{WEB}/explain/explain.js";
+import {{ nearestChange }} from "{WEB}/robustness/nearest_change.js";
+import {{ Blobs }} from "{WEB}/network/blobs.js";
+import {{ fromJson }} from "{WEB}/network/json_form.js";
 """
     """
 function changed(network, blobs, { units, ranges }, cells) {

@@ -2,20 +2,13 @@
 
 Samples are {X (n, N), y (n,), n, N, C}. A plan is {design, k, threshold, penalty}. */
 
-import { softplus } from "../model/activations.js";
-import { fittedBlobs } from "./blobs.js";
-import {
-  drawnLda,
-  lda,
-  pairsOfDifferentClasses,
-  selectedPlanes,
-  signedResponses,
-} from "./discriminants.js";
+import { blobStages } from "./blob.js";
+import { drawnLda, lda, pairsOfDifferentClasses, selectedPlanes, signedResponses } from "./lda.js";
+import { fittedBlobs } from "./mixtures.js";
 import { prune } from "./pruning.js";
 import { randomSource } from "./random.js";
 import { majorityClasses, selectedRegions, signCodes, tabulated } from "./regions.js";
 import { scalingOf, standardised, unscaledBlobs, unscaledPlanes } from "./scaling.js";
-import { blobTemperature } from "./temperature.js";
 
 // Hyperplanes are moved by this much, so that rounding does not decide about samples on them.
 const LEAST_RESPONSE = 1e-9;
@@ -70,35 +63,4 @@ export function networkAfter(samples, plan, blobs, planes, table, kept) {
 /** One l_2 neuron per occupied region. */
 export function regionStages({ design, penalty }, regions) {
   return { design, regions, penalty, neuronClasses: majorityClasses(regions), C: regions.C };
-}
-
-/** One l_2 neuron per blob that still has a hyperplane; the plan may have a temperature. */
-function blobStages(samples, plan, blobs, planes) {
-  const left = [...new Set(planes.pairs)].sort((a, b) => a - b);
-  const numbers = new Map(left.map((blob, neuron) => [blob, neuron]));
-  const stages = {
-    design: "blob",
-    blobs: Int32Array.from(left),
-    pairs: planes.pairs.map((blob) => numbers.get(blob)),
-    neuronClasses: Int32Array.from(left, (blob) => blobs.classes[blob]),
-    C: samples.C,
-  };
-  if (plan.temperature) return { ...stages, temperature: plan.temperature };
-  const evidence = blobEvidence(planes, stages, samples.X);
-  return { ...stages, temperature: blobTemperature(evidence, stages.neuronClasses, samples) };
-}
-
-/** Log-probabilities (n, D_2) of each blob, added up over its hyperplanes. */
-function blobEvidence(planes, { pairs, neuronClasses }, X) {
-  const [n, D] = [X.length / planes.N, neuronClasses.length];
-  const h = signedResponses(planes, X);
-  const evidence = new Float64Array(n * D);
-  for (let i = 0; i < n; i++) {
-    for (let l = 0; l < planes.n; l++) {
-      const response = h[i * planes.n + l];
-      evidence[i * D + pairs[2 * l]] -= softplus(-response);
-      evidence[i * D + pairs[2 * l + 1]] -= softplus(response);
-    }
-  }
-  return evidence;
 }

@@ -1,6 +1,6 @@
 /* What region, paper and blob designs predict, fast enough for pictures. */
 
-import { softplus } from "../model/activations.js";
+import { softplus } from "../network/hyperplanes.js";
 import { regionIndex } from "./regions.js";
 
 // Beyond it, a softplus differs from its ReLU by less than rounding errors.

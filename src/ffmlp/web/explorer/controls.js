@@ -1,6 +1,6 @@
 /* A slider or a menu for each column of a row, and beside it what the column adds to the lead. */
 
-import { UNKNOWN } from "../model/columns.js";
+import { UNKNOWN } from "../inputs/columns.js";
 import { make, newId } from "./dom.js";
 import { short, signed } from "./texts.js";
 

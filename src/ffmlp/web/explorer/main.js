@@ -1,10 +1,10 @@
 /* The explorer of a fitted model: everything that the page shows, from the data that it carries. */
 
+import { part } from "./dom.js";
 import { showEffects } from "./effects.js";
 import { showAccuracy, showCalibration, showCurves } from "./outcomes.js";
 import { showContents, showOverview } from "./overview.js";
 import { showImportance, showRows, showTables } from "./sections.js";
-import { part } from "./dom.js";
 import { Row, unpacked } from "./state.js";
 import { showWhatIf } from "./what_if.js";
 

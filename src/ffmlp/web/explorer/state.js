@@ -1,8 +1,8 @@
 /* The row that the reader changes, the model that explains it, and who is told of changes. */
 
-import { explained } from "../explanations/explain.js";
-import { Blobs } from "../model/blobs.js";
-import { fromJson } from "../model/json_form.js";
+import { explained } from "../explain/explain.js";
+import { Blobs } from "../network/blobs.js";
+import { fromJson } from "../network/json_form.js";
 
 /** The model from its compressed JSON values. */
 export async function unpacked(text) {

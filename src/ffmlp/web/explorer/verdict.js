@@ -1,6 +1,11 @@
 /* What the network says of the row: class, probabilities, familiarity, and the nearest change. */
 
-import { categoryChanges, changeSize, knownChange, nearestChange } from "../explanations/nearest_change.js";
+import {
+  categoryChanges,
+  changeSize,
+  knownChange,
+  nearestChange,
+} from "../robustness/nearest_change.js";
 import { make, table } from "./dom.js";
 import { whenCalm } from "./state.js";
 import { apart, cut, percent, short, signed } from "./texts.js";

@@ -2,8 +2,8 @@
 
 import { columnControls } from "./controls.js";
 import { make, menu, newId, part } from "./dom.js";
-import { changePanel, familiarityText, headline, leadText, probabilityBars } from "./verdict.js";
 import { countOf } from "./texts.js";
+import { changePanel, familiarityText, headline, leadText, probabilityBars } from "./verdict.js";
 
 const MOST_COLUMNS = 30;
 // Fewer columns need no filter.

@@ -1,6 +1,6 @@
 /* Samples and hyperplanes that are moved, added and deleted by pointer and keyboard. */
 
-import { sampleSize, goneAt, handlesOf } from "./picture.js";
+import { goneAt, handlesOf, sampleSize } from "./picture.js";
 import { planeOfLine, screenLine, segmentOf, slicedPlanes } from "./view.js";
 
 const NEAR = 10;

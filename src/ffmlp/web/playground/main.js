@@ -1,9 +1,9 @@
 /* The playground: controls, pictures and what connects them. */
 
 import { predictorOf } from "../design/prediction.js";
+import { FileProblem, MOST_BYTES } from "./csv.js";
 import { stepAt } from "./curve.js";
 import { createEditor, withoutPlane } from "./editing.js";
-import { FileProblem, MOST_BYTES } from "./csv.js";
 import { LONGEST_LINK, packedText, restoreState, sharedState, unpackedValue } from "./fragment.js";
 import { STAGES } from "./picture.js";
 import { savedText } from "./saving.js";

@@ -3,11 +3,11 @@
 A change redoes what depends on it: the table, the samples, the blobs with their hyperplanes, or the
 layers above these. */
 
-import { fittedBlobs } from "../design/blobs.js";
 import { hyperplanes, regionStages, upperLayers } from "../design/designs.js";
+import { selectedPlanes } from "../design/lda.js";
+import { fittedBlobs } from "../design/mixtures.js";
 import { predictorOf } from "../design/prediction.js";
 import { randomSource } from "../design/random.js";
-import { selectedPlanes } from "../design/discriminants.js";
 import { selectedRegions } from "../design/regions.js";
 import { scalingOf, standardised, unscaledBlobs } from "../design/scaling.js";
 import { FileProblem, parsedCsv } from "./csv.js";

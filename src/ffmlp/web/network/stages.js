@@ -1,6 +1,6 @@
 /* The mean slope of a lead between two points, by quadrature, as in ffmlp.network.stages. */
 
-import { dot } from "./arrays.js";
+import { dot } from "../arrays.js";
 
 // Gauss-Legendre quadrature of each part of the way, from 0 to 1: `numpy`'s `leggauss(8)`.
 const NODES = [0.9602898564975362, 0.7966664774136267, 0.525532409916329, 0.18343464249564978];

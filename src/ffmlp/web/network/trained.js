@@ -1,7 +1,7 @@
 /* Stages 2 and 3 after backpropagation, as in ffmlp.network.trained: they predict only. */
 
-import { ACTIVATIONS } from "./activations.js";
-import { dot } from "./arrays.js";
+import { dot } from "../arrays.js";
+import { ACTIVATIONS } from "./hyperplanes.js";
 
 /** Weights and biases of l_2 and l_out. */
 export class TrainedStages {

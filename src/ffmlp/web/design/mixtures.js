@@ -1,6 +1,6 @@
 /* Stage 0: every class becomes a mixture of Gaussian blobs, as in ffmlp.design.mixtures. */
 
-import { cholesky, lowerInverse } from "./linear_algebra.js";
+import { cholesky, lowerInverse, withoutRounding } from "../arrays.js";
 
 // The constants of ffmlp.design.mixtures.
 const REGULARIZATION = 1e-6;
@@ -8,11 +8,6 @@ const TRUSTED_SAMPLES_PER_FEATURE = 5;
 const MAX_LLOYD_ITERATIONS = 30;
 const MAX_EM_ITERATIONS = 100;
 const EM_TOLERANCE = 1e-3;
-
-/** A number of order one, rounded so that those that differ by rounding error only are equal. */
-export function withoutRounding(value) {
-  return Math.round(value * 1e9) / 1e9;
-}
 
 /** Blobs of standardised samples: up to `k` for each class that has samples. */
 export function fittedBlobs(Z, y, N, nClasses, k, shrink, random) {

@@ -1,6 +1,6 @@
 /* Why a row has its class: what its columns add to its lead, as in ffmlp.explain.explain. */
 
-import { argmax } from "../model/arrays.js";
+import { argmax } from "../arrays.js";
 import { attributed, blobPoint, pointOf, rivalBlob } from "./attribution.js";
 
 /** The explanation of the cells (M,) of a row; `rival` is null if no other class can be predicted. */

@@ -1,9 +1,30 @@
-/* Where a network has seen training samples, as in ffmlp.network.blobs. */
+/* Gaussian blobs, as far as explanations read them, and familiarity, as in ffmlp.network.blobs. */
 
-import { interpolated } from "./features.js";
+import { argmax } from "../arrays.js";
+import { interpolated } from "../inputs/features.js";
 
 // Where samples repeat, all lie in the centres of blobs, up to rounding.
 const LEAST_THRESHOLD = 1e-6;
+
+/** Classes (G,), means (G, N) and the standard deviation (N,) of each feature over all blobs. */
+export class Blobs {
+  constructor(parts) {
+    Object.assign(this, parts);
+  }
+
+  get length() {
+    return this.classes.length;
+  }
+
+  /** The nearest of some blobs to an input of the hyperplanes, in standard deviations. */
+  nearest(z, numbers) {
+    const nearness = numbers.map((blob) => {
+      const mean = this.means.row(blob);
+      return -z.reduce((sum, value, j) => sum + ((value - mean[j]) / this.spreads[j]) ** 2, 0);
+    });
+    return numbers[argmax(nearness)];
+  }
+}
 
 /** The blobs of a network as points in a space where each of them has about unit spread. */
 export class FamiliarSpace {

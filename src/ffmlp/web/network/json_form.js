@@ -1,20 +1,18 @@
 /* A network from its JSON form, which ffmlp.storage.json_form writes. */
 
-import { Table } from "./arrays.js";
-import { BlobStages } from "./blob_stages.js";
-import { CategoryColumn, Columns, NumberColumn } from "./columns.js";
-import { FamiliarSpace } from "./familiarity.js";
-import { Gaussianisation } from "./features.js";
+import { Table } from "../arrays.js";
+import { CategoryColumn, Columns, NumberColumn } from "../inputs/columns.js";
+import { Gaussianisation } from "../inputs/features.js";
+import { Imputation } from "../inputs/imputation.js";
+import { BlobStages } from "./blob.js";
+import { FamiliarSpace } from "./blobs.js";
 import { Hyperplanes } from "./hyperplanes.js";
-import { Imputation } from "./imputation.js";
 import { Network } from "./network.js";
-import { PaperStages } from "./paper_stages.js";
-import { ReadoutStages } from "./readout_stages.js";
-import { CorrectedReadoutStages } from "./corrected_readout_stages.js";
-import { RegionStages } from "./region_stages.js";
-import { Trees } from "./trees.js";
+import { CorrectedReadoutStages, ReadoutStages } from "./readout.js";
+import { PaperStages, RegionStages } from "./region.js";
 import { Regions } from "./regions.js";
-import { TrainedStages } from "./trained_stages.js";
+import { TrainedStages } from "./trained.js";
+import { Trees } from "./trees.js";
 
 const NETWORK_TAGS = {
   columns: Columns,

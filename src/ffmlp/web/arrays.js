@@ -1,4 +1,39 @@
-/* Small dense matrices, as flat Float64Arrays row by row. */
+/* Tables of numbers and small dense matrices: typed arrays, row by row. */
+
+/** Numbers (rows, columns) in one typed array. */
+export class Table {
+  constructor(data, rows, columns) {
+    Object.assign(this, { data, rows, columns });
+  }
+
+  /** A view of row i. */
+  row(i) {
+    return this.data.subarray(i * this.columns, (i + 1) * this.columns);
+  }
+
+  at(i, j) {
+    return this.data[i * this.columns + j];
+  }
+}
+
+/** The sum of the products of two rows. */
+export function dot(a, b) {
+  let sum = 0;
+  for (let i = 0; i < a.length; i++) sum += a[i] * b[i];
+  return sum;
+}
+
+/** The place of the largest value, the first one in a tie. */
+export function argmax(values) {
+  let best = 0;
+  for (let i = 1; i < values.length; i++) if (values[i] > values[best]) best = i;
+  return best;
+}
+
+/** A number of order one, rounded so that those that differ by rounding error only are equal. */
+export function withoutRounding(value) {
+  return Math.round(value * 1e9) / 1e9;
+}
 
 /** The lower Cholesky factor (n, n) of a symmetric positive definite matrix. */
 export function cholesky(matrix, n) {

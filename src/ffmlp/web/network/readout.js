@@ -1,6 +1,9 @@
-/* The readout design, as in ffmlp.network.readout. */
+/* The readout design, and the one that trees correct, as in ffmlp.network.readout. */
 
-import { softmax } from "./activations.js";
+import { softmax } from "./hyperplanes.js";
+
+// The slope of the logarithm below the floor, so that the order of the evidence is kept.
+const EVIDENCE_SLOPE = 1e-9;
 
 /** One l_2 neuron per class: its evidence, read out of l_1 by least squares. */
 export class ReadoutStages {
@@ -53,5 +56,22 @@ export class ReadoutStages {
       const odd = this.odd.at(l, winner) - this.odd.at(l, rival);
       return this.temperature * (even * sign + odd);
     });
+  }
+}
+
+/** One l_2 neuron per class, its evidence, and one per region, which adds to the evidence. */
+export class CorrectedReadoutStages extends ReadoutStages {
+  /** Powers of the evidence, divided by their sum. */
+  probabilities(h) {
+    const logarithms = this.scores(h).map(
+      (evidence) => this.power * Math.log(Math.max(evidence, this.floor)) + EVIDENCE_SLOPE * evidence,
+    );
+    return softmax(logarithms).map((share) => Math.min(share, 1));
+  }
+
+  /** The evidence of readout and regions. */
+  scores(h) {
+    const added = this.trees.evidence(h);
+    return super.scores(h).map((score, label) => score + added[label]);
   }
 }

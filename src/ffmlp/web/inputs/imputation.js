@@ -1,6 +1,6 @@
 /* Missing inputs: their conditional means under Gaussian blobs, as in ffmlp.inputs.imputation. */
 
-import { dot } from "./arrays.js";
+import { dot, solveInPlace } from "../arrays.js";
 
 // Inputs count as at most so many units away from the centre, so that squares stay finite.
 const FARTHEST = 1e15;
@@ -51,32 +51,9 @@ function completedDeviations(deviation, gaps, precision) {
   const completed = deviation.slice();
   for (const j of gaps) completed[j] = 0;
   const goal = gaps.map((j) => -dot(completed, precision.row(j)));
-  const own = gaps.map((i) => gaps.map((j) => precision.at(i, j)));
-  solved(own, goal).forEach((value, place) => {
+  const own = gaps.flatMap((i) => gaps.map((j) => precision.at(i, j)));
+  solveInPlace(own, goal, gaps.length).forEach((value, place) => {
     completed[gaps[place]] = value;
   });
   return completed;
-}
-
-/** The solution of a system of linear equations, by elimination with pivots; changes its arguments. */
-function solved(matrix, goal) {
-  const n = goal.length;
-  for (let k = 0; k < n; k++) {
-    let pivot = k;
-    for (let i = k + 1; i < n; i++) {
-      if (Math.abs(matrix[i][k]) > Math.abs(matrix[pivot][k])) pivot = i;
-    }
-    [matrix[k], matrix[pivot]] = [matrix[pivot], matrix[k]];
-    [goal[k], goal[pivot]] = [goal[pivot], goal[k]];
-    for (let i = k + 1; i < n; i++) {
-      const factor = matrix[i][k] / matrix[k][k];
-      for (let j = k; j < n; j++) matrix[i][j] -= factor * matrix[k][j];
-      goal[i] -= factor * goal[k];
-    }
-  }
-  for (let i = n - 1; i >= 0; i--) {
-    for (let j = i + 1; j < n; j++) goal[i] -= matrix[i][j] * goal[j];
-    goal[i] /= matrix[i][i];
-  }
-  return goal;
 }

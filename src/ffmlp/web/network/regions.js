@@ -1,6 +1,6 @@
 /* Occupied regions and their look-up, as in ffmlp.network.regions. */
 
-import { argmax } from "./arrays.js";
+import { argmax } from "../arrays.js";
 
 // Bits of a code in one character of its key.
 const BITS_PER_CHARACTER = 16;

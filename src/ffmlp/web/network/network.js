@@ -1,7 +1,7 @@
 /* The designed network, as in ffmlp.network.network. One sample at a time. */
 
-import { argmax } from "./arrays.js";
-import { Columns, NumberColumn } from "./columns.js";
+import { argmax } from "../arrays.js";
+import { Columns, NumberColumn } from "../inputs/columns.js";
 
 /** A feedforward-designed MLP: inputs → half-spaces → layer l_2 → classes. */
 export class Network {

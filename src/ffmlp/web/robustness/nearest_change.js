@@ -4,7 +4,7 @@ Near is the least sum of changes of numbers, in standard deviations. Categories 
 An answer has few digits and lies clearly beyond the boundary: entered as it is shown, also in Python,
 which rounds otherwise, it gives the same class. */
 
-import { argmax } from "../model/arrays.js";
+import { argmax } from "../arrays.js";
 
 const STEPS = 30;
 const BISECTIONS = 40;

@@ -1,6 +1,8 @@
-/* The temperature of a blob design, as in ffmlp.design.blob and ffmlp.design.least_squares. */
+/* The blob design and its temperature, as in ffmlp.design.blob and ffmlp.design.least_squares. */
 
-import { withoutRounding } from "./blobs.js";
+import { withoutRounding } from "../arrays.js";
+import { softplus } from "../network/hyperplanes.js";
+import { signedResponses } from "./lda.js";
 
 // The constants of the Python modules.
 const DOUBT = 0.5;
@@ -11,8 +13,39 @@ const LOG_TEMPERATURES = Array.from({ length: 11 }, (_, i) => i - 5);
 const GOLDEN_RATIO = (Math.sqrt(5) - 1) / 2;
 const [MOST_STEPS, ROOT_TOLERANCE] = [60, 1e-13];
 
+/** One l_2 neuron per blob that still has a hyperplane; the plan may have a temperature. */
+export function blobStages(samples, plan, blobs, planes) {
+  const left = [...new Set(planes.pairs)].sort((a, b) => a - b);
+  const numbers = new Map(left.map((blob, neuron) => [blob, neuron]));
+  const stages = {
+    design: "blob",
+    blobs: Int32Array.from(left),
+    pairs: planes.pairs.map((blob) => numbers.get(blob)),
+    neuronClasses: Int32Array.from(left, (blob) => blobs.classes[blob]),
+    C: samples.C,
+  };
+  if (plan.temperature) return { ...stages, temperature: plan.temperature };
+  const evidence = blobEvidence(planes, stages, samples.X);
+  return { ...stages, temperature: blobTemperature(evidence, stages.neuronClasses, samples) };
+}
+
+/** Log-probabilities (n, D_2) of each blob, added up over its hyperplanes. */
+function blobEvidence(planes, { pairs, neuronClasses }, X) {
+  const [n, D] = [X.length / planes.N, neuronClasses.length];
+  const h = signedResponses(planes, X);
+  const evidence = new Float64Array(n * D);
+  for (let i = 0; i < n; i++) {
+    for (let l = 0; l < planes.n; l++) {
+      const response = h[i * planes.n + l];
+      evidence[i * D + pairs[2 * l]] -= softplus(-response);
+      evidence[i * D + pairs[2 * l + 1]] -= softplus(response);
+    }
+  }
+  return evidence;
+}
+
 /** The temperature of least log-loss with doubt, unless lower confidence costs training errors. */
-export function blobTemperature(evidence, owners, { X, y, N, C }) {
+function blobTemperature(evidence, owners, { X, y, N, C }) {
   const certain = { evidence, owners, y, weight: new Float64Array(y.length).fill(1) };
   const sharp = bestTemperature(certain);
   const doubtful = Math.min(bestTemperature(withDoubt(certain, X, N, C)), sharp);
@@ -108,7 +141,7 @@ function representatives(X, N, y, atMost) {
 }
 
 /** The factor of the evidence (n, m) whose softmax has the least log-loss for the labels y. */
-export function bestTemperature({ evidence, owners, y, weight }) {
+function bestTemperature({ evidence, owners, y, weight }) {
   const supported = new Set(owners); // pruning may leave a class without a neuron
   const rows = Array.from(y.keys()).filter((i) => supported.has(y[i]));
   const total = rows.reduce((sum, i) => sum + weight[i], 0);

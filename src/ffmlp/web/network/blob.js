@@ -1,7 +1,7 @@
 /* The blob design, as in ffmlp.network.blob. */
 
-import { logsumexp, sigmoid, softmax, softplus } from "./activations.js";
-import { meanSlopes } from "./mean_slopes.js";
+import { logsumexp, sigmoid, softmax, softplus } from "./hyperplanes.js";
+import { meanSlopes } from "./stages.js";
 
 /** One l_2 neuron per blob; the far sides of the blob's own hyperplanes inhibit it. */
 export class BlobStages {

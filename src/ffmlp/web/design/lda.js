@@ -1,7 +1,7 @@
 /* Stage 1: pairs of blobs become hyperplanes, as in ffmlp.design.lda. */
 
-import { cholesky, solveInPlace } from "./linear_algebra.js";
-import { labelledBlobs } from "./blobs.js";
+import { cholesky, solveInPlace } from "../arrays.js";
+import { labelledBlobs } from "./mixtures.js";
 
 /** All pairs (i, j), i < j, of blobs of different classes, in lexicographic order. */
 export function pairsOfDifferentClasses({ n, classes }) {
