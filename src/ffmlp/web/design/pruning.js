@@ -9,7 +9,7 @@ import { randomSource } from "./random.js";
 
 /** The deletions in order, the error rate after each, and what is kept. Ties go to the lowest index. */
 export function prune(regions, threshold) {
-  const partition = partitionOf(regions);
+  const partition = new Partition(regions);
   const total = regions.counts.reduce((sum, count) => sum + count, 0);
   let errors = total - partition.correct();
   const path = { deleted: [], errorRates: [], initialErrorRate: errors / total, kept: [] };
@@ -41,49 +41,67 @@ function cheapestOf(left, costs, isExact, partition) {
 }
 
 /** Regions that merge, found by slots: the exclusive or of the keys of a code's set bits. */
-function partitionOf(regions) {
-  const { W, C } = regions;
-  let n = regions.n;
-  const words = regions.words.slice();
-  const counts = regions.counts.slice();
-  const largest = new Float64Array(n);
-  const own = new Int32Array(n);
-  let size = 1;
-  while (size < 8 * n) size *= 2;
-  const random = randomSource(1);
-  const keys = Int32Array.from({ length: regions.L }, () => random.below(size));
-  const heads = new Int32Array(size).fill(-1);
-  const following = new Int32Array(n);
-  const slots = new Int32Array(n);
+class Partition {
+  constructor({ n, L, W, C, words, counts }) {
+    Object.assign(this, { n, W, C, words: words.slice(), counts: counts.slice() });
+    this.own = new Int32Array(n);
+    this.largest = new Float64Array(n);
+    this.slots = new Int32Array(n);
+    this.following = new Int32Array(n);
+    let size = 1;
+    while (size < 8 * n) size *= 2;
+    this.heads = new Int32Array(size);
+    const random = randomSource(1);
+    this.keys = Int32Array.from({ length: L }, () => random.below(size));
+    for (let r = 0; r < n; r++) {
+      this.rank(r);
+      this.slots[r] = this.slotOf(r);
+    }
+    this.chainSlots();
+  }
 
-  function slotOf(r) {
+  /** The samples of the majority classes of their regions. */
+  correct() {
+    return this.largest.subarray(0, this.n).reduce((sum, count) => sum + count, 0);
+  }
+
+  /** The majority class of region r, and its count. */
+  rank(r) {
+    const { counts, own, C } = this;
+    own[r] = 0;
+    for (let c = 1; c < C; c++) if (counts[r * C + c] > counts[r * C + own[r]]) own[r] = c;
+    this.largest[r] = counts[r * C + own[r]];
+  }
+
+  slotOf(r) {
     let slot = 0;
-    for (let w = 0; w < W; w++) {
-      for (let bits = words[r * W + w]; bits !== 0; bits &= bits - 1) {
-        slot ^= keys[32 * w + 31 - Math.clz32(bits & -bits)];
+    for (let w = 0; w < this.W; w++) {
+      for (let bits = this.words[r * this.W + w]; bits !== 0; bits &= bits - 1) {
+        slot ^= this.keys[32 * w + 31 - Math.clz32(bits & -bits)];
       }
     }
     return slot;
   }
 
-  function rank(r) {
-    own[r] = 0;
-    for (let c = 1; c < C; c++) if (counts[r * C + c] > counts[r * C + own[r]]) own[r] = c;
-    largest[r] = counts[r * C + own[r]];
-  }
-
-  function index() {
-    heads.fill(-1);
-    for (let r = 0; r < n; r++) {
-      following[r] = heads[slots[r]];
-      heads[slots[r]] = r;
+  /** Regions of equal slots follow each other. */
+  chainSlots() {
+    this.heads.fill(-1);
+    for (let r = 0; r < this.n; r++) {
+      this.following[r] = this.heads[this.slots[r]];
+      this.heads[this.slots[r]] = r;
     }
   }
 
+  /** The bit of region r for hyperplane l. */
+  bit(r, l) {
+    return (this.words[r * this.W + (l >> 5)] >>> (l & 31)) & 1;
+  }
+
   /** The region across hyperplane l from region r, or -1. */
-  function across(r, l) {
+  across(r, l) {
+    const { W, words, following } = this;
     const [word, bit] = [l >> 5, 1 << (l & 31)];
-    for (let b = heads[slots[r] ^ keys[l]]; b >= 0; b = following[b]) {
+    for (let b = this.heads[this.slots[r] ^ this.keys[l]]; b >= 0; b = following[b]) {
       let w = 0;
       while (w < W && words[b * W + w] === (words[r * W + w] ^ (w === word ? bit : 0))) w += 1;
       if (w === W) return b;
@@ -92,85 +110,80 @@ function partitionOf(regions) {
   }
 
   /** The errors that merging two regions adds. */
-  function loss(a, b) {
+  loss(a, b) {
+    const { counts, own, largest, C } = this;
     if (own[a] === own[b]) return 0;
     let most = 0;
     for (let c = 0; c < C; c++) most = Math.max(most, counts[a * C + c] + counts[b * C + c]);
     return largest[a] + largest[b] - most;
   }
 
-  const isAboveWord = (r, l) => (words[r * W + (l >> 5)] >>> (l & 31)) & 1;
-
-  function cost(l) {
-    let added = 0;
-    for (let a = 0; a < n; a++) {
-      if (isAboveWord(a, l)) continue;
-      const b = across(a, l);
-      if (b >= 0) added += loss(a, b);
+  /** The pairs of regions that deleting l merges; the first one lies below l. */
+  pairsAcross(l) {
+    const pairs = [];
+    for (let a = 0; a < this.n; a++) {
+      if (this.bit(a, l)) continue;
+      const b = this.across(a, l);
+      if (b >= 0) pairs.push([a, b]);
     }
-    return added;
+    return pairs;
+  }
+
+  /** The errors that deleting l adds. */
+  cost(l) {
+    return this.pairsAcross(l).reduce((added, [a, b]) => added + this.loss(a, b), 0);
   }
 
   /** The errors that deleting l adds by pairs with a touched region. */
-  function costNear(l, touched) {
+  costNear(l, touched) {
     let added = 0;
     for (const a of touched) {
-      const b = across(a, l);
-      if (b >= 0 && (!touched.has(b) || a < b)) added += loss(a, b);
+      const b = this.across(a, l);
+      if (b >= 0 && (!touched.has(b) || a < b)) added += this.loss(a, b);
     }
     return added;
   }
 
-  function mergePairs(l) {
-    const gone = [];
-    const lossy = [];
-    for (let a = 0; a < n; a++) {
-      if (isAboveWord(a, l)) continue;
-      const b = across(a, l);
-      if (b < 0) continue;
-      gone.push([a, b]);
-      if (loss(a, b) > 0) lossy.push(a, b);
-    }
-    return { gone, lossy: new Set(lossy) };
+  /** Delete l; a lower bound of the change of each cost that is left. */
+  remove(l, left) {
+    const merged = this.pairsAcross(l);
+    const lossy = new Set(merged.filter(([a, b]) => this.loss(a, b) > 0).flat());
+    const before = left.map((other) => this.costNear(other, lossy));
+    const places = this.merge(merged, l);
+    const touched = new Set([...lossy].map((r) => places[r]).filter((r) => r >= 0));
+    return left.map((other, i) => this.costNear(other, touched) - before[i]);
   }
 
-  /** Delete l; a lower bound of the change of each cost that is left. */
-  function remove(l, left) {
-    const { gone, lossy } = mergePairs(l);
-    const before = left.map((other) => costNear(other, lossy));
-    const places = new Int32Array(n).map((_, r) => r);
-    for (const [a, b] of gone) {
+  /** Merge the pairs across l; the new number of each region, -1 for the second one of a pair. */
+  merge(pairs, l) {
+    const { counts, C } = this;
+    const places = Int32Array.from({ length: this.n }, (_, r) => r);
+    for (const [a, b] of pairs) {
       for (let c = 0; c < C; c++) counts[a * C + c] += counts[b * C + c];
-      rank(a);
+      this.rank(a);
       places[b] = -1;
     }
     let next = 0;
-    for (let r = 0; r < n; r++) {
+    for (let r = 0; r < this.n; r++) {
       if (places[r] < 0) continue;
       places[r] = next;
-      moveRegion(r, next, l);
+      this.moveRegion(r, next, l);
       next += 1;
     }
-    n = next;
-    index();
-    const touched = new Set([...lossy].map((r) => places[r]).filter((r) => r >= 0));
-    return left.map((other, i) => costNear(other, touched) - before[i]);
+    this.n = next;
+    this.chainSlots();
+    return places;
   }
 
-  function moveRegion(from, to, l) {
-    if (isAboveWord(from, l)) {
-      slots[from] ^= keys[l];
+  /** Give a region another number, and a code without the bit of l. */
+  moveRegion(from, to, l) {
+    const { W, C, words, counts, largest, own, slots } = this;
+    if (this.bit(from, l)) {
+      slots[from] ^= this.keys[l];
       words[from * W + (l >> 5)] &= ~(1 << (l & 31));
     }
     words.copyWithin(to * W, from * W, (from + 1) * W);
     counts.copyWithin(to * C, from * C, (from + 1) * C);
     [largest[to], own[to], slots[to]] = [largest[from], own[from], slots[from]];
   }
-
-  for (let r = 0; r < n; r++) {
-    rank(r);
-    slots[r] = slotOf(r);
-  }
-  index();
-  return { cost, remove, correct: () => largest.subarray(0, n).reduce((sum, count) => sum + count, 0) };
 }

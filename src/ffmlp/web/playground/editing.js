@@ -5,7 +5,9 @@ import { planeOfLine, screenLine, segmentOf, slicedPlanes } from "./view.js";
 
 const NEAR = 10;
 const STEP = 8;
-const TURN = Math.PI / 60;
+/** The directions of the arrow keys, and how far two letters turn a line. */
+export const WAYS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+const TURNS = { r: Math.PI / 60, R: -Math.PI / 60 };
 
 /** Planes with one of them replaced by a line in pixels. */
 export function withLine(bench, view, l, line) {
@@ -33,12 +35,7 @@ export function withNewLine(bench, view, line) {
     biases: Float64Array.from({ length: n }, (_, i) => planes.biases[i] ?? 0),
     pairs: Int32Array.from({ length: 2 * n }, (_, i) => planes.pairs[i] ?? 0),
   };
-  const added = withLine(
-    { ...bench, planes: grown, drawn: bench.drawn, base: bench.base },
-    view,
-    n - 1,
-    line,
-  );
+  const added = withLine({ planes: grown, drawn: bench.drawn, base: bench.base }, view, n - 1, line);
   added.pairs.set(separatedPair(added, n - 1, blobs), 2 * (n - 1));
   return added;
 }
@@ -95,16 +92,46 @@ function turned(line, [left, top], angle) {
   return { ...line, a, b, c: off - a * left - b * top };
 }
 
-/** What is near a place: a handle or the line of a hyperplane, or a sample. */
-export function createEditor(stateOf) {
-  const sliced = () => slicedPlanes(stateOf().bench.planes, stateOf().bench.drawn, stateOf().bench.base);
+/** Where a line is turned: the middle of the part that is drawn, or of the picture. */
+function middleOf(line, view) {
+  const ends = segmentOf(line, view);
+  if (!ends) return [view.width / 2, view.height / 2];
+  return [0, 1].map((axis) => (ends[0][axis] + ends[1][axis]) / 2);
+}
 
-  const lineOf = (l) => screenLine(sliced(), l, stateOf().view);
+/** What pointer and keys do in the picture.
 
-  function planeNear([left, top], reach = NEAR) {
-    const { bench, view, stage, step } = stateOf();
-    const planes = sliced();
-    const gone = new Set(stage === "hyperplanes" ? [] : goneAt(bench, stage, step));
+`page` holds what is shown and chosen: `view`, `stage`, `step`, `tool`, `brush` and `selected`. Of the actions,
+`setPlanes` shows other hyperplanes, `select` chooses one, and `moved` follows every change of a sample. */
+export class Editor {
+  constructor(bench, page, actions) {
+    Object.assign(this, { bench, page, actions });
+  }
+
+  _slicedPlanes() {
+    return slicedPlanes(this.bench.planes, this.bench.drawn, this.bench.base);
+  }
+
+  _lineOf(l) {
+    return screenLine(this._slicedPlanes(), l, this.page.view);
+  }
+
+  /** Show hyperplane l where a line is. */
+  _place(l, line, isQuick = true) {
+    this.actions.setPlanes(withLine(this.bench, this.page.view, l, line), isQuick);
+  }
+
+  /** Show one more hyperplane and choose it. */
+  _add(line, isQuick) {
+    this.actions.setPlanes(withNewLine(this.bench, this.page.view, line), isQuick);
+    this.actions.select(this.bench.planes.n - 1);
+  }
+
+  /** The nearest hyperplane that is drawn, or -1. */
+  planeNear([left, top], reach = NEAR) {
+    const { view, stage, step } = this.page;
+    const planes = this._slicedPlanes();
+    const gone = new Set(stage === "hyperplanes" ? [] : goneAt(this.bench, stage, step));
     let best = { l: -1, distance: reach };
     for (let l = 0; l < planes.n; l++) {
       const line = gone.has(l) ? null : screenLine(planes, l, view);
@@ -114,10 +141,11 @@ export function createEditor(stateOf) {
     return best.l;
   }
 
-  function handleNear([left, top]) {
-    const { selected, view } = stateOf();
+  /** A handle of the chosen hyperplane: its line, and the place around which it turns; or null. */
+  _handleNear([left, top]) {
+    const { selected, view } = this.page;
     if (selected < 0) return null;
-    const line = lineOf(selected);
+    const line = this._lineOf(selected);
     const ends = line && segmentOf(line, view);
     if (!ends) return null;
     const handles = handlesOf(line, ends, view);
@@ -125,12 +153,13 @@ export function createEditor(stateOf) {
     return near < 0 ? null : { pivot: handles[1 - near], line };
   }
 
-  function sampleNear([left, top]) {
-    const { bench, view } = stateOf();
-    const { X, n, N } = bench.samples;
+  /** The nearest sample, or -1. */
+  sampleNear([left, top]) {
+    const { X, n, N } = this.bench.samples;
+    const [across, up] = this.bench.drawn;
     let best = { i: -1, distance: Math.max(NEAR, sampleSize(n) + 3) };
     for (let i = 0; i < n; i++) {
-      const [x, y] = view.toScreen(X[i * N + bench.drawn[0]], X[i * N + bench.drawn[1]]);
+      const [x, y] = this.page.view.toScreen(X[i * N + across], X[i * N + up]);
       const distance = Math.hypot(x - left, y - top);
       if (distance < best.distance) best = { i, distance };
     }
@@ -138,89 +167,74 @@ export function createEditor(stateOf) {
   }
 
   /** What a press starts: a function of the later places of the pointer, or null. */
-  function press(place, { setPlanes, select, moved }) {
-    const { bench, view, tool, brush } = stateOf();
-    if (tool === "samples") {
-      const i = sampleNear(place);
-      if (i < 0) {
-        bench.addSample(...view.toWorld(...place), brush);
-        moved();
-        return null;
-      }
-      return (at) => {
-        bench.moveSample(i, ...view.toWorld(...at));
-        moved();
-      };
-    }
-    if (tool !== "planes") return null;
-    const handle = handleNear(place);
-    if (handle) {
-      const { selected } = stateOf();
-      return (at) =>
-        setPlanes(withLine(bench, view, selected, lineThrough(handle.pivot, at, handle.line)), true);
-    }
-    const l = planeNear(place);
-    select(l);
-    if (l >= 0) return shiftOf(l, place, setPlanes);
-    return newLineFrom(place, setPlanes, select);
+  press(place) {
+    if (this.page.tool === "samples") return this._pressSample(place);
+    return this.page.tool === "planes" ? this._pressPlane(place) : null;
   }
 
-  function shiftOf(l, place, setPlanes) {
-    const { bench, view } = stateOf();
-    const line = lineOf(l);
+  /** Move the sample that is pressed, or add one. */
+  _pressSample(place) {
+    const { bench, page, actions } = this;
+    const i = this.sampleNear(place);
+    if (i >= 0) {
+      return (at) => {
+        bench.moveSample(i, ...page.view.toWorld(...at));
+        actions.moved();
+      };
+    }
+    bench.addSample(...page.view.toWorld(...place), page.brush);
+    actions.moved();
+    return null;
+  }
+
+  /** Turn the chosen hyperplane by its handle, shift the one that is pressed, or draw a new one. */
+  _pressPlane(place) {
+    const handle = this._handleNear(place);
+    if (handle) {
+      const { selected } = this.page;
+      return (at) => this._place(selected, lineThrough(handle.pivot, at, handle.line));
+    }
+    const l = this.planeNear(place);
+    this.actions.select(l);
+    return l >= 0 ? this._shiftFrom(place, l) : this._newLineFrom(place);
+  }
+
+  _shiftFrom(place, l) {
+    const line = this._lineOf(l);
     return ([left, top]) => {
       const shift = line.a * (left - place[0]) + line.b * (top - place[1]);
-      setPlanes(withLine(bench, view, l, { ...line, c: line.c - shift }), true);
+      this._place(l, { ...line, c: line.c - shift });
     };
   }
 
   /** A press on an empty place draws a new line, once it is long enough. */
-  function newLineFrom(place, setPlanes, select) {
+  _newLineFrom(place) {
     let l = -1;
     return (at) => {
-      if (l < 0 && Math.hypot(at[0] - place[0], at[1] - place[1]) < 2 * NEAR) return;
-      const { bench, view } = stateOf();
-      if (l < 0) {
-        l = bench.planes.n;
-        setPlanes(withNewLine(bench, view, lineThrough(place, at)), true);
-        select(l);
-      } else {
-        setPlanes(withLine(bench, view, l, lineThrough(place, at)), true);
+      const line = lineThrough(place, at);
+      if (l >= 0) this._place(l, line);
+      else if (Math.hypot(at[0] - place[0], at[1] - place[1]) >= 2 * NEAR) {
+        l = this.bench.planes.n;
+        this._add(line, true);
       }
     };
   }
 
-  /** Move or turn the selected hyperplane by keys; whether the key was for it. */
-  function nudge(key, setPlanes) {
-    const { bench, view, selected, tool } = stateOf();
-    const line = tool === "planes" && selected >= 0 ? lineOf(selected) : null;
-    if (!line) return false;
-    const ways = {
-      ArrowLeft: [-STEP, 0],
-      ArrowRight: [STEP, 0],
-      ArrowUp: [0, -STEP],
-      ArrowDown: [0, STEP],
-    };
-    const angle = { r: TURN, R: -TURN }[key];
-    if (!ways[key] && !angle) return false;
-    const ends = segmentOf(line, view);
-    const middle = ends
-      ? [0, 1].map((axis) => (ends[0][axis] + ends[1][axis]) / 2)
-      : [view.width / 2, view.height / 2];
+  /** Move or turn the chosen hyperplane by keys; whether the key was for it. */
+  nudge(key) {
+    const { view, selected, tool } = this.page;
+    const line = tool === "planes" && selected >= 0 ? this._lineOf(selected) : null;
+    const [way, angle] = [WAYS[key], TURNS[key]];
+    if (!line || (!way && !angle)) return false;
     const next = angle
-      ? turned(line, middle, angle)
-      : { ...line, c: line.c - line.a * ways[key][0] - line.b * ways[key][1] };
-    setPlanes(withLine(bench, view, selected, next), false);
+      ? turned(line, middleOf(line, view), angle)
+      : { ...line, c: line.c - STEP * (line.a * way[0] + line.b * way[1]) };
+    this._place(selected, next, false);
     return true;
   }
 
   /** A new hyperplane through a place. */
-  function addThrough([left, top], setPlanes, select) {
-    const { bench, view } = stateOf();
-    const line = lineThrough([left, top - 40], [left + 25, top + 40]);
-    setPlanes(withNewLine(bench, view, line), false);
-    select(bench.planes.n - 1);
+  addThrough([left, top]) {
+    this._add(lineThrough([left, top - 40], [left + 25, top + 40]), false);
   }
-
-  return { press, nudge, planeNear, sampleNear, addThrough };
 }

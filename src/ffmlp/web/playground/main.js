@@ -3,7 +3,7 @@
 import { predictorOf } from "../design/prediction.js";
 import { FileProblem, MOST_BYTES } from "./csv.js";
 import { stepAt } from "./curve.js";
-import { createEditor, withoutPlane } from "./editing.js";
+import { Editor, WAYS, withoutPlane } from "./editing.js";
 import { LONGEST_LINK, packedText, restoreState, sharedState, unpackedValue } from "./fragment.js";
 import { STAGES } from "./picture.js";
 import { savedText } from "./saving.js";
@@ -86,7 +86,7 @@ function readFile(file) {
 
 /* The pointer. */
 
-const editor = createEditor(() => ({ ...page, bench }));
+const editor = new Editor(bench, page, { setPlanes, select, moved: redrawSoon });
 let gesture = null;
 
 function placeOf(event) {
@@ -121,7 +121,7 @@ function bindPicture() {
     if (event.button !== 0) return;
     stopPlaying();
     page.cursor = null;
-    gesture = editor.press(placeOf(event), { setPlanes, select, moved: redrawSoon });
+    gesture = editor.press(placeOf(event));
     if (gesture) picture.setPointerCapture(event.pointerId);
     else if (page.tool === "samples") renewRival();
   });
@@ -143,11 +143,9 @@ function bindPicture() {
   });
 }
 
-const WAYS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
-
 /** What a key does in the picture; whether it does anything. */
 function pressKey(key) {
-  if (editor.nudge(key, setPlanes)) return true;
+  if (editor.nudge(key)) return true;
   const at = page.cursor ?? [page.view.width / 2, page.view.height / 2];
   if (WAYS[key]) {
     const limit = (value, most) => Math.max(0, Math.min(most, value));
@@ -162,7 +160,7 @@ function pressKey(key) {
   } else if (key === "Enter" && page.tool === "planes") {
     page.selected = editor.planeNear(at, Infinity);
   } else if ((key === "n" || key === "N") && page.tool === "planes") {
-    editor.addThrough(at, setPlanes, select);
+    editor.addThrough(at);
   } else if (key === "Delete" || key === "Backspace") {
     deleteAt(at);
   } else {
@@ -257,7 +255,7 @@ function bindControls() {
   onClick("share", share);
   onClick("save", save);
   onClick("add-plane", () => {
-    editor.addThrough([page.view.width / 2, page.view.height / 2], setPlanes, select);
+    editor.addThrough([page.view.width / 2, page.view.height / 2]);
     renewRival();
   });
   onClick("delete-plane", deleteSelected);
