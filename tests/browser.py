@@ -61,7 +61,7 @@ def requests(browser):
 def accessibility_violations(browser):
     """What axe-core finds: the rule, and the elements that break it."""
     if not AXE.is_file():
-        pytest.skip("axe-core is not installed: npm install --no-save axe-core")
+        pytest.skip("axe-core is not installed: npm install --no-package-lock")
     browser.execute_script(AXE.read_text(encoding="utf-8"))
     found = browser.execute_async_script("const done = arguments[0]; axe.run().then(done);")
     return [(rule["id"], [node["html"] for node in rule["nodes"]]) for rule in found["violations"]]

@@ -123,20 +123,6 @@ def cells(frame, number):
     }
 
 
-def test_probabilities_of_entered_rows_are_those_of_python(browser, hostile):
-    model = TableModel.load(hostile / "table.model")
-    frame = pd.read_csv(hostile / "table.csv")[model.features]
-    page = opened(browser, hostile)
-    for number in range(0, 60, 6):
-        row = cells(frame, number)
-        for name, cell in row.items():
-            enter(page, name, cell)
-        shown = pd.DataFrame([row]).astype(dict.fromkeys(model.numbers, float))
-        expected = [f"{100 * share:.1f}%" for share in model.probabilities(shown)[0]]
-        assert texts(page, ".probabilities .value") == expected
-    assert console_errors(page) == []
-
-
 def test_names_that_look_like_html_are_text(browser, hostile):
     page = opened(browser, hostile)
     assert page.execute_script("return window.hacked === undefined && !document.images.length")
@@ -159,16 +145,23 @@ def test_the_nearest_change_is_applied_and_undone(browser, hostile):
     assert texts(page, ".headline strong") == before
 
 
-def test_a_printed_change_gives_the_class(browser, hostile):
-    """Entered with the digits that the page shows, in the page and in Python."""
+def test_entered_rows_and_printed_changes_have_the_probabilities_and_classes_of_python(browser, hostile):
+    """Changes are entered with the digits that the page shows, in the page and in Python."""
     model = TableModel.load(hostile / "table.model")
     frame = pd.read_csv(hostile / "table.csv")[model.features]
     page = opened(browser, hostile)
+
+    def probabilities(row):
+        shown = pd.DataFrame([row]).astype(dict.fromkeys(model.numbers, float))
+        return model.probabilities(shown)[0]
+
     n_promised = 0
     for number in range(0, 90, 6):
         row = cells(frame, number)
         for name, cell in row.items():
             enter(page, name, cell)
+        expected = [f"{100 * share:.1f}%" for share in probabilities(row)]
+        assert texts(page, ".probabilities .value") == expected
         wait(page, "return document.querySelector('.changes button:enabled') !== null")
         promised = "".join(texts(page, ".changes p:has(+ .scroll) strong"))
         if not promised:
@@ -178,10 +171,10 @@ def test_a_printed_change_gives_the_class(browser, hostile):
             row[name] = float(value.replace("−", "-"))
             enter(page, name, row[name])
         assert texts(page, ".headline strong") == [shortened(promised, 40)]
-        shown = pd.DataFrame([row]).astype(dict.fromkeys(model.numbers, float))
-        assert model.labels[model.probabilities(shown)[0].argmax()] == promised
+        assert model.labels[probabilities(row).argmax()] == promised
         n_promised += 1
     assert n_promised > 4
+    assert console_errors(page) == []
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -3,37 +3,35 @@ import re
 
 import pytest
 
-from ffmlp.web import joining
 from ffmlp.web.joining import joined_script, one_page
 
 
 @pytest.fixture
-def modules(tmp_path, monkeypatch):
-    monkeypatch.setattr(joining, "WEB", tmp_path)
+def joined(tmp_path):
+    """The script of `main`, from the texts of modules."""
 
-    def write(**texts):
+    def script(**texts):
         for name, text in texts.items():
             (tmp_path / f"{name}.js").write_text(text, encoding="utf-8")
+        return joined_script(str(tmp_path / "main.js"))
 
-    return write
+    return script
 
 
-def test_a_module_follows_those_that_it_imports(modules):
-    modules(
+def test_a_module_follows_those_that_it_imports(joined):
+    script = joined(
         main='import { half } from "./half.js";\nimport { one } from "./one.js";\n\nprint(half(one));\n',
         half='import {\n  one,\n} from "./one.js";\nexport function half(x) { return (x * one) / 2; }\n',
         one="export const one = 1;\n",
     )
-    script = joined_script("main.js")
     assert script.index("const one") < script.index("function half") < script.index("print(")
     assert "import" not in script
     assert "export" not in script
 
 
-def test_a_name_may_be_there_once_only(modules):
-    modules(main='import "./other.js";\nconst size = 1;\n', other="function size() {}\n")
+def test_a_name_may_be_there_once_only(joined):
     with pytest.raises(ValueError, match="share names: size"):
-        joined_script("main.js")
+        joined(main='import "./other.js";\nconst size = 1;\n', other="function size() {}\n")
 
 
 def test_no_text_of_the_data_ends_its_element():
