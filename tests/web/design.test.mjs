@@ -3,7 +3,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { designedNetwork, hyperplanes, upperLayers } from "../../src/ffmlp/web/design/designs.js";
+import { solveInPlace } from "../../src/ffmlp/web/arrays.js";
+import { hyperplanes, lowerLayers, upperLayers } from "../../src/ffmlp/web/design/designs.js";
 import { ldaOfMembers } from "../../src/ffmlp/web/design/lda.js";
 import { labelledBlobs, lloyd, maximizedLikelihood } from "../../src/ffmlp/web/design/mixtures.js";
 import { layerResponses, predictorOf } from "../../src/ffmlp/web/design/prediction.js";
@@ -28,7 +29,7 @@ function blobsOf({ classes, means, covariances, weights }) {
 }
 
 /** Standardised blobs and the hyperplanes between them, from blobs or from samples with known ones. */
-function lowerLayers(samples, { blobs, members, plan }) {
+function layersOf(samples, { blobs, members, plan }) {
   const scaling = scalingOf(samples);
   if (!members) {
     const scaled = blobsOf(blobs);
@@ -71,7 +72,7 @@ function checkNetwork({ path, network }, points, expected) {
 for (const { name, points, expected, ...given } of vectors("designs")) {
   test(name, () => {
     const samples = samplesOf(given.samples);
-    const { scaled, planes } = lowerLayers(samples, given);
+    const { scaled, planes } = layersOf(samples, given);
     if (expected.planes) {
       near(planes.weights, expected.planes.weights);
       near(planes.biases, expected.planes.biases);
@@ -104,10 +105,16 @@ test("Lloyd's iterations and expectation maximisation", () => {
   }
 });
 
+test("a linear system whose rows must be exchanged", () => {
+  near(solveInPlace(floats([[0, 2], [4, 1]]), floats([6, 5]), 2), [0.5, 3]);
+});
+
 // Blobs depend on the random numbers; what is designed from them is about as good.
 for (const { name, samples, plan, test: held, accuracy } of vectors("whole_designs")) {
   test(`${name}: as accurate as in Python`, () => {
-    const { blobs, network } = designedNetwork(samplesOf(samples), plan, 1);
+    const train = samplesOf(samples);
+    const { blobs, planes } = lowerLayers(train, plan, 1);
+    const { network } = upperLayers(train, plan, blobs, planes);
     near([blobs.weights.reduce((sum, weight) => sum + weight, 0)], [1]);
     const { classes } = predictorOf(network)(floats(held.X));
     const right = classes.filter((label, i) => label === held.y[i]).length;

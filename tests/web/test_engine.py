@@ -111,6 +111,9 @@ def classifiers():
                 yield f"{design}, {name}, gaussianised: {mapped}", clf, X
     X, y = PROBLEMS["moons"]
     yield "few neurons", designed("readout", X, y, max_neurons=12), X
+    # Gaps that several blobs of the imputation could fill.
+    X = np.where(np.random.default_rng(0).random(X.shape) < 0.2, np.nan, X)
+    yield "gaps", designed("blob", X, y, 2), X
 
 
 def cells_of(clf, X):

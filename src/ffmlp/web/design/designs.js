@@ -13,19 +13,14 @@ import { scalingOf, standardised, unscaledBlobs, unscaledPlanes } from "./scalin
 // Hyperplanes are moved by this much, so that rounding does not decide about samples on them.
 const LEAST_RESPONSE = 1e-9;
 
-/** All stages: blobs, hyperplanes, then what `upperLayers` makes of them. */
-export function designedNetwork(samples, plan, seed) {
+/** Stages 0 and 1: the scaling, and the blobs and hyperplanes of the original features. */
+export function lowerLayers(samples, { design, k }, seed) {
+  const { X, y, N, C } = samples;
   const random = randomSource(seed);
   const scaling = scalingOf(samples);
-  const Z = standardised(scaling, samples.X, samples.N);
-  const shrink = plan.design !== "paper";
-  const scaled = fittedBlobs(Z, samples.y, samples.N, samples.C, plan.k, shrink, random);
-  const planes = hyperplanes(scaled, scaling, plan.design, classCounts(samples), random);
-  return {
-    blobs: unscaledBlobs(scaling, scaled),
-    planes,
-    ...upperLayers(samples, plan, scaled, planes),
-  };
+  const scaled = fittedBlobs(standardised(scaling, X, N), y, N, C, k, design !== "paper", random);
+  const planes = hyperplanes(scaled, scaling, design, classCounts(samples), random);
+  return { scaling, blobs: unscaledBlobs(scaling, scaled), planes };
 }
 
 /** Stage 1: hyperplanes, for the original features, of blobs of standardised features. */
@@ -47,17 +42,12 @@ export function upperLayers(samples, plan, blobs, planes) {
   const codes = signCodes(signedResponses(planes, samples.X), planes.n);
   const table = tabulated(codes, planes.n, samples.y, samples.C);
   const path = prune(table, plan.threshold);
-  return { table, path, network: networkAfter(samples, plan, blobs, planes, table, path.kept) };
-}
-
-/** The network of the hyperplanes that are kept. */
-export function networkAfter(samples, plan, blobs, planes, table, kept) {
-  const left = selectedPlanes(planes, kept);
+  const left = selectedPlanes(planes, path.kept);
   const stages =
     plan.design === "blob"
       ? blobStages(samples, plan, blobs, left)
-      : regionStages(plan, selectedRegions(table, kept));
-  return { planes: left, stages };
+      : regionStages(plan, selectedRegions(table, path.kept));
+  return { table, path, network: { planes: left, stages } };
 }
 
 /** One l_2 neuron per occupied region. */

@@ -1,6 +1,7 @@
 /* What region, paper and blob designs predict, fast enough for pictures. */
 
 import { softplus } from "../network/hyperplanes.js";
+import { signedResponses } from "./lda.js";
 import { regionIndex } from "./regions.js";
 
 // Beyond it, a softplus differs from its ReLU by less than rounding errors.
@@ -151,12 +152,8 @@ function regionResponse(h, { W, words }, r, penalty) {
 
 /** The responses of every layer at one sample, and the probability of each class. */
 export function layerResponses({ planes, stages }, x) {
-  const { n: L, N, weights, biases } = planes;
-  const h = Float64Array.from({ length: L }, (_, l) => {
-    let response = biases[l];
-    for (let j = 0; j < N; j++) response += weights[l * N + j] * x[j];
-    return response;
-  });
+  const L = planes.n;
+  const h = signedResponses(planes, x);
   const isBlob = stages.design === "blob";
   const side = isBlob ? softplus : (z) => Math.max(z, 0);
   const first = Float64Array.from({ length: 2 * L }, (_, i) => side(i < L ? h[i] : -h[i - L]));

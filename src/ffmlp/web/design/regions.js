@@ -73,7 +73,7 @@ function compareCodes(words, W, a, b) {
 }
 
 /** A hash table of codes: `add` returns the number of a code, `find` -1 where it is not there. */
-export function codeIndex(L) {
+function codeIndex(L) {
   const W = Math.ceil(L / 32);
   let size = 1 << 10;
   let heads = new Int32Array(size).fill(-1);

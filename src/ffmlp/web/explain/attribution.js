@@ -51,7 +51,7 @@ export function blobPoint(network, blobs, blob) {
 A region between the two points counts for every coalition that has all hyperplanes at which only the
 sample is within its limits (a of them) and none at which only the reference is (b of them). Only such
 regions are visited. */
-export function treeShapley(trees, h, reference, winner, rival) {
+function treeShapley(trees, h, reference, winner, rival) {
   const found = new Float64Array(h.length);
   const side = new Map(); // the hyperplanes so far at which only sample (1) or reference (-1) fits
 

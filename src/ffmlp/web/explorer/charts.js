@@ -9,7 +9,7 @@ const MOST_TICKS = 5;
 const MOST_LABELS = 8;
 
 /** Round numbers between two limits. */
-export function ticks(low, high) {
+function ticks(low, high) {
   if (!(high > low)) return [low];
   const rough = (high - low) / MOST_TICKS;
   const power = 10 ** Math.floor(Math.log10(rough));
@@ -74,7 +74,7 @@ function evenlyChosen(names) {
 }
 
 /** The points of a line or of the edge of an area. */
-export function points({ across, up }, xs, ys) {
+function points({ across, up }, xs, ys) {
   return xs.map((x, k) => `${across(x).toFixed(1)},${up(ys[k]).toFixed(1)}`).join(" ");
 }
 

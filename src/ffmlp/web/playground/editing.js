@@ -10,7 +10,7 @@ export const WAYS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], 
 const TURNS = { r: Math.PI / 60, R: -Math.PI / 60 };
 
 /** Planes with one of them replaced by a line in pixels. */
-export function withLine(bench, view, l, line) {
+function withLine(bench, view, l, line) {
   const { planes, drawn, base } = bench;
   const { N } = planes;
   const [weights, biases] = [planes.weights.slice(), planes.biases.slice()];

@@ -4,7 +4,7 @@ import { randomSource, shuffled } from "../design/random.js";
 import { FileProblem, cellNumber, isMissing } from "./csv.js";
 import { heldOut } from "./sets.js";
 
-export const MOST_CLASSES = 20;
+const MOST_CLASSES = 20;
 const MOST_ROWS = 20000;
 const MOST_COLUMNS = 100;
 // The squares of larger numbers, added up, are infinite.

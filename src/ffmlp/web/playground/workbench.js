@@ -3,13 +3,10 @@
 A change redoes what depends on it: the table, the samples, the blobs with their hyperplanes, or the
 layers above these. */
 
-import { hyperplanes, regionStages, upperLayers } from "../design/designs.js";
+import { lowerLayers, regionStages, upperLayers } from "../design/designs.js";
 import { selectedPlanes } from "../design/lda.js";
-import { fittedBlobs } from "../design/mixtures.js";
 import { predictorOf } from "../design/prediction.js";
-import { randomSource } from "../design/random.js";
 import { selectedRegions } from "../design/regions.js";
-import { scalingOf, standardised, unscaledBlobs } from "../design/scaling.js";
 import { FileProblem, parsedCsv } from "./csv.js";
 import { SETS, generatedTable } from "./sets.js";
 import { likelyTarget, tableColumns, tabledSamples } from "./tables.js";
@@ -32,7 +29,7 @@ const CHANGES = {
 };
 
 /** The settings of a set as it is first shown. */
-export function settingsOf(set) {
+function settingsOf(set) {
   const { noise, k, threshold } = SETS[set];
   return {
     set,
@@ -198,19 +195,9 @@ export class Workbench {
   }
 
   makeBlobs() {
-    const { design, seed } = this.settings;
-    const { train } = this;
     this.settings.k = Math.min(this.settings.k, this.mostBlobs);
-    const random = randomSource(seed);
-    this.scaling = scalingOf(train);
-    const Z = standardised(this.scaling, train.X, train.N);
-    const shrink = design !== "paper";
-    const scaled = fittedBlobs(Z, train.y, train.N, train.C, this.settings.k, shrink, random);
-    const counts = new Array(train.C).fill(0);
-    for (const label of train.y) counts[label] += 1;
-    this.planes = hyperplanes(scaled, this.scaling, design, counts, random);
-    this.blobs = unscaledBlobs(this.scaling, scaled);
-    this.isEdited = false;
+    const { scaling, blobs, planes } = lowerLayers(this.train, this.settings, this.settings.seed);
+    Object.assign(this, { scaling, blobs, planes, isEdited: false });
   }
 
   /** Hyperplanes that a person has changed; quick ones keep the temperature of a blob design. */
