@@ -23,7 +23,7 @@ export function dot(a, b) {
   return sum;
 }
 
-/** The place of the largest value, the first one in a tie. */
+/** The index of the largest value, the first in a tie. */
 export function argmax(values) {
   let best = 0;
   for (let i = 1; i < values.length; i++) if (values[i] > values[best]) best = i;

@@ -79,7 +79,7 @@ function errorsAt(temperature, { evidence, owners, y }, C) {
   return errors;
 }
 
-/** Half a sample more, whose place is anywhere among the samples and whose class is unknown. */
+/** Half a sample more, of unknown class, anywhere among the samples. */
 function withDoubt({ evidence, owners, y, weight }, X, N, C) {
   const m = owners.length;
   const labels = [...new Set(owners)].sort((a, b) => a - b);
@@ -113,12 +113,12 @@ function withDoubt({ evidence, owners, y, weight }, X, N, C) {
 /** Distinct samples that represent all, and their weights: ffmlp.inputs.rows.weighted_subsample. */
 function representatives(X, N, y, atMost) {
   const n = y.length;
-  const place = new Float64Array(n);
+  const position = new Float64Array(n);
   for (let j = 0; j < N; j++) {
-    for (let i = 0; i < n; i++) place[i] += (1 + ((j * GOLDEN_RATIO) % 1)) * X[i * N + j];
+    for (let i = 0; i < n; i++) position[i] += (1 + ((j * GOLDEN_RATIO) % 1)) * X[i * N + j];
   }
   const compare = (a, b) => {
-    let difference = y[a] - y[b] || place[a] - place[b];
+    let difference = y[a] - y[b] || position[a] - position[b];
     for (let j = 0; difference === 0 && j < N; j++) difference = X[a * N + j] - X[b * N + j];
     return difference;
   };
@@ -152,9 +152,9 @@ function bestTemperature({ evidence, owners, y, weight }) {
     let [loss, slope] = [LEAST_GAIN * logFactor, LEAST_GAIN];
     for (const i of rows) {
       const share = weight[i] / total;
-      const found = sampleLoss(evidence, i, factor, y[i], owners);
-      loss += share * found.loss;
-      slope += share * found.slope;
+      const part = sampleLoss(evidence, i, factor, y[i], owners);
+      loss += share * part.loss;
+      slope += share * part.slope;
     }
     return { loss, slope };
   }
@@ -166,7 +166,7 @@ function bestTemperature({ evidence, owners, y, weight }) {
   return Math.exp(rootBetween((at) => lossAt(at).slope, low, high) ?? LOG_TEMPERATURES[best]);
 }
 
-const foundLoss = { loss: 0, slope: 0 };
+const lossOfSample = { loss: 0, slope: 0 };
 
 /** The log-loss of one sample and its derivative by log(factor); the result is reused. */
 function sampleLoss(evidence, i, factor, label, owners) {
@@ -191,12 +191,12 @@ function sampleLoss(evidence, i, factor, label, owners) {
     totalOwn += massOwn;
     weightedOwn += massOwn * exponentOwn;
   }
-  foundLoss.loss = Math.log(total / totalOwn) + behind;
-  foundLoss.slope = weighted / total - weightedOwn / totalOwn + behind;
-  return foundLoss;
+  lossOfSample.loss = Math.log(total / totalOwn) + behind;
+  lossOfSample.slope = weighted / total - weightedOwn / totalOwn + behind;
+  return lossOfSample;
 }
 
-/** A root of an ascending function between two places, or null, by false position and bisection. */
+/** A root of an ascending function between two limits, or null, by false position and bisection. */
 function rootBetween(slope, start, stop) {
   let [low, high] = [start, stop];
   let [below, above] = [slope(low), slope(high)];

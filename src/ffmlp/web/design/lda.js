@@ -53,11 +53,11 @@ function drawnSamples(blobs, classCounts, random) {
   const { n, N } = blobs;
   const members = [];
   classCounts.forEach((count, label) => {
-    const own = [...Array(n).keys()].filter((g) => blobs.classes[g] === label);
-    const total = own.reduce((sum, g) => sum + blobs.weights[g], 0);
-    for (let draw = 0; own.length && draw < Math.max(1, count); draw++) {
+    const choices = [...Array(n).keys()].filter((g) => blobs.classes[g] === label);
+    const total = choices.reduce((sum, g) => sum + blobs.weights[g], 0);
+    for (let draw = 0; choices.length && draw < Math.max(1, count); draw++) {
       let left = random.uniform() * total;
-      members.push(own.find((g) => (left -= blobs.weights[g]) < 0) ?? own.at(-1));
+      members.push(choices.find((g) => (left -= blobs.weights[g]) < 0) ?? choices.at(-1));
     }
   });
   members.sort((a, b) => a - b);

@@ -13,8 +13,8 @@ const EM_TOLERANCE = 1e-3;
 export function fittedBlobs(Z, y, N, nClasses, k, shrink, random) {
   const mixtures = [];
   for (let label = 0; label < nClasses; label++) {
-    const own = rowsOf(Z, N, y, label);
-    if (own.length) mixtures.push(classMixture(own, N, label, k, random));
+    const samples = rowsOf(Z, N, y, label);
+    if (samples.length) mixtures.push(classMixture(samples, N, label, k, random));
   }
   return collected(mixtures, N, shrink);
 }
@@ -23,13 +23,13 @@ export function fittedBlobs(Z, y, N, nClasses, k, shrink, random) {
 export function labelledBlobs(Z, y, blob, N, nClasses, shrink) {
   const mixtures = [];
   for (let label = 0; label < nClasses; label++) {
-    const own = rowsOf(Z, N, y, label);
+    const samples = rowsOf(Z, N, y, label);
     const members = Array.from(blob).filter((_, i) => y[i] === label);
     const names = [...new Set(members)].sort((a, b) => a - b);
     if (!names.length) continue;
     const numbers = new Map(names.map((name, number) => [name, number]));
     const labels = Int32Array.from(members, (name) => numbers.get(name));
-    const mixture = assignedMixture(own, N, labels, names.length);
+    const mixture = assignedMixture(samples, N, labels, names.length);
     mixtures.push({ ...mixture, label, total: members.length });
   }
   return collected(mixtures, N, shrink);
@@ -38,9 +38,9 @@ export function labelledBlobs(Z, y, blob, N, nClasses, shrink) {
 function rowsOf(Z, N, y, label) {
   const rows = [];
   for (let i = 0; i < y.length; i++) if (y[i] === label) rows.push(i);
-  const own = new Float64Array(rows.length * N);
-  rows.forEach((row, i) => own.set(Z.subarray(row * N, (row + 1) * N), i * N));
-  return own;
+  const samples = new Float64Array(rows.length * N);
+  rows.forEach((row, i) => samples.set(Z.subarray(row * N, (row + 1) * N), i * N));
+  return samples;
 }
 
 /** k-means++ seeds, Lloyd's iterations, then EM. */
@@ -117,8 +117,8 @@ export function lloyd(Z, N, start, maxIterations = MAX_LLOYD_ITERATIONS) {
       for (let j = 0; j < N; j++) sums[labels[i] * N + j] += Z[i * N + j];
     }
     for (let m = 0; m < k * N; m++) {
-      const own = mass[Math.floor(m / N)];
-      if (own > 0) means[m] = sums[m] / own;
+      const total = mass[Math.floor(m / N)];
+      if (total > 0) means[m] = sums[m] / total;
     }
   }
   return { means, labels: nearestMeans(Z, N, means) };
@@ -305,8 +305,8 @@ function shrunkCovariances({ weights, covariances, total, filled }, N) {
   for (const m of filled) {
     const towardsPooled = shrinkage(weights[m] * total);
     for (let e = 0; e < N * N; e++) {
-      const place = m * N * N + e;
-      result[place] = (1 - towardsPooled) * covariances[place] + towardsPooled * pooled[e];
+      const entry = m * N * N + e;
+      result[entry] = (1 - towardsPooled) * covariances[entry] + towardsPooled * pooled[e];
     }
   }
   return result;

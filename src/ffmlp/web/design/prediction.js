@@ -13,7 +13,7 @@ export function predictorOf(network) {
   return (X) => {
     const { n: L, N, weights, biases } = network.planes;
     const n = X.length / N;
-    const found = { classes: new Uint8Array(n), neurons: new Int32Array(n), silent: new Uint8Array(n) };
+    const predicted = { classes: new Uint8Array(n), neurons: new Int32Array(n), silent: new Uint8Array(n) };
     const h = new Float64Array(L);
     for (let i = 0; i < n; i++) {
       for (let l = 0; l < L; l++) {
@@ -21,9 +21,9 @@ export function predictorOf(network) {
         for (let j = 0; j < N; j++) response += weights[l * N + j] * X[i * N + j];
         h[l] = response;
       }
-      decide(h, found, i);
+      decide(h, predicted, i);
     }
-    return found;
+    return predicted;
   };
 }
 
@@ -33,13 +33,13 @@ const DECISIONS = { region: regionDecision, paper: paperDecision, blob: blobDeci
 function regionDecision({ stages }) {
   const index = regionIndex(stages.regions);
   const code = new Int32Array(stages.regions.W);
-  return (h, found, i) => {
+  return (h, predicted, i) => {
     packSigns(h, code);
     let region = index.find(code, 0);
-    found.silent[i] = region < 0 ? 1 : 0;
+    predicted.silent[i] = region < 0 ? 1 : 0;
     if (region < 0) region = leastViolated(h, code, stages.regions);
-    found.neurons[i] = region;
-    found.classes[i] = stages.neuronClasses[region];
+    predicted.neurons[i] = region;
+    predicted.classes[i] = stages.neuronClasses[region];
   };
 }
 
@@ -48,24 +48,24 @@ function paperDecision({ planes, stages }) {
   const { regions, penalty, neuronClasses, C } = stages;
   const respondingRegions = respondingFinder(planes.n, regions, penalty);
   const outputs = new Float64Array(C);
-  return (h, found, i) => {
+  return (h, predicted, i) => {
     outputs.fill(0);
     let largest = 0;
-    found.neurons[i] = -1;
+    predicted.neurons[i] = -1;
     for (const r of respondingRegions(h)) {
       const response = regionResponse(h, regions, r, penalty);
       outputs[neuronClasses[r]] += response;
-      if (response > largest) [largest, found.neurons[i]] = [response, r];
+      if (response > largest) [largest, predicted.neurons[i]] = [response, r];
     }
-    for (let c = 0; c < C; c++) if (outputs[c] > outputs[found.classes[i]]) found.classes[i] = c;
-    found.silent[i] = largest > 0 ? 0 : 1;
+    for (let c = 0; c < C; c++) if (outputs[c] > outputs[predicted.classes[i]]) predicted.classes[i] = c;
+    predicted.silent[i] = largest > 0 ? 0 : 1;
   };
 }
 
 /** A function (h) that lists all regions that respond, perhaps with others.
 
 A region responds only if the responses against it add up to less than 1 / (1 + P) of all. It thus is
-the sample's own region, or one across hyperplanes with small responses. */
+the region of the sample, or one across hyperplanes with small responses. */
 function respondingFinder(L, regions, penalty) {
   const index = regionIndex(regions);
   const code = new Int32Array(regions.W);
@@ -77,15 +77,15 @@ function respondingFinder(L, regions, penalty) {
     const near = [];
     for (let l = 0; l < L; l++) if (Math.abs(h[l]) * (1 + penalty) < total * (1 + 1e-12)) near.push(l);
     if (1 << Math.min(near.length, 30) > regions.n) return all;
-    const found = [];
+    const responding = [];
     for (let subset = 0; subset < 1 << near.length; subset++) {
       const changed = subset === 0 ? -1 : 31 - Math.clz32(subset & -subset);
       // Gray code: each subset differs from the one before in a single hyperplane.
       if (changed >= 0) code[near[changed] >> 5] ^= 1 << (near[changed] & 31);
       const region = index.find(code, 0);
-      if (region >= 0) found.push(region);
+      if (region >= 0) responding.push(region);
     }
-    return found.sort((a, b) => a - b);
+    return responding.sort((a, b) => a - b);
   };
 }
 
@@ -93,11 +93,11 @@ function respondingFinder(L, regions, penalty) {
 function blobDecision({ planes, stages }) {
   const scores = new Float64Array(stages.neuronClasses.length);
   const shares = new Float64Array(stages.C);
-  return (h, found, i) => {
+  return (h, predicted, i) => {
     blobShares(h, planes.n, stages, scores, shares);
-    for (let c = 0; c < stages.C; c++) if (shares[c] > shares[found.classes[i]]) found.classes[i] = c;
+    for (let c = 0; c < stages.C; c++) if (shares[c] > shares[predicted.classes[i]]) predicted.classes[i] = c;
     for (let g = 0; g < scores.length; g++)
-      if (scores[g] > scores[found.neurons[i]]) found.neurons[i] = g;
+      if (scores[g] > scores[predicted.neurons[i]]) predicted.neurons[i] = g;
   };
 }
 
@@ -177,7 +177,7 @@ function regionProbabilities(h, { design, regions, C }, outputs) {
   }
   const code = new Int32Array(regions.W);
   packSigns(h, code);
-  const region = leastViolated(h, code, regions); // its own one is not violated at all
+  const region = leastViolated(h, code, regions); // the region of the sample is not violated at all
   const counts = regions.counts.subarray(region * C, (region + 1) * C);
   const total = counts.reduce((sum, count) => sum + count, 0);
   return counts.map((count) => count / total);

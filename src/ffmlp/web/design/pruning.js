@@ -40,11 +40,11 @@ function cheapestOf(left, costs, isExact, partition) {
   }
 }
 
-/** Regions that merge, found by slots: the exclusive or of the keys of a code's set bits. */
+/** Regions that merge, looked up by slots: the exclusive or of the keys of a code's set bits. */
 class Partition {
   constructor({ n, L, W, C, words, counts }) {
     Object.assign(this, { n, W, C, words: words.slice(), counts: counts.slice() });
-    this.own = new Int32Array(n);
+    this.majority = new Int32Array(n);
     this.largest = new Float64Array(n);
     this.slots = new Int32Array(n);
     this.following = new Int32Array(n);
@@ -67,10 +67,10 @@ class Partition {
 
   /** The majority class of region r, and its count. */
   rank(r) {
-    const { counts, own, C } = this;
-    own[r] = 0;
-    for (let c = 1; c < C; c++) if (counts[r * C + c] > counts[r * C + own[r]]) own[r] = c;
-    this.largest[r] = counts[r * C + own[r]];
+    const { counts, majority, C } = this;
+    majority[r] = 0;
+    for (let c = 1; c < C; c++) if (counts[r * C + c] > counts[r * C + majority[r]]) majority[r] = c;
+    this.largest[r] = counts[r * C + majority[r]];
   }
 
   slotOf(r) {
@@ -111,8 +111,8 @@ class Partition {
 
   /** The errors that merging two regions adds. */
   loss(a, b) {
-    const { counts, own, largest, C } = this;
-    if (own[a] === own[b]) return 0;
+    const { counts, majority, largest, C } = this;
+    if (majority[a] === majority[b]) return 0;
     let most = 0;
     for (let c = 0; c < C; c++) most = Math.max(most, counts[a * C + c] + counts[b * C + c]);
     return largest[a] + largest[b] - most;
@@ -149,41 +149,41 @@ class Partition {
     const merged = this.pairsAcross(l);
     const lossy = new Set(merged.filter(([a, b]) => this.loss(a, b) > 0).flat());
     const before = left.map((other) => this.costNear(other, lossy));
-    const places = this.merge(merged, l);
-    const touched = new Set([...lossy].map((r) => places[r]).filter((r) => r >= 0));
+    const numbers = this.merge(merged, l);
+    const touched = new Set([...lossy].map((r) => numbers[r]).filter((r) => r >= 0));
     return left.map((other, i) => this.costNear(other, touched) - before[i]);
   }
 
   /** Merge the pairs across l; the new number of each region, -1 for the second one of a pair. */
   merge(pairs, l) {
     const { counts, C } = this;
-    const places = Int32Array.from({ length: this.n }, (_, r) => r);
+    const numbers = Int32Array.from({ length: this.n }, (_, r) => r);
     for (const [a, b] of pairs) {
       for (let c = 0; c < C; c++) counts[a * C + c] += counts[b * C + c];
       this.rank(a);
-      places[b] = -1;
+      numbers[b] = -1;
     }
     let next = 0;
     for (let r = 0; r < this.n; r++) {
-      if (places[r] < 0) continue;
-      places[r] = next;
+      if (numbers[r] < 0) continue;
+      numbers[r] = next;
       this.moveRegion(r, next, l);
       next += 1;
     }
     this.n = next;
     this.chainSlots();
-    return places;
+    return numbers;
   }
 
   /** Give a region another number, and a code without the bit of l. */
   moveRegion(from, to, l) {
-    const { W, C, words, counts, largest, own, slots } = this;
+    const { W, C, words, counts, largest, majority, slots } = this;
     if (this.bit(from, l)) {
       slots[from] ^= this.keys[l];
       words[from * W + (l >> 5)] &= ~(1 << (l & 31));
     }
     words.copyWithin(to * W, from * W, (from + 1) * W);
     counts.copyWithin(to * C, from * C, (from + 1) * C);
-    [largest[to], own[to], slots[to]] = [largest[from], own[from], slots[from]];
+    [largest[to], majority[to], slots[to]] = [largest[from], majority[from], slots[from]];
   }
 }

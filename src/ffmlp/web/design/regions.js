@@ -51,15 +51,15 @@ function mergedRegions(words, L, rowCounts, C) {
     if (inverse[row] === firsts.length) firsts.push(row);
   }
   const order = firsts.map((_, r) => r).sort((a, b) => compareCodes(words, W, firsts[a], firsts[b]));
-  const places = new Int32Array(firsts.length);
+  const ranks = new Int32Array(firsts.length);
   const ordered = new Int32Array(firsts.length * W);
-  order.forEach((r, place) => {
-    places[r] = place;
-    ordered.set(words.subarray(firsts[r] * W, (firsts[r] + 1) * W), place * W);
+  order.forEach((r, rank) => {
+    ranks[r] = rank;
+    ordered.set(words.subarray(firsts[r] * W, (firsts[r] + 1) * W), rank * W);
   });
   const counts = new Float64Array(firsts.length * C);
   for (let row = 0; row < inverse.length; row++) {
-    for (let c = 0; c < C; c++) counts[places[inverse[row]] * C + c] += rowCounts[row * C + c];
+    for (let c = 0; c < C; c++) counts[ranks[inverse[row]] * C + c] += rowCounts[row * C + c];
   }
   return { n: firsts.length, L, W, C, words: ordered, counts };
 }

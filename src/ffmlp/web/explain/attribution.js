@@ -30,8 +30,8 @@ export function attributed(network, point, reference, winner, rival) {
 Blobs whose mean the network gives to the rival come first. A class without blobs looks at all. */
 export function rivalBlob(network, blobs, point, winner, rival) {
   const all = Array.from({ length: blobs.length }, (_, blob) => blob);
-  const own = all.filter((blob) => blobs.classes[blob] === rival);
-  const candidates = own.length ? own : all;
+  const rivals = all.filter((blob) => blobs.classes[blob] === rival);
+  const candidates = rivals.length ? rivals : all;
   const lost = candidates.filter((blob) => {
     const { scores } = blobPoint(network, blobs, blob);
     return scores[rival] >= scores[winner];
@@ -52,7 +52,7 @@ A region between the two points counts for every coalition that has all hyperpla
 sample is within its limits (a of them) and none at which only the reference is (b of them). Only such
 regions are visited. */
 function treeShapley(trees, h, reference, winner, rival) {
-  const found = new Float64Array(h.length);
+  const added = new Float64Array(h.length);
   const side = new Map(); // the hyperplanes so far at which only sample (1) or reference (-1) fits
 
   function visit(node, a, b) {
@@ -60,23 +60,23 @@ function treeShapley(trees, h, reference, winner, rival) {
     const plane = trees.hyperplanes[node];
     const known = side.get(plane);
     if (known !== undefined) return visit(trees.below(node, known > 0 ? h : reference), a, b);
-    const [own, other] = [trees.below(node, h), trees.below(node, reference)];
-    if (own === other) return visit(own, a, b);
+    const [here, there] = [trees.below(node, h), trees.below(node, reference)];
+    if (here === there) return visit(here, a, b);
     side.set(plane, 1);
-    visit(own, a + 1, b);
+    visit(here, a + 1, b);
     side.set(plane, -1);
-    visit(other, a, b + 1);
+    visit(there, a, b + 1);
     side.delete(plane);
   }
 
   function count(region, a, b) {
     const lead = trees.values.at(region, winner) - trees.values.at(region, rival);
     const share = lead / binomial(a + b, a);
-    for (const [plane, sign] of side) found[plane] += sign > 0 ? share / a : -share / b;
+    for (const [plane, sign] of side) added[plane] += sign > 0 ? share / a : -share / b;
   }
 
   for (const root of trees.roots) visit(root, 0, 0);
-  return found;
+  return added;
 }
 
 /** The number of ways to choose k of n. */

@@ -1,4 +1,4 @@
-/* Charts as SVG that scale with their place. Each has a text for screen readers and a table. */
+/* Charts as SVG that scale with their box. Each has a text for screen readers and a table. */
 
 import { draw, folded, make, table } from "./dom.js";
 import { cut, percent, short } from "./texts.js";
@@ -14,15 +14,15 @@ function ticks(low, high) {
   const rough = (high - low) / MOST_TICKS;
   const power = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].map((factor) => factor * power).find((size) => size >= rough);
-  const found = [];
+  const round = [];
   for (let k = Math.ceil(low / step); k * step <= high * (1 + 1e-12); k++) {
-    found.push(Number((k * step).toPrecision(12)));
+    round.push(Number((k * step).toPrecision(12)));
   }
-  return found;
+  return round;
 }
 
 /** An empty chart with axes: `x` and `y` have `low`, `high`, `label` and whether they are a `share`;
-or `x` has the `names` of places. */
+or `x` has the `names` of positions. */
 export function chart(text, x, y) {
   const svg = draw("svg", {
     viewBox: `0 0 ${WIDTH} ${HEIGHT}`,
@@ -43,7 +43,7 @@ export function chart(text, x, y) {
     );
   }
   const marks = x.names
-    ? evenlyChosen(x.names).map(([place, name]) => [place, cut(name, 9)])
+    ? evenlyChosen(x.names).map(([position, name]) => [position, cut(name, 9)])
     : ticks(x.low, x.high).map((tick) => [tick, written(x, tick)]);
   for (const [tick, name] of marks) {
     const at = across(tick);
@@ -67,10 +67,10 @@ export function chart(text, x, y) {
   return { svg, across, up };
 }
 
-/** Some of many names, with their places. */
+/** Some of many names, with their positions. */
 function evenlyChosen(names) {
   const step = Math.ceil(names.length / MOST_LABELS);
-  return [...names.entries()].filter(([place]) => place % step === 0);
+  return [...names.entries()].filter(([position]) => position % step === 0);
 }
 
 /** The points of a line or of the edge of an area. */

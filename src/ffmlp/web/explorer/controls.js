@@ -10,11 +10,11 @@ const ROUNDING = 1e-9;
 
 /** The controls of one column: `element`, and `show(row, scale)`. */
 export function columnControls(row, column) {
-  const own = row.model.network.table.parts[column];
-  const control = own.isNumber ? numberControl(row, column) : categoryControl(row, column);
+  const part = row.model.network.table.parts[column];
+  const control = part.isNumber ? numberControl(row, column) : categoryControl(row, column);
   const bar = make("span", { class: "bar", "aria-hidden": "true" }, make("span"));
   const added = make("span", { class: "added" });
-  const name = make("label", { for: control.id, class: "name", title: own.name }, own.name);
+  const name = make("label", { for: control.id, class: "name", title: part.name }, part.name);
   const element = make(
     "div",
     { class: "column" },

@@ -49,8 +49,8 @@ export function menu(label, options, chosen, change) {
 
 /** A table; the first cell of each line is its header, unless it is empty. */
 export function table(caption, header, lines) {
-  const cell = (content, place) =>
-    place || content === "" ? make("td", {}, content) : make("th", { scope: "row" }, content);
+  const cell = (content, column) =>
+    column || content === "" ? make("td", {}, content) : make("th", { scope: "row" }, content);
   const grid = make(
     "table",
     {},

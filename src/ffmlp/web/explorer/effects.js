@@ -77,7 +77,7 @@ function ofThisRow(row, effect, label, labels) {
   const unit = { low: 0, high: 1, share: true, label: `probability of the class` };
   const text = `Probability of ${labels[label]} for the row shown, along ${effect.column}`;
   const axes = chart(text, axis, unit);
-  const own = row.cells[column];
+  const now = row.cells[column];
   let [cells, xs] = [[], []];
   if (effect.isNumber) {
     cells = Array.from({ length: VALUES }, (_, k) => axis.low + ((axis.high - axis.low) * k) / (VALUES - 1));
@@ -90,8 +90,8 @@ function ofThisRow(row, effect, label, labels) {
   const shares = cells.map(share);
   if (effect.isNumber) {
     addLine(axes, xs, shares);
-    if (own >= axis.low && own <= axis.high) addDot(axes, own, share(own), 6);
-  } else xs.forEach((x) => addDot(axes, x, shares[x], Object.is(cells[x], own) ? 7 : 4));
+    if (now >= axis.low && now <= axis.high) addDot(axes, now, share(now), 6);
+  } else xs.forEach((x) => addDot(axes, x, shares[x], Object.is(cells[x], now) ? 7 : 4));
   const caption = `The row shown above: the probability of ${labels[label]} if only this cell changes. The large dot is the row.`;
   const lines = () =>
     xs.map((x, k) => [effect.isNumber ? short(x) : effect.values[k], percent(shares[k])]);

@@ -38,11 +38,11 @@ function heatMap(confusion, totals, classes, labels) {
   const share = (row, column) => (totals[row] ? confusion[row][column] / totals[row] : 0);
   const correct = (row) => (totals[row] ? percent(share(row, row), 0) : "–");
   const cell = (row, column) => {
-    const own = share(row, column);
+    const ratio = share(row, column);
     const count = confusion[row][column];
-    const text = small ? (count ? Math.round(100 * own) : "") : count;
-    const title = `${labels[row]} as ${labels[column]}: ${count} (${percent(own)})`;
-    const style = `--share:${own.toFixed(3)}`;
+    const text = small ? (count ? Math.round(100 * ratio) : "") : count;
+    const title = `${labels[row]} as ${labels[column]}: ${count} (${percent(ratio)})`;
+    const style = `--share:${ratio.toFixed(3)}`;
     return make("td", { style, title }, String(text));
   };
   const name = (label, scope) =>
@@ -80,16 +80,16 @@ function heatMap(confusion, totals, classes, labels) {
 }
 
 function worstConfusions(confusion, totals, labels) {
-  const found = [];
+  const confusions = [];
   confusion.forEach((row, truth) =>
     row.forEach((count, predicted) => {
       if (truth !== predicted && count > 0 && truth < labels.length) {
-        found.push([count, truth, predicted]);
+        confusions.push([count, truth, predicted]);
       }
     }),
   );
-  found.sort((a, b) => b[0] - a[0]);
-  return found.slice(0, MOST_CONFUSIONS).map(([count, truth, predicted]) => {
+  confusions.sort((a, b) => b[0] - a[0]);
+  return confusions.slice(0, MOST_CONFUSIONS).map(([count, truth, predicted]) => {
     const share = percent(count / totals[truth]);
     const text = `${labels[truth]} as ${labels[predicted]}: ${countOf(count, "row")}, ${share} of its rows`;
     return make("li", {}, text);
@@ -123,7 +123,7 @@ export function showCurves({ curves, labels, seen }) {
 }
 
 function classCharts(curves, labels, chosen) {
-  const own = curves.find(({ label }) => label === chosen);
+  const curve = curves.find(({ label }) => label === chosen);
   const unit = { low: 0, high: 1, share: true };
   const [name, all] = [labels[chosen], curves.reduce((sum, { rows }) => sum + rows, 0)];
   const curveChart = (text, key, x, y) => {
@@ -131,11 +131,11 @@ function classCharts(curves, labels, chosen) {
     for (const { label, [key]: other } of curves) {
       if (label !== chosen) addLine(axes, ...other, { class: "line faint" });
     }
-    addLine(axes, ...own[key]);
-    const lines = () => own[key][0].map((value, k) => [percent(value), percent(own[key][1][k])]);
+    addLine(axes, ...curve[key]);
+    const lines = () => curve[key][0].map((value, k) => [percent(value), percent(curve[key][1][k])]);
     return [axes, lines];
   };
-  const area = own.area.toFixed(3);
+  const area = curve.area.toFixed(3);
   const [roc, rocLines] = curveChart(
     `ROC curve of ${name}: area ${area}`,
     "roc",
@@ -143,14 +143,14 @@ function classCharts(curves, labels, chosen) {
     "true positive rate",
   );
   addLine(roc, [0, 1], [0, 1], { class: "line chance" });
-  const precision = own.precision.toFixed(3);
+  const precision = curve.precision.toFixed(3);
   const [recall, recallLines] = curveChart(
     `Precision-recall curve of ${name}: average precision ${precision}`,
     "recall",
     "recall",
     "precision",
   );
-  addLine(recall, [0, 1], [own.rows / all, own.rows / all], { class: "line chance" });
+  addLine(recall, [0, 1], [curve.rows / all, curve.rows / all], { class: "line chance" });
   return [
     figure(
       roc.svg,

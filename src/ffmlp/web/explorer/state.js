@@ -1,4 +1,4 @@
-/* The row that the reader changes, the model that explains it, and who is told of changes. */
+/* The row that the reader changes, the model that explains it, and who listens to changes. */
 
 import { explained } from "../explain/explain.js";
 import { Blobs } from "../network/blobs.js";

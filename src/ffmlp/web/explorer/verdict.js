@@ -116,9 +116,9 @@ function changeParts(row, labels, columns) {
   const heading = make("h3", {}, "Nearest change of class");
   if (row.why.rival === null) return [heading, make("p", {}, "No other class can be predicted.")];
   const proved = provedChange(row);
-  const found = proved ?? nearestChange(row.model, row.cells, columns, SEARCH_TIME);
+  const change = proved ?? nearestChange(row.model, row.cells, columns, SEARCH_TIME);
   const parts = [heading];
-  if (found) parts.push(...numberChange(row, labels, found, proved !== null));
+  if (change) parts.push(...numberChange(row, labels, change, proved !== null));
   else parts.push(make("p", {}, "No change of the numbers within their ranges was found."));
   const [category] = categoryChanges(row.model, row.cells, columns, MOST_CATEGORIES);
   if (category) parts.push(categoryChange(row, labels, category));

@@ -12,10 +12,10 @@ const FILTERED = 12;
 /** Show the controls of a row and what the network says of it. */
 export function showWhatIf(row, data) {
   const { parts } = row.model.network.table;
-  const places = new Map(data.importance.map(({ name }, rank) => [name, rank]));
+  const ranks = new Map(data.importance.map(({ name }, rank) => [name, rank]));
   // Columns of unknown importance come last.
-  const place = (column) => places.get(parts[column].name) ?? parts.length;
-  const columns = [...parts.keys()].sort((a, b) => place(a) - place(b));
+  const rankOf = (column) => ranks.get(parts[column].name) ?? parts.length;
+  const columns = [...parts.keys()].sort((a, b) => rankOf(a) - rankOf(b));
   const { labels } = data;
   part("what-if").hidden = false;
   part("what-if-parts").append(

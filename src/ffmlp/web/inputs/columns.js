@@ -36,7 +36,7 @@ export class CategoryColumn {
   /** Whether training samples had missing cells; otherwise these count as unknown categories. */
   get knowsMissing() {
     const [missing, unknown] = [this.shares.row(this._known), this.shares.row(this._known + 1)];
-    return missing.some((share, place) => share !== unknown[place]);
+    return missing.some((share, k) => share !== unknown[k]);
   }
 
   get _known() {

@@ -18,9 +18,9 @@ export class Gaussianisation {
   slopes(x) {
     return x.map((value, j) => {
       const [knots, scores] = [this.knots[j], this.scores[j]];
-      const place = placeAmong(knots, value);
-      if (place < 0 || place >= knots.length - 1) return 0;
-      return (scores[place + 1] - scores[place]) / (knots[place + 1] - knots[place]);
+      const k = knotBelow(knots, value);
+      if (k < 0 || k >= knots.length - 1) return 0;
+      return (scores[k + 1] - scores[k]) / (knots[k + 1] - knots[k]);
     });
   }
 
@@ -36,7 +36,7 @@ export class Gaussianisation {
 }
 
 /** The last knot up to a value; -1 below all of them. */
-function placeAmong(knots, value) {
+function knotBelow(knots, value) {
   let [low, high] = [-1, knots.length];
   while (high - low > 1) {
     const middle = (low + high) >> 1;
@@ -49,9 +49,9 @@ function placeAmong(knots, value) {
 /** `numpy.interp` of one value. */
 export function interpolated(value, knots, values) {
   if (Number.isNaN(value)) return value;
-  const place = placeAmong(knots, value);
-  if (place < 0) return values[0];
-  if (place === knots.length - 1 || knots[place] === value) return values[place];
-  const slope = (values[place + 1] - values[place]) / (knots[place + 1] - knots[place]);
-  return slope * (value - knots[place]) + values[place];
+  const k = knotBelow(knots, value);
+  if (k < 0) return values[0];
+  if (k === knots.length - 1 || knots[k] === value) return values[k];
+  const slope = (values[k + 1] - values[k]) / (knots[k + 1] - knots[k]);
+  return slope * (value - knots[k]) + values[k];
 }

@@ -37,12 +37,12 @@ export class Imputation {
     const largest = Math.max(...densities);
     const shares = densities.map((density) => Math.exp(density - largest));
     const total = shares.reduce((sum, share) => sum + share, 0);
-    const found = x.slice();
+    const complete = x.slice();
     for (const j of gaps) {
       const mean = shares.reduce((sum, share, g) => sum + (share / total) * completed[g][j], 0);
-      found[j] = Math.min(Math.max(mean * scale[j] + centre[j], low[j]), high[j]);
+      complete[j] = Math.min(Math.max(mean * scale[j] + centre[j], low[j]), high[j]);
     }
-    return found;
+    return complete;
   }
 }
 
@@ -51,9 +51,9 @@ function completedDeviations(deviation, gaps, precision) {
   const completed = deviation.slice();
   for (const j of gaps) completed[j] = 0;
   const goal = gaps.map((j) => -dot(completed, precision.row(j)));
-  const own = gaps.flatMap((i) => gaps.map((j) => precision.at(i, j)));
-  solveInPlace(own, goal, gaps.length).forEach((value, place) => {
-    completed[gaps[place]] = value;
+  const block = gaps.flatMap((i) => gaps.map((j) => precision.at(i, j)));
+  solveInPlace(block, goal, gaps.length).forEach((value, k) => {
+    completed[gaps[k]] = value;
   });
   return completed;
 }

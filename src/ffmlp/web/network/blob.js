@@ -3,7 +3,7 @@
 import { logsumexp, sigmoid, softmax, softplus } from "./hyperplanes.js";
 import { meanSlopes } from "./stages.js";
 
-/** One l_2 neuron per blob; the far sides of the blob's own hyperplanes inhibit it. */
+/** One l_2 neuron per blob; the far sides of the blob's hyperplanes inhibit it. */
 export class BlobStages {
   constructor(parts) {
     Object.assign(this, parts);
@@ -50,9 +50,9 @@ export class BlobStages {
       [winner, 1],
       [rival, -1],
     ]) {
-      const mine = [...share.keys()].filter((neuron) => this.neuron_classes[neuron] === label);
-      softmax(mine.map((neuron) => blobScores[neuron])).forEach((part, place) => {
-        share[mine[place]] = sign * part;
+      const neurons = [...share.keys()].filter((neuron) => this.neuron_classes[neuron] === label);
+      softmax(neurons.map((neuron) => blobScores[neuron])).forEach((part, k) => {
+        share[neurons[k]] = sign * part;
       });
     }
     return h.map((response, l) => {

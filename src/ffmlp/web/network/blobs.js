@@ -35,23 +35,23 @@ export class FamiliarSpace {
   /** The nearest blob of inputs (N,), and how many standard deviations it is away. */
   measured(planes, x) {
     const z = this._mapped(planes, x);
-    const place = new Float64Array(this.axes.columns);
+    const point = new Float64Array(this.axes.columns);
     z.forEach((value, j) => {
       const axes = this.axes.row(j);
-      for (let r = 0; r < place.length; r++) place[r] += value * axes[r];
+      for (let r = 0; r < point.length; r++) point[r] += value * axes[r];
     });
     let [nearest, least] = [0, Infinity];
     for (let blob = 0; blob < this.centres.rows; blob++) {
-      const square = this.centres.row(blob).reduce((sum, c, r) => sum + (place[r] - c) ** 2, 0);
+      const square = this.centres.row(blob).reduce((sum, c, r) => sum + (point[r] - c) ** 2, 0);
       if (square < least) [nearest, least] = [blob, square];
     }
-    return { nearest, score: Math.sqrt(least / place.length) };
+    return { nearest, score: Math.sqrt(least / point.length) };
   }
 
   /** The score up to which a share of the training samples is. */
   threshold(keep) {
     const last = this.quantiles.length - 1;
-    const levels = Float64Array.from(this.quantiles, (_, place) => place / last);
+    const levels = Float64Array.from(this.quantiles, (_, k) => k / last);
     return Math.max(interpolated(keep, levels, this.quantiles), LEAST_THRESHOLD);
   }
 

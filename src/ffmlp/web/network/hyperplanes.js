@@ -74,12 +74,12 @@ export class Hyperplanes {
 
   /** Slopes (L,) by the responses as slopes (N,) by the input of the hyperplanes. */
   byInputs(slopes) {
-    const found = new Float64Array(this.weights.columns);
+    const gradient = new Float64Array(this.weights.columns);
     slopes.forEach((slope, l) => {
       if (slope === 0) return;
       const weights = this.weights.row(l);
-      for (let j = 0; j < found.length; j++) found[j] += slope * weights[j];
+      for (let j = 0; j < gradient.length; j++) gradient[j] += slope * weights[j];
     });
-    return found;
+    return gradient;
   }
 }

@@ -79,13 +79,13 @@ export class PaperStages extends RegionStages {
   /** The pre-activations (R,) of l_2. */
   _preActivations(h) {
     const { codes } = this.regions;
-    const found = new Float64Array(codes.rows);
-    for (let r = 0, bit = 0; r < found.length; r++) {
+    const responses = new Float64Array(codes.rows);
+    for (let r = 0, bit = 0; r < responses.length; r++) {
       for (let l = 0; l < h.length; l++, bit++) {
-        found[r] += this._weight(bit, h[l] > 0) * Math.min(Math.abs(h[l]), LARGEST);
+        responses[r] += this._weight(bit, h[l] > 0) * Math.min(Math.abs(h[l]), LARGEST);
       }
     }
-    return found;
+    return responses;
   }
 
   /** The weight from the positive or negative side of a hyperplane to a region, by the bit of its code. */

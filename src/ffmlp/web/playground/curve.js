@@ -55,7 +55,7 @@ export function drawCurve(canvas, { path, settings }, step) {
   context.fillText("hyperplanes deleted", (LEFT + width - RIGHT) / 2, height - 8);
 }
 
-/** The step at a place of the curve, from the left, in pixels. */
+/** The step of the curve at a distance from the left, in pixels. */
 export function stepAt(canvas, { path }, left) {
   const share = (left - LEFT) / (canvas.clientWidth - LEFT - RIGHT);
   const last = path.errorRates.length;

@@ -75,7 +75,7 @@ export function withoutPlane(planes, gone) {
   };
 }
 
-/** The line through two places, oriented as a line before, with its length. */
+/** The line through two points, oriented as a line before, with its length. */
 function lineThrough([x1, y1], [x2, y2], like) {
   const length = Math.hypot(x2 - x1, y2 - y1) || 1;
   let [a, b] = [-(y2 - y1) / length, (x2 - x1) / length];
@@ -83,7 +83,7 @@ function lineThrough([x1, y1], [x2, y2], like) {
   return { a, b, c: -(a * x1 + b * y1), length: like?.length ?? 0.05 };
 }
 
-/** The line turned around a place. */
+/** The line turned around a point. */
 function turned(line, [left, top], angle) {
   const [cosine, sine] = [Math.cos(angle), Math.sin(angle)];
   const a = cosine * line.a - sine * line.b;
@@ -117,7 +117,7 @@ export class Editor {
   }
 
   /** Show hyperplane l where a line is. */
-  _place(l, line, isQuick = true) {
+  _show(l, line, isQuick = true) {
     this.actions.setPlanes(withLine(this.bench, this.page.view, l, line), isQuick);
   }
 
@@ -141,7 +141,7 @@ export class Editor {
     return best.l;
   }
 
-  /** A handle of the chosen hyperplane: its line, and the place around which it turns; or null. */
+  /** A handle of the chosen hyperplane: its line, and the point around which it turns; or null. */
   _handleNear([left, top]) {
     const { selected, view } = this.page;
     if (selected < 0) return null;
@@ -166,54 +166,54 @@ export class Editor {
     return best.i;
   }
 
-  /** What a press starts: a function of the later places of the pointer, or null. */
-  press(place) {
-    if (this.page.tool === "samples") return this._pressSample(place);
-    return this.page.tool === "planes" ? this._pressPlane(place) : null;
+  /** What a press starts: a function of the later points of the pointer, or null. */
+  press(point) {
+    if (this.page.tool === "samples") return this._pressSample(point);
+    return this.page.tool === "planes" ? this._pressPlane(point) : null;
   }
 
   /** Move the sample that is pressed, or add one. */
-  _pressSample(place) {
+  _pressSample(point) {
     const { bench, page, actions } = this;
-    const i = this.sampleNear(place);
+    const i = this.sampleNear(point);
     if (i >= 0) {
       return (at) => {
         bench.moveSample(i, ...page.view.toWorld(...at));
         actions.moved();
       };
     }
-    bench.addSample(...page.view.toWorld(...place), page.brush);
+    bench.addSample(...page.view.toWorld(...point), page.brush);
     actions.moved();
     return null;
   }
 
   /** Turn the chosen hyperplane by its handle, shift the one that is pressed, or draw a new one. */
-  _pressPlane(place) {
-    const handle = this._handleNear(place);
+  _pressPlane(point) {
+    const handle = this._handleNear(point);
     if (handle) {
       const { selected } = this.page;
-      return (at) => this._place(selected, lineThrough(handle.pivot, at, handle.line));
+      return (at) => this._show(selected, lineThrough(handle.pivot, at, handle.line));
     }
-    const l = this.planeNear(place);
+    const l = this.planeNear(point);
     this.actions.select(l);
-    return l >= 0 ? this._shiftFrom(place, l) : this._newLineFrom(place);
+    return l >= 0 ? this._shiftFrom(point, l) : this._newLineFrom(point);
   }
 
-  _shiftFrom(place, l) {
+  _shiftFrom(point, l) {
     const line = this._lineOf(l);
     return ([left, top]) => {
-      const shift = line.a * (left - place[0]) + line.b * (top - place[1]);
-      this._place(l, { ...line, c: line.c - shift });
+      const shift = line.a * (left - point[0]) + line.b * (top - point[1]);
+      this._show(l, { ...line, c: line.c - shift });
     };
   }
 
-  /** A press on an empty place draws a new line, once it is long enough. */
-  _newLineFrom(place) {
+  /** A press on an empty point draws a new line, once it is long enough. */
+  _newLineFrom(point) {
     let l = -1;
     return (at) => {
-      const line = lineThrough(place, at);
-      if (l >= 0) this._place(l, line);
-      else if (Math.hypot(at[0] - place[0], at[1] - place[1]) >= 2 * NEAR) {
+      const line = lineThrough(point, at);
+      if (l >= 0) this._show(l, line);
+      else if (Math.hypot(at[0] - point[0], at[1] - point[1]) >= 2 * NEAR) {
         l = this.bench.planes.n;
         this._add(line, true);
       }
@@ -229,11 +229,11 @@ export class Editor {
     const next = angle
       ? turned(line, middleOf(line, view), angle)
       : { ...line, c: line.c - STEP * (line.a * way[0] + line.b * way[1]) };
-    this._place(selected, next, false);
+    this._show(selected, next, false);
     return true;
   }
 
-  /** A new hyperplane through a place. */
+  /** A new hyperplane through a point. */
   addThrough([left, top]) {
     this._add(lineThrough([left, top - 40], [left + 25, top + 40]), false);
   }

@@ -14,21 +14,21 @@ export function drawNetwork(canvas, bench, x) {
   const theme = themeColours();
   const { planes, stages } = bench.network;
   const sizes = [planes.N, 2 * planes.n, stages.neuronClasses.length, stages.C];
-  const found = x && layerResponses(bench.network, x);
-  const names = outputNames(context, bench, found);
+  const responses = x && layerResponses(bench.network, x);
+  const names = outputNames(context, bench, responses);
   const layout = layersOf(
     sizes,
     width - Math.max(24, ...names.map((name) => context.measureText(name).width)),
     height,
   );
-  const strengths = found ? responseStrengths(bench, x, found) : null;
+  const strengths = responses ? responseStrengths(bench, x, responses) : null;
   drawLinks(context, bench, layout, strengths, theme);
   layout.forEach((layer, i) => drawLayer(context, bench, layer, i, strengths, theme));
   layout[3].neurons.forEach(({ neuron, x, y }) => {
     writeText(context, names[neuron], x + layout[3].radius + 5, y, theme, "left");
   });
   nameLayers(context, layout, stages.design, theme, height);
-  return found;
+  return responses;
 }
 
 /** Places of the neurons of each layer; of large layers, some neurons are shown, evenly spaced. */
@@ -48,7 +48,7 @@ function layersOf(sizes, width, height) {
   });
 }
 
-/** Responses relative to the largest of each layer, from 0 to 1; inputs by their place in the range. */
+/** Responses relative to the largest of each layer, from 0 to 1; inputs by their distance from the mean. */
 function responseStrengths(bench, x, { first, second, probabilities }) {
   const relative = (values) => {
     const most = values.reduce((largest, value) => Math.max(largest, value), 0);
@@ -94,9 +94,9 @@ function linksBetween(network, layout, layer) {
 
 function linkWeight(planes, stages, layer, from, to) {
   if (layer === 0) {
-    const own = planes.weights.subarray((to % planes.n) * planes.N, (1 + (to % planes.n)) * planes.N);
-    const most = own.reduce((largest, weight) => Math.max(largest, Math.abs(weight)), 0);
-    return most > 0 ? Math.abs(own[from]) / most : 0;
+    const weights = planes.weights.subarray((to % planes.n) * planes.N, (1 + (to % planes.n)) * planes.N);
+    const most = weights.reduce((largest, weight) => Math.max(largest, Math.abs(weight)), 0);
+    return most > 0 ? Math.abs(weights[from]) / most : 0;
   }
   if (layer === 2) return stages.neuronClasses[from] === to ? 1 : 0;
   const [plane, isPositive] = [from % planes.n, from < planes.n];
@@ -134,12 +134,12 @@ function writeText(context, text, x, y, theme, align) {
 }
 
 /** The label of each class, with its probability at the pointer. */
-function outputNames(context, { table }, found) {
+function outputNames(context, { table }, responses) {
   context.font = TEXT_FONT;
   return table.labels.map((label, c) => {
     const text = String(label);
     const short = text.length > 10 ? `${text.slice(0, 9)}…` : text;
-    return found ? `${short}: ${Math.round(100 * found.probabilities[c])}\u202f%` : short;
+    return responses ? `${short}: ${Math.round(100 * responses.probabilities[c])}\u202f%` : short;
   });
 }
 

@@ -31,18 +31,18 @@ function drawDecisions(context, bench, view, stage, step, theme, cell) {
   const network = stage === "pruning" ? bench.networkAtStep(step) : bench.network;
   const planes = slicedPlanes(network.planes, bench.drawn, bench.base);
   const [wide, high] = [Math.ceil(view.width / cell), Math.ceil(view.height / cell)];
-  const found = predictorOf({ ...network, planes })(cellPlaces(view, cell, wide, high));
+  const predicted = predictorOf({ ...network, planes })(cellCentres(view, cell, wide, high));
   const { neuronClasses } = network.stages;
   const shades = shadesOf(stage, neuronClasses, bench.table.C, theme.paper);
   const pixels = new Uint32Array(wide * high);
   for (let i = 0; i < pixels.length; i++) {
-    const neuron = found.neurons[i];
-    if (found.silent[i]) {
+    const neuron = predicted.neurons[i];
+    if (predicted.silent[i]) {
       const isHatched = ((i % wide) + Math.floor(i / wide)) % Math.round(14 / cell) === 0;
-      pixels[i] = (isHatched ? shades.hatched : shades.silent)[found.classes[i]];
+      pixels[i] = (isHatched ? shades.hatched : shades.silent)[predicted.classes[i]];
     } else {
       pixels[i] =
-        stage === "regions" && neuron >= 0 ? shades.neurons[neuron] : shades.classes[found.classes[i]];
+        stage === "regions" && neuron >= 0 ? shades.neurons[neuron] : shades.classes[predicted.classes[i]];
     }
   }
   layers.image ??= document.createElement("canvas");
@@ -54,19 +54,19 @@ function drawDecisions(context, bench, view, stage, step, theme, cell) {
 }
 
 /** The middle of each cell. */
-export function cellPlaces(view, cell, wide, high) {
-  const places = new Float64Array(2 * wide * high);
+export function cellCentres(view, cell, wide, high) {
+  const points = new Float64Array(2 * wide * high);
   for (let row = 0; row < high; row++) {
     for (let column = 0; column < wide; column++) {
       const [x, y] = view.toWorld((column + 0.5) * cell, (row + 0.5) * cell);
-      places[2 * (row * wide + column)] = x;
-      places[2 * (row * wide + column) + 1] = y;
+      points[2 * (row * wide + column)] = x;
+      points[2 * (row * wide + column) + 1] = y;
     }
   }
-  return places;
+  return points;
 }
 
-/** Colours as 32-bit numbers: of classes, of silent places, and of single neurons. */
+/** Colours as 32-bit numbers: of classes, of silent areas, and of single neurons. */
 function shadesOf(stage, neuronClasses, C, paper) {
   const packed = (colour) => (255 << 24) | (colour[2] << 16) | (colour[1] << 8) | colour[0];
   const shade = (label, share) => packed(mixed(classColour(label), paper, share));
@@ -104,8 +104,8 @@ function samplesLayer(bench, view, theme) {
     const [filled, hollow] = [new Path2D(), new Path2D()];
     for (let i = 0; i < n; i++) {
       if (y[i] !== label) continue;
-      const place = view.toScreen(X[i * N + bench.drawn[0]], X[i * N + bench.drawn[1]]);
-      MARKERS[label % MARKERS.length](isTest[i] ? hollow : filled, ...place, size);
+      const point = view.toScreen(X[i * N + bench.drawn[0]], X[i * N + bench.drawn[1]]);
+      MARKERS[label % MARKERS.length](isTest[i] ? hollow : filled, ...point, size);
     }
     // A little ink keeps samples apart from the light colour of their class behind them.
     const colour = mixed(classColour(label), theme.ink, 0.12);
@@ -196,11 +196,11 @@ function drawBlobs(context, { blobs, drawn }, view, theme, alpha) {
       const path = new Path2D();
       for (let i = 0; i <= 72; i++) {
         const [cosine, sine] = [Math.cos((Math.PI * i) / 36), Math.sin((Math.PI * i) / 36)];
-        const place = view.toScreen(
+        const point = view.toScreen(
           blobs.means[g * N + drawn[0]] + deviations * first * cosine,
           blobs.means[g * N + drawn[1]] + deviations * (second * cosine + third * sine),
         );
-        path[i ? "lineTo" : "moveTo"](...place);
+        path[i ? "lineTo" : "moveTo"](...point);
       }
       context.fillStyle = cssColour(colour, 0.16);
       context.fill(path);
@@ -263,7 +263,7 @@ function labelPlane(context, ends, text, l, view, theme) {
   context.fillText(text, x, y + 0.5);
 }
 
-/** Where the selected line is turned: two places on it, away from its middle. */
+/** Where the selected line is turned: two points on it, away from its middle. */
 export function handlesOf(line, ends, view) {
   const middle = [0, 1].map((axis) => (ends[0][axis] + ends[1][axis]) / 2);
   const length = Math.hypot(ends[0][0] - ends[1][0], ends[0][1] - ends[1][1]);

@@ -3,7 +3,7 @@
 import { standardised } from "../design/scaling.js";
 import { trainableNetwork } from "./backprop.js";
 import { classColour, cssColour, mixed, sharpContext, themeColours } from "./colours.js";
-import { cellPlaces } from "./picture.js";
+import { cellCentres } from "./picture.js";
 import { accuracies } from "./workbench.js";
 
 const SLICE = 14;
@@ -63,12 +63,12 @@ export function createRival(show) {
   };
 }
 
-/** The classes that the trained network gives to places in the view. */
+/** The classes that the trained network gives to points in the view. */
 function drawRival(canvas, bench, view, network) {
   const { context, width, height } = sharpContext(canvas);
   const theme = themeColours();
   const [wide, high] = [Math.ceil(width / CELL), Math.ceil(height / CELL)];
-  const places = cellPlaces(
+  const centres = cellCentres(
     { toWorld: (left, top) => view.toWorld((left * view.width) / width, (top * view.height) / height) },
     CELL,
     wide,
@@ -78,7 +78,7 @@ function drawRival(canvas, bench, view, network) {
   const X = new Float64Array(wide * high * N);
   for (let i = 0; i < wide * high; i++) {
     X.set(bench.base, i * N);
-    bench.drawn.forEach((j, axis) => (X[i * N + j] = places[2 * i + axis]));
+    bench.drawn.forEach((j, axis) => (X[i * N + j] = centres[2 * i + axis]));
   }
   const classes = network.classesOf(standardised(bench.scaling, X, N));
   for (let i = 0; i < classes.length; i++) {

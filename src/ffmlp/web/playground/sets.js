@@ -5,7 +5,7 @@ import { randomSource, shuffled } from "../design/random.js";
 const TEST_SHARE = 0.4;
 const NINE = [0, 1, 2].flatMap((row) => [0, 1, 2].map((column) => [column, row]));
 
-/** Each set: title, samples, noise, blobs per class (k), error threshold; the place and class of a sample. */
+/** Each set: title, samples, noise, blobs per class (k), error threshold; a sample without noise, and its class. */
 export const SETS = {
   xor: {
     title: "XOR",
@@ -13,7 +13,7 @@ export const SETS = {
     noise: 0.294,
     k: 2,
     threshold: 0.05,
-    place: ofBlobs(
+    sample: ofBlobs(
       [
         [1, 1],
         [-1, -1],
@@ -29,7 +29,7 @@ export const SETS = {
     noise: 0.178,
     k: 1,
     threshold: 0.05,
-    place: ofBlobs(
+    sample: ofBlobs(
       [
         [-0.5, 0],
         [0.5, 0],
@@ -44,7 +44,7 @@ export const SETS = {
     noise: 0.294,
     k: 3,
     threshold: 0.15,
-    place: ofBlobs(NINE, [0, 1, 2, 1, 2, 0, 2, 0, 1]),
+    sample: ofBlobs(NINE, [0, 1, 2, 1, 2, 0, 2, 0, 1]),
   },
   circle_and_ring: {
     title: "Circle and ring",
@@ -52,21 +52,21 @@ export const SETS = {
     noise: 0.19,
     k: 4,
     threshold: 0.13,
-    place: (i, n) => {
+    sample: (i, n) => {
       const [half, inner] = [n / 2, i >= n / 2];
       const angle = (2 * Math.PI * (i % half)) / half;
       const radius = inner ? 0.5 : 1;
       return [radius * Math.cos(angle), radius * Math.sin(angle), inner ? 1 : 0];
     },
   },
-  two_moons: { title: "2 new moons", n: 1000, noise: 0.29, k: 2, threshold: 0.12, place: moons },
+  two_moons: { title: "2 new moons", n: 1000, noise: 0.29, k: 2, threshold: 0.12, sample: moons },
   four_moons: {
     title: "4 new moons",
     n: 2000,
     noise: 0.1,
     k: 3,
     threshold: 0.05,
-    place: (i, n) => {
+    sample: (i, n) => {
       const [half, upper] = [n / 2, i >= n / 2];
       const [x, y, label] = moons(i % half, half);
       return upper ? [x, y + 1.5, label + 2] : [x, y, label];
@@ -87,11 +87,11 @@ function moons(i, n) {
 
 /** Samples of a set; the same seed gives the same draws, whatever the noise. */
 export function generatedTable(name, noise, seed) {
-  const { n, place } = SETS[name];
+  const { n, sample } = SETS[name];
   const random = randomSource(seed);
   const [X, y] = [new Float64Array(2 * n), new Int32Array(n)];
   for (let i = 0; i < n; i++) {
-    const [across, up, label] = place(i, n);
+    const [across, up, label] = sample(i, n);
     X[2 * i] = across + noise * random.normal();
     X[2 * i + 1] = up + noise * random.normal();
     y[i] = label;

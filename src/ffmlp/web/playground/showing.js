@@ -31,17 +31,17 @@ export function redrawPointer() {
   const at = page.pointer ?? page.cursor;
   const x = at && Float64Array.from(bench.base);
   if (at) page.view.toWorld(...at).forEach((value, axis) => (x[bench.drawn[axis]] = value));
-  const found = drawNetwork(element("network"), bench, x);
-  element("readout").textContent = found
-    ? readoutText(x, found)
+  const responses = drawNetwork(element("network"), bench, x);
+  element("readout").textContent = responses
+    ? readoutText(x, responses)
     : "Point at the picture to see what every neuron responds.";
 }
 
 function readoutText(x, { probabilities }) {
   const names = bench.inputs.map((input) => bench.table.names[input]);
-  const place = bench.drawn.map((j) => `${names[j]} = ${x[j].toPrecision(3)}`).join(", ");
+  const values = bench.drawn.map((j) => `${names[j]} = ${x[j].toPrecision(3)}`).join(", ");
   const best = probabilities.indexOf(Math.max(...probabilities));
-  return `${place}: class ${bench.table.labels[best]}, probability ${percent(probabilities[best])}`;
+  return `${values}: class ${bench.table.labels[best]}, probability ${percent(probabilities[best])}`;
 }
 
 function writeTexts() {

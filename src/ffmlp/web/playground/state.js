@@ -19,7 +19,7 @@ export const page = {
   isQuick: false,
   player: null,
   knownView: null,
-  /** The part of the plane that is drawn; it is found anew after `knownView` was set to null. */
+  /** The part of the plane that is drawn; it is computed anew after `knownView` was set to null. */
   get view() {
     const [width, height] = [picture.clientWidth, picture.clientHeight];
     page.knownView ??= viewOf(bench.samples, bench.drawn, width, height, bench.settings.set !== "csv");

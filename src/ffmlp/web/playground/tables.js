@@ -130,15 +130,15 @@ function categoryPart({ name, cells }, rows, y, C, isTest, labels) {
   const total = new Array(C).fill(0);
   rows.forEach((row, i) => {
     if (isTest[i]) return;
-    const own = counts.get(cells[row]) ?? counts.set(cells[row], new Array(C).fill(0)).get(cells[row]);
-    own[y[i]] += 1;
+    const counted = counts.get(cells[row]) ?? counts.set(cells[row], new Array(C).fill(0)).get(cells[row]);
+    counted[y[i]] += 1;
     total[y[i]] += 1;
   });
   const nTraining = total.reduce((sum, count) => sum + count, 0);
   const prior = total.map((count) => count / nTraining);
-  const smoothed = (own) => {
-    const mass = own.reduce((sum, count) => sum + count, 0);
-    return own.map((count, label) => (count + PRIOR_SAMPLES * prior[label]) / (mass + PRIOR_SAMPLES));
+  const smoothed = (counted) => {
+    const mass = counted.reduce((sum, count) => sum + count, 0);
+    return counted.map((count, label) => (count + PRIOR_SAMPLES * prior[label]) / (mass + PRIOR_SAMPLES));
   };
   // The shares of the last classes tell as much as all; the shares of one follow from the others.
   const classes = [...prior.keys()].slice(Math.max(1, C - MOST_SHARES));

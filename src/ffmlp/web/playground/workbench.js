@@ -61,7 +61,7 @@ export class Workbench {
     this.redo("table");
   }
 
-  /** Show one of the paper's sets, with its own settings. */
+  /** Show one of the paper's sets, with its settings. */
   loadSet(set) {
     const { penalty, design } = this.settings;
     this.settings = { ...settingsOf(set), penalty, design };

@@ -1,4 +1,4 @@
-/* A search for near rows of another class. What is found is a change; that none is nearer is not proved.
+/* A search for near rows of another class. It finds changes; it does not prove that none is nearer.
 
 Near is the least sum of changes of numbers, in standard deviations. Categories and missing cells stay.
 An answer has few digits and lies clearly beyond the boundary: entered as it is shown, also in Python,
@@ -24,7 +24,7 @@ const PRECISIONS = [
   [6, 1],
 ];
 
-/** The nearest change that is found within some milliseconds: `{ cells, winner, distance }`, or null.
+/** The nearest change that a search of some milliseconds finds: `{ cells, winner, distance }`, or null.
 
 `units` (N,) and `ranges` are those of the columns; the first of the `columns` are tried first. */
 export function nearestChange(problem, cells, columns, milliseconds) {
@@ -53,8 +53,8 @@ export function changeSize({ network, units }, cells, others) {
 
 /** Categories of one column that give another class, the most probable class first. */
 export function categoryChanges({ network }, cells, columns, most) {
-  const own = network.classOf(network.inputs(cells));
-  const found = [];
+  const before = network.classOf(network.inputs(cells));
+  const changes = [];
   for (const column of columns) {
     const names = network.table.parts[column].categories ?? [];
     for (let cell = 0; cell < Math.min(names.length, most); cell++) {
@@ -62,12 +62,12 @@ export function categoryChanges({ network }, cells, columns, most) {
       changed[column] = cell;
       const probabilities = network.probabilities(network.inputs(changed));
       const winner = clearWinner(probabilities);
-      if (winner !== null && winner !== own) {
-        found.push({ cells: changed, column, winner, share: probabilities[winner] });
+      if (winner !== null && winner !== before) {
+        changes.push({ cells: changed, column, winner, share: probabilities[winner] });
       }
     }
   }
-  return found.sort((a, b) => b.share - a.share);
+  return changes.sort((a, b) => b.share - a.share);
 }
 
 /** The most probable class; null if rounding might decide. */
@@ -82,7 +82,7 @@ class ChangeSearch {
     Object.assign(this, problem, { cells, end, best: null, least: Infinity });
     const { parts } = this.network.table;
     this.columns = columns.filter((column) => parts[column].isNumber && !Number.isNaN(cells[column]));
-    this.own = this._classOf(cells);
+    this.before = this._classOf(cells);
   }
 
   _classOf(cells) {
@@ -90,7 +90,7 @@ class ChangeSearch {
   }
 
   isChanged(cells) {
-    return this._classOf(cells) !== this.own;
+    return this._classOf(cells) !== this.before;
   }
 
   unit(column) {
@@ -100,8 +100,8 @@ class ChangeSearch {
   /** A value within the range of a column, or the value of the row if it is beyond. */
   within(column, value) {
     const { low, high } = this.ranges[column];
-    const own = this.cells[column];
-    return Math.min(Math.max(value, Math.min(low, own)), Math.max(high, own));
+    const now = this.cells[column];
+    return Math.min(Math.max(value, Math.min(low, now)), Math.max(high, now));
   }
 
   /** Candidates for rows of another class, one after the other. */
@@ -132,8 +132,8 @@ class ChangeSearch {
     const scores = stages.scores(h);
     let best = null;
     for (const rival of this.rivals(scores)) {
-      const lead = Math.max(scores[this.own] - scores[rival], 1e-9);
-      const slopes = hyperplanes.byInputs(stages.leadSlopes(h, this.own, rival));
+      const lead = Math.max(scores[this.before] - scores[rival], 1e-9);
+      const slopes = hyperplanes.byInputs(stages.leadSlopes(h, this.before, rival));
       const gradient = hyperplanes.byFeatures(slopes, x);
       for (const column of this.columns) {
         const slope = gradient[table.firsts[column]];
@@ -147,7 +147,7 @@ class ChangeSearch {
   }
 
   rivals(scores) {
-    const others = [...scores.keys()].filter((k) => k !== this.own && scores[k] > -Infinity);
+    const others = [...scores.keys()].filter((k) => k !== this.before && scores[k] > -Infinity);
     return others.sort((a, b) => scores[b] - scores[a]).slice(0, RIVALS_TRIED);
   }
 
@@ -171,7 +171,7 @@ class ChangeSearch {
   *blobMeans() {
     const { hyperplanes, table } = this.network;
     const means = [...this.blobs.classes.keys()]
-      .filter((blob) => this.blobs.classes[blob] !== this.own)
+      .filter((blob) => this.blobs.classes[blob] !== this.before)
       .map((blob) => {
         const x = hyperplanes.unmapped(this.blobs.means.row(blob));
         const cells = this.cells.slice();
@@ -214,8 +214,8 @@ class ChangeSearch {
     let [near, beyond] = [0, 1];
     const at = (share) =>
       far.map((value, column) => {
-        const own = this.cells[column];
-        return Number.isNaN(own) || value === own ? own : own + share * (value - own);
+        const now = this.cells[column];
+        return Number.isNaN(now) || value === now ? now : now + share * (value - now);
       });
     for (let k = 0; k < BISECTIONS; k++) {
       const middle = 0.5 * (near + beyond);
@@ -248,12 +248,12 @@ class ChangeSearch {
 
   /** A changed number in few digits, not nearer to the value of the row; other cells as they are. */
   outward(column, value, digits, beyond) {
-    const own = this.cells[column];
-    if (value === own || Number.isNaN(own)) return own;
-    const length = Math.max(Math.abs(value - own), LEAST_UNITS * this.unit(column));
+    const now = this.cells[column];
+    if (value === now || Number.isNaN(now)) return now;
+    const length = Math.max(Math.abs(value - now), LEAST_UNITS * this.unit(column));
     const finest = 10 ** (Math.floor(Math.log10(length)) + 1 - digits);
     const step = this.ranges[column].whole ? Math.max(finest, 1) : finest;
-    const steps = value > own ? Math.ceil(value / step) + beyond : Math.floor(value / step) - beyond;
+    const steps = value > now ? Math.ceil(value / step) + beyond : Math.floor(value / step) - beyond;
     // Products of steps have rounding errors that decimals have not.
     return this.within(column, Number((steps * step).toPrecision(15)));
   }
@@ -267,7 +267,8 @@ class ChangeSearch {
       });
       return clearWinner(this.network.probabilities(this.network.inputs(moved)));
     });
-    return winners[0] !== null && winners[0] !== this.own && winners.every((one) => one === winners[0]);
+    const [winner] = winners;
+    return winner !== null && winner !== this.before && winners.every((other) => other === winner);
   }
 
   answer() {
