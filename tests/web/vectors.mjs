@@ -31,6 +31,8 @@ export function near(found, expected, { rtol = 1e-9, atol = 1e-9, about = "" } =
   assert.equal(found.length, wanted.length, about);
   found.forEach((value, i) => {
     const isNear = Math.abs(value - wanted[i]) <= atol + rtol * Math.abs(wanted[i]);
-    assert(isNear || Object.is(value, wanted[i]), `${about}: ${value} is not ${wanted[i]} at ${i}`);
+    if (!isNear && !Object.is(value, wanted[i])) {
+      assert.fail(`${about}: ${value} is not ${wanted[i]} at ${i}`);
+    }
   });
 }
