@@ -71,13 +71,22 @@ def test_pictures_are_there_and_small_and_have_an_alternative_text():
     shown = 0
     for page, text in TEXTS.items():
         pictures = [(name, words) for words, name in re.findall(r"!\[([^\]]*)\]\(([^)]+)\)", text)]
-        pictures += re.findall(r"```\{figure\} (\S+)\n:alt: (.*)", text)
-        assert text.count("{figure}") + text.count("![") == len(pictures)
+        pictures += re.findall(r"```\{(?:figure|image)\} (\S+)\n:alt: (.*)", text)
+        pictures += re.findall(r'<img src="(\S+)" alt="([^"]*)"', text)
+        assert len(re.findall(r"\{figure\}|\{image\}|!\[|<img", text)) == len(pictures)
         for name, words in pictures:
             assert len(words.split()) >= 5, f"{page}: say what one sees on {name}"
             assert (ROOT / page).parent.joinpath(name).stat().st_size < 150_000
         shown += len(pictures)
     assert shown
+
+
+def test_pictures_for_light_pages_have_the_words_of_those_for_dark_ones():
+    picture = re.compile(r"```\{image\} (\S+)-(light|dark)\.png\n:alt: (.*)\n:class: only-(\w+)\n")
+    for text in TEXTS.values():
+        pictures = picture.findall(text)
+        assert all(theme == shown for _, theme, _, shown in pictures)
+        assert 2 * len({(name, words) for name, _, words, _ in pictures}) == len(pictures)
 
 
 def test_pages_are_short_enough_to_read():
