@@ -139,6 +139,8 @@ def test_every_number_of_the_reproduction_is_recomputed_from_its_runs():
         assert script.written(TEXTS[name], runs) == TEXTS[name]
         quoted += re.findall(r"<!-- reproduction: (.+?) -->", TEXTS[name])
     assert sorted(quoted) == sorted(script.QUOTES)
+    for name, table in script.TABLES.items():
+        assert (ROOT / name).read_text(encoding="utf-8") == table(runs)
     # Other runs give other pages.
     changed = [replace(run, test_accuracy=0.5) if run.method == "ff" else run for run in runs]
     page = TEXTS["docs/paper/index.md"]
