@@ -145,3 +145,40 @@ def test_every_number_of_the_reproduction_is_recomputed_from_its_runs():
     changed = [replace(run, test_accuracy=0.5) if run.method == "ff" else run for run in runs]
     page = TEXTS["docs/paper/index.md"]
     assert script.written(page, changed) != page
+
+
+def test_the_figures_of_the_readme_are_those_of_the_page_on_benchmarks():
+    page = section(TEXTS["docs/benchmarks/index.md"], "Accuracy on 20 real data sets")
+    readme = section(TEXTS["README.md"], "Beside its peers")
+    assert differences(readme, page) == []
+    # A digit that differs is seen, wherever it is.
+    for before, after in (("91.50", "91.51"), ("0.238", "0.228"), ("| 1.87 |", "| 1.77 |")):
+        assert len(differences(readme.replace(before, after), page)) == 1
+
+
+def section(text, title):
+    """The text of a page from a title to the next one."""
+    return text.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+
+
+def differences(readme, page):
+    """The rows of the README's table that the page does not have, by name and with all its numbers."""
+    columns = ("accuracy, %", "log-loss", "median fit, s")
+    rows = [(name, [row[column] for column in columns]) for name, row in table_rows(readme)]
+    assert len(rows) >= 5
+    listed = [
+        (name, [row[column].split(" ±")[0] for column in columns]) for name, row in table_rows(page)
+    ]
+    return [
+        (name, numbers)
+        for name, numbers in rows
+        # The page adds versions and settings to the names.
+        if not any(other.startswith(name) and numbers == shown for other, shown in listed)
+    ]
+
+
+def table_rows(text):
+    """The first cell of each row of a table, and its other cells by the names of their columns."""
+    lines = [line for line in text.replace("**", "").splitlines() if line.startswith("|")]
+    header, _, *rows = ([cell.strip() for cell in line.strip("|").split("|")] for line in lines)
+    return [(cells[0], dict(zip(header[1:], cells[1:], strict=True))) for cells in rows]
