@@ -5,6 +5,7 @@ import shlex
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import replace
 from doctest import ELLIPSIS, OutputChecker
+from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
 from io import StringIO
 from pathlib import Path
@@ -182,3 +183,33 @@ def table_rows(text):
     lines = [line for line in text.replace("**", "").splitlines() if line.startswith("|")]
     header, _, *rows = ([cell.strip() for cell in line.strip("|").split("|")] for line in lines)
     return [(cells[0], dict(zip(header[1:], cells[1:], strict=True))) for cells in rows]
+
+
+def test_the_map_names_every_package_and_what_exists():
+    map_ = section((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"), "Where things are")
+    source = ROOT / "src" / "ffmlp"
+    rows = re.findall(r"^\| `([\w/]+/)` \| (.*) \|$", map_, re.MULTILINE)
+    packages = {path.parent for path in source.glob("*/__init__.py")} - {source}
+    assert {source / name for name, _ in rows} >= packages
+    for package, cells in rows:
+        for name in re.findall(r"`([\w/]+\.(?:py|js))`", cells):
+            assert (source / package / name).is_file(), f"{package}{name}"
+    names = re.findall(r"`((?:\w+\.)+\w+)`", map_.partition("### The way of the data")[2])
+    assert len(names) > 30
+    for name in names:
+        assert exists(name), name
+
+
+def exists(name):
+    """Whether a dotted name below ``ffmlp`` is a module, or something in one."""
+    module, _, rest = name.partition(".")
+    found = pytest.importorskip(f"ffmlp.{module}", exc_type=ImportError)
+    for part in rest.split("."):
+        if not hasattr(found, part):
+            try:
+                found = import_module(f"{found.__name__}.{part}")
+            except ModuleNotFoundError:
+                return False
+        else:
+            found = getattr(found, part)
+    return True
