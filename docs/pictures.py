@@ -1,9 +1,10 @@
-"""Draw the pictures of XOR by stages, for light and dark pages.
+"""Draw pictures of the pages, for light and dark ones.
 
-    python docs/pictures.py    # docs/images/xor-*.png and docs/images/paper-*.png
+    python docs/pictures.py    # docs/images/*-light.png and docs/images/*-dark.png
 
-They show what `ffmlp.paper` computes of the first split of XOR. Letters stay as large as text where a
-phone shows a picture with a width of 390 pixels.
+Those of XOR show what `ffmlp.paper` computes of its first split, the others the numbers of tables that
+stand on the pages. Letters stay as large as text where a phone shows a picture with a width of 390
+pixels.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ from PIL import Image
 from ffmlp import paper
 from ffmlp.datasets import load
 
-IMAGES = Path(__file__).parent / "images"
+DOCS = Path(__file__).parent
+IMAGES = DOCS / "images"
 LINES = ("#009e73", "#cc79a7")
 DELETED = "#808080"
 # The ground, the ink and the colours of the two classes.
@@ -33,6 +35,7 @@ THEMES = {
     "light": ("#ffffff", "#1a1a1a", ["#0072b2", "#e69f00"]),
     "dark": ("#14181e", "#e6e8eb", ["#56b4e9", "#e69f00"]),
 }
+INKED = ("axes.labelcolor", "xtick.color", "ytick.color", "legend.labelcolor")
 # Samples beyond these would make the files large and the clouds no clearer.
 N_SHOWN = 400
 LIMIT = 2.2
@@ -41,7 +44,7 @@ DOTS_PER_INCH = 140
 
 def class_colours() -> list[str]:
     """The colours of the two classes in the current theme."""
-    return mpl.rcParams["axes.prop_cycle"].by_key()["color"]
+    return mpl.rcParams["axes.prop_cycle"].by_key()["color"][:2]
 
 
 class Stages:
@@ -235,6 +238,63 @@ def regions(stages: Stages) -> Figure:
     return figure
 
 
+def table(page: str, header: str) -> list[list[str]]:
+    """The rows of the first table of a page whose header begins so, without bold letters."""
+    text = (DOCS / page).read_text(encoding="utf-8").replace("**", "")
+    lines = text[text.index(f"| {header} |") :].partition("\n\n")[0].splitlines()
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
+
+
+def accuracy_and_time(stages: Stages) -> Figure:
+    """Mean accuracy against median fit time on the 20 sets of the page on benchmarks."""
+    figure = Figure((6.0, 5.4), layout="constrained")
+    ax = figure.subplots()
+    ink = mpl.rcParams["text.color"]
+    names = {"FFMLPClassifier()": "default", "FFMLPClassifier(max_leaves=0)": "max_leaves=0",
+             "FFMLPClassifier(max_neurons=50)": "max_neurons=50", "scikit-learn's MLPClassifier": "MLP",
+             "CatBoost": "CatBoost", "random forest": "forest", "XGBoost": "XGBoost",
+             "RealMLP": "RealMLP", "ExtraTrees": "ExtraTrees", "LightGBM": "LightGBM"}  # fmt: skip
+    right = ("XGBoost", "LightGBM", "ExtraTrees", "MLP")
+    for cells in table("benchmarks/index.md", "classifier"):
+        name = next(
+            (short for long, short in names.items() if cells[0].replace("`", "").startswith(long)), ""
+        )
+        if not name:
+            continue
+        accuracy, seconds = float(cells[1].split()[0]), float(cells[4])
+        ours = cells[0].startswith("`FFMLP")
+        ax.plot(seconds, accuracy, "o" if ours else "s", ms=9, c=class_colours()[0 if ours else 1])
+        side = (8, "left") if name not in right else (-8, "right")
+        ax.annotate(name, (seconds, accuracy), (side[0], -4), textcoords="offset points", ha=side[1],
+                    fontsize=13, color=ink)  # fmt: skip
+    ax.set_xscale("log")
+    ax.set_xlim(0.02, 200)
+    ax.set_xlabel("median fit, seconds")
+    ax.set_ylabel("mean accuracy, %")
+    return figure
+
+
+def cluster_times(stages: Stages) -> Figure:
+    """Times of fits of the default on a cluster, against the rows."""
+    figure = Figure((6.0, 4.6), layout="constrained")
+    ax = figure.subplots()
+    powers = {"10⁵": 1e5, "10⁶": 1e6, "10⁷": 1e7, "10⁸": 1e8}
+    rows = [cells for cells in table("guide/larger_data.md", "rows") if cells[0] in powers]
+    shown = {"in memory": ("in memory", "D"), "1": ("1 worker", "s"), "2": ("2 workers", "o")}
+    for key, (name, marker) in shown.items():
+        points = [(powers[cells[0]], float(cells[3])) for cells in rows
+                  if cells[1] == "default" and cells[2].partition(" of")[0] == key]  # fmt: skip
+        ax.plot(*zip(*points, strict=True), f"{marker}-", ms=9, label=name)
+    ax.set_xscale("log")
+    ax.set_yscale("log")
+    ax.set_yticks([3, 10, 30, 100, 300, 1000], ["3", "10", "30", "100", "300", "1000"])
+    ax.set_yticks([], minor=True)
+    ax.set_xlabel("rows")
+    ax.set_ylabel("fit, seconds")
+    ax.legend()
+    return figure
+
+
 PICTURES: dict[str, Callable[[Stages], Figure]] = {
     "xor": hero,
     "paper-stage-0": stage_0,
@@ -242,6 +302,8 @@ PICTURES: dict[str, Callable[[Stages], Figure]] = {
     "paper-regions": regions,
     "paper-layer-1": layer_1,
     "paper-layer-2": layer_2,
+    "accuracy-and-time": accuracy_and_time,
+    "cluster-times": cluster_times,
 }
 
 
@@ -257,8 +319,8 @@ def main() -> None:
     stages = Stages()
     for theme, (ground, ink, classes) in THEMES.items():
         colours = {"figure.facecolor": ground, "axes.facecolor": ground, "savefig.facecolor": ground}
-        colours |= dict.fromkeys(("text.color", "axes.edgecolor", "axes.titlecolor"), ink)
-        colours["axes.prop_cycle"] = mpl.cycler(color=classes)
+        colours |= dict.fromkeys(("text.color", "axes.edgecolor", "axes.titlecolor", *INKED), ink)
+        colours["axes.prop_cycle"] = mpl.cycler(color=[*classes, *LINES])
         sizes = {"font.size": 15, "axes.titlesize": 16}
         with mpl.rc_context(colours | sizes):
             for name, draw in PICTURES.items():

@@ -105,6 +105,8 @@ def test_pictures_for_light_pages_have_the_words_of_those_for_dark_ones():
 def test_pages_are_short_enough_to_read():
     assert {page: text.count("\n") for page, text in TEXTS.items() if text.count("\n") > 400} == {}
     assert TEXTS["README.md"].count("\n") < 130  # two screens
+    plain = [text for text in TEXTS.values() if not re.search(r"\{figure\}|\{image\}|!\[|<img", text)]
+    assert [text.partition("\n")[0] for text in plain if len(text.replace("|", " ").split()) > 800] == []
 
 
 def test_every_public_name_is_in_the_reference():
