@@ -27,7 +27,6 @@ from ffmlp.report.pages import Table, to_markdown
 from ffmlp.report.records import read_records
 from ffmlp.reproduction import findings as reproduced
 from ffmlp.reproduction.accuracy_tables import with_spread
-from ffmlp.reproduction.backprop_tables import LARGE, swept_by_size
 from ffmlp.reproduction.experiments import Run
 from ffmlp.reproduction.reported import ROWS, ROWS_BY_KEY, Row
 from ffmlp.reproduction.verdicts import Comparison, by_split, values, verdict_counts
@@ -62,6 +61,8 @@ _FIGURES = {
         "standard deviations.",
     ),
 }
+# More neurons in l_1 make a network large, as in the table of the report.
+_LARGE = 16
 _ROBUST = {
     "robust_ff": "FF-MLP, exact",
     "robust_ff_attacked": "FF-MLP, attacked",
@@ -178,13 +179,28 @@ def _robust_accuracies(runs: list[Run], row: Row, method: str) -> dict[str, np.n
 def larger_networks(runs: list[Run]) -> str:
     """The sizes and accuracies of the networks that backpropagation trains further, as a CSV file."""
     lines = [
-        [network.row.title, network.settings, network.d_1, network.d_2]
-        + [f"{accuracy:.2f}" for accuracy in (network.predicted, network.before, network.after)]
-        for networks in swept_by_size(reproduced.rows_of(runs), runs)
-        for network in networks
+        [title, setting, *sizes, *(f"{accuracy:.2f}" for accuracy in accuracies)]
+        for title, setting, sizes, accuracies in _larger_networks(runs)
     ]
     names = ["predict", "epoch 0", "epoch 50"]
     return _csv(["set", "settings", "l_1", "l_2", *(f"{name}, %" for name in names)], lines)
+
+
+def _larger_networks(runs: list[Run]) -> list[tuple[str, str, tuple[int, int], tuple[float, ...]]]:
+    """Set, settings, neurons in l_1 and l_2, and test accuracies in % of each network of the sweep.
+
+    Settings, and rows of one set, can give the same network; it is listed once.
+    """
+    trained = {(run.row, run.split, run.setting): run for run in runs if run.method == "sweep_bp_ff"}
+    networks = {}
+    for ff in (run for run in runs if run.method == "sweep_ff"):
+        bp, row = trained[ff.row, ff.split, ff.setting], ROWS_BY_KEY[ff.row]
+        shares = ff.test_accuracy, bp.start_test_accuracy, bp.test_accuracy
+        accuracies = tuple(100 * (share or 0.0) for share in shares)
+        sizes = ff.d_1 or 0, ff.d_2 or 0
+        key = row.dataset, ff.split, sizes, ff.train_accuracy, accuracies[:2]
+        networks.setdefault(key, (row.title, f"split {ff.split}, {ff.setting}", sizes, accuracies))
+    return list(networks.values())
 
 
 def _csv(header: list[str], lines: list[list]) -> str:
@@ -202,10 +218,11 @@ def draw(runs: list[Run]) -> None:
     sizes = {"fontsize": 15}
     figure = Figure((6.0, 4.5), layout="constrained")
     ax = figure.subplots()
-    for networks, colour in zip(swept_by_size(rows, runs), ("#0072b2", "#e69f00"), strict=True):
-        ax.scatter([n.d_1 for n in networks], [n.change for n in networks], s=22, c=colour, lw=0)
+    for _, _, (d_1, _), (_, before, after) in _larger_networks(runs):
+        colour = "#e69f00" if d_1 > _LARGE else "#0072b2"
+        ax.scatter(d_1, after - before, s=22, c=colour, lw=0)
     ax.axhline(0, color="#808080", lw=1)
-    ax.axvline(LARGE + 0.5, color="#808080", lw=1, ls=":")
+    ax.axvline(_LARGE + 0.5, color="#808080", lw=1, ls=":")
     ax.set_xscale("log", base=2)
     ax.set_xticks([2, 8, 32, 128], ["2", "8", "32", "128"], **sizes)
     ax.tick_params(labelsize=15)
