@@ -314,7 +314,7 @@ def write(figure: Figure, path: Path) -> None:
     Image.open(content).convert("RGB").quantize(dither=Image.Dither.NONE).save(path, optimize=True)
 
 
-def main() -> None:
+def main(folder: Path = IMAGES) -> None:
     """Write every picture in every theme."""
     stages = Stages()
     for theme, (ground, ink, classes) in THEMES.items():
@@ -324,7 +324,7 @@ def main() -> None:
         sizes = {"font.size": 15, "axes.titlesize": 16}
         with mpl.rc_context(colours | sizes):
             for name, draw in PICTURES.items():
-                write(draw(stages), IMAGES / f"{name}-{theme}.png")
+                write(draw(stages), folder / f"{name}-{theme}.png")
 
 
 if __name__ == "__main__":

@@ -145,9 +145,7 @@ def public_names(module):
 
 
 def test_every_number_of_the_reproduction_is_recomputed_from_its_runs():
-    path = ROOT / "benchmarks" / "reproduction_docs.py"
-    spec = spec_from_file_location("reproduction_docs", path)
-    spec.loader.exec_module(script := module_from_spec(spec))
+    script = loaded(ROOT / "benchmarks" / "reproduction_docs.py")
     runs = read_records(ROOT / "docs" / "paper" / "reproduction.csv", Run)
     quoted = []
     for name in script.PAGES:
@@ -227,3 +225,25 @@ def exists(name):
         else:
             found = getattr(found, part)
     return True
+
+
+def test_every_picture_that_a_script_draws_is_there_in_both_themes(tmp_path):
+    for package in ("matplotlib", "PIL"):
+        pytest.importorskip(package)
+    script = loaded(ROOT / "docs" / "pictures.py")
+    committed = {path.name for path in script.IMAGES.glob("*-light.png")}
+    assert {f"{name}-light.png" for name in script.PICTURES} == committed
+    script.main(tmp_path)
+    drawn = sorted(path.name for path in tmp_path.iterdir())
+    assert drawn == sorted(f"{name}-{theme}.png" for name in script.PICTURES for theme in script.THEMES)
+    for name in drawn:
+        # Letters may differ by the version of matplotlib, but not what is drawn.
+        sizes = [(folder / name).read_bytes()[16:24] for folder in (tmp_path, script.IMAGES)]
+        assert sizes[0] == sizes[1]
+
+
+def loaded(path):
+    """A script as a module."""
+    spec = spec_from_file_location(path.stem, path)
+    spec.loader.exec_module(script := module_from_spec(spec))
+    return script
