@@ -26,7 +26,7 @@ def main():
         clf = FFMLPClassifier(random_state=0).fit(X, y)
         accuracy = (clf.predict(X) == y).mean().compute()
     print(f"{len(X)} rows in {N_BLOCKS} partitions, read in {len(clf.pass_seconds_)} passes")
-    print(f"{clf.n_leaves_} regions, training accuracy {100 * accuracy:.1f} %")
+    print(f"{clf.n_leaves_} leaves, training accuracy {100 * accuracy:.1f} %")
     row = next(iter(clf.to_local().explain(np.array([[0.5, -0.5, 1.0, 0.0, 0.0, 0.0]]))))
     print(row)
 

@@ -1,6 +1,6 @@
 """
-Where the model has not been
-============================
+Unfamiliar rows and drift
+=========================
 
 A network answers for every row. ``familiarity`` says which rows are like no training row, and drift how far two
 sets of rows are apart, counted by blobs.

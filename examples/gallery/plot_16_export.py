@@ -6,7 +6,7 @@ The same network elsewhere
 of Python to rounding. (Needs the extras ``torch`` and ``onnx``, and ``onnxruntime``.)
 """
 
-# sphinx_gallery_alternative_text = "Probabilities of PyTorch and ONNX Runtime against those of the classifier: all points are on the diagonal."
+# sphinx_gallery_alternative_text = "Probabilities of PyTorch and ONNX Runtime against probabilities of the classifier: all points are on the diagonal."
 
 import matplotlib.pyplot as plt
 import onnxruntime
