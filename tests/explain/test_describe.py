@@ -6,7 +6,7 @@ from sklearn.datasets import load_iris, load_wine, make_classification
 from sklearn.inspection import permutation_importance
 
 from ffmlp import FFMLPClassifier, export_text, feature_importance, hyperplane_meaning
-from ffmlp.explain.describe import feature_shares
+from ffmlp.explain.whole_model import feature_shares
 
 LABELS = load_iris().target_names[IRIS[1]]
 DESIGNS = {

@@ -43,7 +43,7 @@ def test_features_whose_squares_overflow_are_refused(size, word):
         ({"bounds": {0: 5}}, r"bounds of feature 0 must be \(low, high\), two numbers or None, got 5"),
         ({"bounds": {0: (1, 2, 3)}}, r"two numbers or None, got \(1, 2, 3\)"),
         ({"bounds": {0: ("a", 2)}}, r"two numbers or None, got \('a', 2\)"),
-        ({"bounds": [(0, 1)]}, "bounds must be a mapping of feature to"),
+        ({"bounds": [(0, 1)]}, r"bounds must be a mapping of columns, such as \{0: …\}, got \[\(0, 1\)\]"),
     ],
 )
 def test_limits_of_the_wrong_kind_are_refused(limits, message):

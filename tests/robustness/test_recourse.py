@@ -100,13 +100,13 @@ def test_further_answers_leave_a_column_of_earlier_ones():
 
 
 def test_answers_share_the_time_limit(monkeypatch):
-    given, cheapest_change = [], recourse_module.cheapest_change
+    given, cheapest_change = [], recourse_module._cheapest_change
 
     def recorded(*arguments):
         given.append(arguments[-1])
         return cheapest_change(*arguments)
 
-    monkeypatch.setattr(recourse_module, "cheapest_change", recorded)
+    monkeypatch.setattr(recourse_module, "_cheapest_change", recorded)
     (found,) = SMALL.recourse(ROWS[:1], n_answers=3, time_limit=30.0)
     assert len(found) == 3
     first, *others = given

@@ -9,12 +9,12 @@ from problems import designed, four_moons, mixed_table
 from random_readouts import random_readout
 from sklearn.datasets import load_iris
 
-from ffmlp.explain.explain import explained
+from ffmlp.explain.decisions import explained
 from ffmlp.network.blobs import feature_units
 from ffmlp.network.trained import TrainedStages
 from ffmlp.parameters import checked_cells
 from ffmlp.report.explorer import blobs_form
-from ffmlp.robustness.distance import Effort, scaled_distances
+from ffmlp.robustness.distance import Effort, robustness
 from ffmlp.robustness.limits import checked_limits
 from ffmlp.storage.json_form import json_form
 from ffmlp.web.joining import WEB, joined_script, one_page
@@ -191,7 +191,7 @@ def test_changes_that_are_found_change_the_class_and_are_no_nearer_than_the_boun
             np.testing.assert_array_equal(classes, winners)
         samples = np.asarray(network.inputs(own), np.float64)
         limits = checked_limits(table, own, samples, 1, scale, (), None)
-        proved = scaled_distances(network, clf.blobs_, samples, limits, Effort())
+        proved = robustness(network, clf.blobs_, own, samples, limits, Effort())
         complete = ~np.isnan(own).any(axis=1)
         found = np.nansum(distance, axis=1)
         assert (found >= proved.lower - 1e-6)[complete].all()

@@ -71,3 +71,14 @@ def to_relu_onnx(network: Network, box: Box | None = None) -> Any:
     """A network as a plain ONNX graph, valid in a box if there is one: see `FFMLPClassifier`."""
     require("to_relu_onnx", "onnx")
     return import_module("ffmlp.export.onnx_model").to_relu_onnx(network, box)
+
+
+def register_skl2onnx_converter() -> None:
+    """Let skl2onnx convert pipelines that contain an FFMLPClassifier (extra ``onnx``).
+
+    Call it once. Then ``skl2onnx.to_onnx(pipeline, X)`` works for float32 samples X, and for float64
+    with ``options={"zipmap": False}``. The steps before the classifier are computed in the type of the
+    input, the classifier in float64.
+    """
+    require("register_skl2onnx_converter", "onnx", "skl2onnx")
+    import_module("ffmlp.export.onnx_model").register_skl2onnx_converter()

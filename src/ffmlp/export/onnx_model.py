@@ -21,8 +21,8 @@ from ffmlp.network.network import Network
 from ffmlp.network.stages import LARGEST
 
 # Versions that current runtimes load; some refuse the newer defaults of onnx.
-OPSET, ML_OPSET, IR_VERSION = 17, 3, 8
-ML_DOMAIN = "ai.onnx.ml"
+_OPSET, _ML_OPSET, _IR_VERSION = 17, 3, 8
+_ML_DOMAIN = "ai.onnx.ml"
 _ML_OPERATORS = ("LabelEncoder", "TreeEnsembleRegressor")
 # More cells make the file larger, but not faster.
 _CELLS_PER_KNOT = 16
@@ -68,7 +68,7 @@ class Graph:
         """Add a node and return the name of its output; arrays among the inputs become constants."""
         names = [item if isinstance(item, str) else self.constant(item) for item in inputs]
         output = result or f"{self._prefix}_{len(self.nodes)}"
-        domain = ML_DOMAIN if operator in _ML_OPERATORS else ""
+        domain = _ML_DOMAIN if operator in _ML_OPERATORS else ""
         attributes |= {"name": f"{output}_{operator}", "domain": domain}
         self.nodes.append(helper.make_node(operator, names, [output], **attributes))
         return output
@@ -105,15 +105,15 @@ class Graph:
         model = helper.make_model(
             helper.make_graph(self.nodes, "ffmlp", inputs, outputs, self.constants),
             producer_name="ffmlp",
-            ir_version=IR_VERSION,
-            opset_imports=[helper.make_opsetid("", OPSET), helper.make_opsetid(ML_DOMAIN, ML_OPSET)],
+            ir_version=_IR_VERSION,
+            opset_imports=[helper.make_opsetid("", _OPSET), helper.make_opsetid(_ML_DOMAIN, _ML_OPSET)],
         )
         helper.set_model_props(model, {name: json.dumps(value) for name, value in properties.items()})
         checker.check_model(model, full_check=True)
         return model
 
 
-def add_classifier(
+def _add_classifier(
     graph: Graph,
     network: Network,
     labels: NDArray,
@@ -259,7 +259,7 @@ _MORE_STEPS, _SMALL = 10, 1e-26
 _TINY = np.array(1e-300)
 
 
-def add_imputation(graph: Graph, imputation: Imputation, x: str, dtype: str) -> str:
+def _add_imputation(graph: Graph, imputation: Imputation, x: str, dtype: str) -> str:
     """Samples ``x`` of a type with missing inputs, NaN, replaced, where there are any."""
     missing = graph.apply("IsNaN", x)
     number = graph.apply("ReduceSum", graph.cast(missing, np.int64), keepdims=0)
@@ -271,7 +271,7 @@ def add_imputation(graph: Graph, imputation: Imputation, x: str, dtype: str) -> 
 
 
 def _filled(graph: Graph, imputation: Imputation, x: str, missing: str) -> str:
-    """The samples, completed under each blob and averaged; arrays are of shape (G, n, N)."""
+    """The samples, _completed under each blob and averaged; arrays are of shape (G, n, N)."""
     # In units in which the precision of each input is 1, fewer steps are needed.
     unit = 1.0 / np.sqrt(np.diagonal(imputation.precisions, axis1=1, axis2=2))
     precision = graph.constant(imputation.precisions * unit[:, :, None] * unit[:, None, :])
@@ -338,16 +338,16 @@ def _sum(graph: Graph, first: str, second: str) -> str:
     return graph.apply("ReduceSum", graph.apply("Mul", first, second), np.array([2]), keepdims=1)
 
 
-TYPES = {"float32": TensorProto.FLOAT, "float64": TensorProto.DOUBLE}
+_TYPES = {"float32": TensorProto.FLOAT, "float64": TensorProto.DOUBLE}
 
 
 def to_onnx(
     network: Network, input_type: str, by_column: bool, properties: Mapping[str, Any]
 ) -> ModelProto:
     """See `ffmlp.export.to_onnx`."""
-    if input_type not in TYPES:
+    if input_type not in _TYPES:
         raise ValueError(f"input_type must be 'float32' or 'float64', got {input_type!r}.")
-    kind, labels, table = TYPES[input_type], label_constants(network.labels), network.table
+    kind, labels, table = _TYPES[input_type], _label_constants(network.labels), network.table
     by_column |= any(isinstance(part, CategoryColumn) for part in table.parts)
     taken = table.names if by_column else ("X",)
     graph = Graph(_free_start("ffmlp", taken))
@@ -364,8 +364,8 @@ def to_onnx(
         inputs = [helper.make_tensor_value_info("X", kind, ["rows", len(table)])]
     # Numbers beside categories are computed in float64, as they are in a data frame.
     given = "float64" if by_column else input_type
-    x = completed(graph, table, x, given)
-    add_classifier(graph, network, labels, x, TYPES[given], label, probabilities, kind)
+    x = _completed(graph, table, x, given)
+    _add_classifier(graph, network, labels, x, _TYPES[given], label, probabilities, kind)
     outputs = output_infos(labels, label, probabilities, kind)
     whole = {**properties, "feature_names": table.names, "classes": labels.tolist()}
     return graph.to_model(inputs, outputs, whole)
@@ -380,7 +380,7 @@ def output_infos(labels: NDArray, label: str, probabilities: str, kind: int) -> 
     ]
 
 
-def label_constants(labels: NDArray) -> NDArray:
+def _label_constants(labels: NDArray) -> NDArray:
     """Class labels as int64 or as an object array of strings."""
     if labels.dtype.kind in "iub":
         return labels.astype(np.int64)
@@ -413,10 +413,10 @@ def _shares(graph: Graph, part: CategoryColumn) -> str:
     return graph.apply("Gather", part.shares, graph.apply("Reshape", row, np.array([-1])), axis=0)
 
 
-def completed(graph: Graph, table: Columns, x: str, dtype: str) -> str:
+def _completed(graph: Graph, table: Columns, x: str, dtype: str) -> str:
     """Inputs of a type whose missing numbers are replaced."""
     if table.imputation is not None:
-        return add_imputation(graph, table.imputation, x, dtype)
+        return _add_imputation(graph, table.imputation, x, dtype)
     if np.isnan(table.fills).any():  # a network of an earlier version
         return x
     return graph.apply("Where", graph.apply("IsNaN", x), table.fills.astype(dtype), x)
@@ -451,3 +451,38 @@ def to_relu_onnx(network: Network, box: Box | None) -> ModelProto:
     )
     names = {"input_names": network.feature_names, "classes": network.labels.tolist()}
     return graph.to_model([inputs], [outputs], names)
+
+
+def register_skl2onnx_converter() -> None:
+    """See `ffmlp.export.register_skl2onnx_converter`."""
+    from skl2onnx import update_registered_converter
+    from skl2onnx.common.shape_calculator import calculate_linear_classifier_output_shapes
+
+    from ffmlp import FFMLPClassifier
+
+    update_registered_converter(
+        FFMLPClassifier,
+        "FFMLPClassifier",
+        calculate_linear_classifier_output_shapes,
+        _converted,
+        options={"zipmap": [True, False, "columns"], "nocl": [True, False]},
+    )
+
+
+def _converted(scope: Any, operator: Any, container: Any) -> None:
+    """Add the nodes of a classifier to the graph that skl2onnx makes of a pipeline."""
+    x, label, probabilities = (item.full_name for item in (*operator.inputs, *operator.outputs))
+    input_type = "float64" if "Double" in type(operator.inputs[0].type).__name__ else "float32"
+    clf, graph = operator.raw_operator, Graph(scope.get_unique_operator_name("ffmlp"))
+    network, kind = clf.network_, _TYPES[input_type]
+    if not network.table.are_inputs or network.table.imputation is not None:
+        raise ValueError(
+            "skl2onnx converts classifiers of numbers without missing values. Use clf.to_onnx()."
+        )
+    numbered = container.get_options(clf, {"nocl": False})["nocl"]
+    labels = np.arange(len(clf.classes_)) if numbered else _label_constants(clf.classes_)
+    x = _completed(graph, network.table, x, input_type)
+    _add_classifier(graph, network, labels, x, kind, label, probabilities, kind)
+    container.initializers.extend(graph.constants)
+    container.nodes.extend(graph.nodes)
+    container.node_domain_version_pair_sets.update({("", _OPSET), (_ML_DOMAIN, 2)})

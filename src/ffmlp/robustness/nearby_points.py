@@ -8,7 +8,7 @@ import numpy as np
 
 from ffmlp.arrays import Flags, Floats, Indices
 from ffmlp.network.network import Network
-from ffmlp.robustness.bent_leads import BentLead, SoftLead, Track, tracks
+from ffmlp.robustness.bent_leads import BentLead, SoftLead, Track, knots_and_scores, track
 from ffmlp.robustness.limits import Limits
 from ffmlp.robustness.polyhedra import SOLVERS, dual_norm, length, steepest_step
 
@@ -175,8 +175,9 @@ class Sample:
 
     def tracks(self, *radii: float) -> list[Track]:
         """The track of each feature, up to the largest radius, with points at the others."""
-        gaussianisation = self.network.hyperplanes.gaussianisation
-        return tracks(gaussianisation, self.x, self.scale, self.low, self.high, np.array(radii))
+        planes, ends = self.network.hyperplanes, np.array(radii)
+        parts = enumerate(zip(self.x, self.scale, self.low, self.high, strict=True))
+        return [track(*part, ends, *knots_and_scores(planes, feature)) for feature, part in parts]
 
     @property
     def reach(self) -> float:

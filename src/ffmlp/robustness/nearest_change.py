@@ -10,8 +10,18 @@ from time import perf_counter
 import numpy as np
 
 from ffmlp.arrays import Floats, Indices
-from ffmlp.robustness.bent_leads import BentLead, SoftLead, Track, bent_lead, lower_hull
-from ffmlp.robustness.change_programme import Relaxation, Solution
+from ffmlp.robustness.bent_leads import (
+    ERROR,
+    SIZE,
+    BentLead,
+    Programme,
+    SoftLead,
+    Track,
+    add_costs,
+    bent_lead,
+    lower_hull,
+    require_no_lead,
+)
 from ffmlp.robustness.nearby_points import (
     EXACT,
     LARGEST_RADIUS,
@@ -22,7 +32,7 @@ from ffmlp.robustness.nearby_points import (
     with_nearer_point,
     with_searched_point,
 )
-from ffmlp.robustness.polyhedra import SOLVERS
+from ffmlp.robustness.polyhedra import SOLVERS, dual_norm
 
 
 @dataclass(frozen=True, eq=False)
@@ -394,7 +404,86 @@ def _with(values: Floats, place: int, value: float) -> Floats:
     return copy
 
 
+# Programmes for each rival.
 _MOST_ROUNDS = 100
+# The least cost of a programme may be this share of the gap between the bounds too low.
+_GAP_SHARE = 0.03
+
+
+@dataclass(frozen=True, eq=False)
+class Relaxation:
+    """The least size of a change, from below: the tracks' costs are replaced by convex functions.
+
+    Attributes
+    ----------
+    lead : BentLead
+        As a function of the mapped features.
+    start : ndarray of shape (N,)
+        The mapped sample.
+    tracks : list of N Tracks
+    cuts : sequence of N sets of float
+        Changes at which each track is cut into pieces.
+    lower, radius : float
+        Bounds of the size of the change.
+    norm : {1, inf}
+    """
+
+    lead: BentLead
+    start: Floats
+    tracks: list[Track]
+    cuts: list[set[float]]
+    lower: float
+    radius: float
+    norm: float
+
+    def solved(self, seconds: float) -> Solution:
+        """The relaxed change of the least size."""
+        programme, unit = Programme(), self.radius / SIZE
+        total = programme.add(self.lower / unit, SIZE, 1.0)
+        low, high = (np.array([one.values[end] for one in self.tracks]) for end in (0, -1))
+        steps = np.maximum(np.maximum(high - self.start, self.start - low), 1e-300) / SIZE
+        lead = self.lead.by_steps(self.start, steps)
+        ends = (low - self.start) / steps, (high - self.start) / steps
+        moved = programme.add(*ends)
+        sizes = (
+            np.repeat(total, len(moved))
+            if self.norm == np.inf
+            else programme.add(np.zeros(len(moved)), SIZE)
+        )
+        for j, one in enumerate(self.tracks):
+            if low[j] < high[j]:
+                heights = one.heights / unit
+                if self.norm == np.inf:
+                    heights = np.maximum(heights, self.lower / unit)
+                values = (one.values - self.start[j]) / steps[j]
+                pieces = [(values[piece], heights[piece]) for piece in one.pieces(self.cuts[j])]
+                add_costs(programme, moved[j], sizes[j], pieces)
+        if self.norm == 1:
+            programme.at_most(0.0, (sizes, 1.0), (total, -1.0))
+        require_no_lead(programme, moved, lead, *self._ranges(lead, steps, *ends))
+        # While the bounds are far apart, the next programme is solved faster than this one is finished.
+        outcome = programme.solved(seconds, _GAP_SHARE * (1 - self.lower / self.radius))
+        if outcome.values is None:
+            return Solution(outcome.bound, None, None)
+        bound = outcome.bound * unit * (1 - ERROR)
+        reached = self.start + steps * outcome.values[moved]
+        return Solution(bound, reached, unit * outcome.values[sizes])
+
+    def _ranges(self, lead: BentLead, steps: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:
+        """The least and the largest response (L,) within the radius, for scaled steps."""
+        least, most = lead.ranges(low, high)
+        speeds = np.array([one.speed for one in self.tracks]) / steps
+        reach = self.radius * dual_norm(lead.weights * speeds, self.norm)
+        return np.maximum(least, lead.biases - reach), np.minimum(most, lead.biases + reach)
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """A lower bound of the size; mapped features (N,) and the size (N,) of each change, if any."""
+
+    bound: float
+    reached: Floats | None
+    sizes: Floats | None
 
 
 def nearest_change(sample: Sample, known: Bounds, seconds: float) -> Bounds:
@@ -481,12 +570,9 @@ def _refined(relaxation: Relaxation, solution: Solution) -> bool:
     if relaxation.norm == np.inf:
         return False
     refined = False
-    for one, cuts, value, size in zip(
-        relaxation.tracks, relaxation.cuts, solution.reached, solution.sizes, strict=True
-    ):
-        segment, change = one.place(value)
-        if len(one.changes) > 1 and abs(change) - size > 1e-9 * relaxation.radius:
-            ends = set(one.changes[[segment, segment + 1]].tolist())
-            refined |= not ends <= cuts
-            cuts |= ends
+    parts = zip(relaxation.tracks, relaxation.cuts, solution.reached, solution.sizes, strict=True)
+    for path, cuts, value, size in parts:
+        segment, change = path.place(value)
+        if len(path.changes) > 1 and abs(change) - size > 1e-9 * relaxation.radius:
+            refined |= path.cut_around(segment, cuts)
     return refined
