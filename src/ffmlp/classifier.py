@@ -387,7 +387,7 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
         """The distance of each sample to the nearest point that is predicted to be of another class.
 
         It is exact for the region design without gaussianised features, and for readouts of at most 100
-        hyperplanes without regions (those of ``max_neurons``) within the time limit. Elsewhere it lies
+        hyperplanes without trees (as with ``max_neurons``) within the time limit. Elsewhere it lies
         between ``lower``, a proved bound, and ``distance``, at which another class was found. Numbers
         change; categories and missing numbers stay. `recourse` changes categories, too.
 
@@ -441,7 +441,7 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
 
         A change costs the standard deviations by which numbers change, and 1 for each column with
         another category, times the costs of the columns. Missing numbers stay missing. Numbers change by
-        at most 10 standard deviations. For readouts of at most 100 hyperplanes without regions (those of
+        at most 10 standard deviations. For readouts of at most 100 hyperplanes without trees (as with
         ``max_neurons``), the change is the cheapest one within the time limit, with a proof
         (``cheapest``). For other networks it is the cheapest one that a search finds.
 
@@ -536,7 +536,7 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
             Layers ``table`` (if there are categories: it takes their numbers in
             ``network_.columns``), ``imputation`` (of missing numbers), ``gaussianise`` (if features are
             mapped), ``half_spaces``, ``regions`` (or ``blobs`` or ``evidence``) and ``classes``, the
-            last three with activations. The output is that of ``network_.forward``: no `predict_proba`
+            last three with activations. The output is ``network_.forward``: no `predict_proba`
             in the region design. See `ffmlp.from_torch`.
         """
         check_is_fitted(self)
@@ -553,9 +553,9 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
         Returns
         -------
         onnx.ModelProto
-            Its input is ``X`` (rows, ``n_features_in_``). With categories, each column is an input of
-            its own (rows, 1), by name; categories are strings, empty if missing. Its outputs are those
-            of `predict` and `predict_proba`: ``label`` (rows,), ``probabilities`` (rows, n_classes).
+            Its input is ``X`` (rows, ``n_features_in_``). With categories, each column is an input
+            (rows, 1), by name; categories are strings, empty if missing. Its outputs are as `predict`
+            and `predict_proba`: ``label`` (rows,), ``probabilities`` (rows, n_classes).
         """
         check_is_fitted(self)
         return export.to_onnx(self.network_, input_type)
@@ -564,12 +564,12 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
         """The network as a plain ONNX graph for verifiers (extra ``onnx``).
 
         It consists of MatMul, Add and Relu in float32. It is available for the readout design without
-        regions (``max_neurons`` or ``max_leaves=0``) and for the paper design.
+        trees (``max_neurons`` or ``max_leaves=0``) and for the paper design.
 
         Parameters
         ----------
         x, radius : optional
-            As in `to_vnnlib`. With them, the graph is that of its property: a function of steps within
+            As in `to_vnnlib`. With them, the graph is for its property: a function of steps within
             the box, and smaller.
 
         Returns
@@ -578,7 +578,7 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
             Its input ``X`` (rows, inputs) are the network's inputs, ``network_.inputs(cells)``: numbers,
             and shares of classes in place of categories; nothing is missing. With a box, these are steps
             instead, from -1 to 1 for each input. Its output ``Y`` (rows, n_classes) is the evidence of
-            the classes before the softmax. The largest one is that of the predicted class.
+            the classes before the softmax. The predicted class has the largest one.
         """
         check_is_fitted(self)
         if x is None and radius is None:

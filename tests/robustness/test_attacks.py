@@ -1,6 +1,3 @@
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 from problems import IRIS, four_moons, paper_design, region_design
@@ -149,23 +146,3 @@ def test_wishes_that_cannot_be_met_are_refused():
         pgd(clf, X, -1.0)
     with pytest.raises(ValueError, match="radius must not be negative, got -1"):
         random_search(clf, X, -1.0)
-
-
-def test_without_the_toolbox_a_message_says_what_to_install():
-    script = """
-import sys
-class Missing:
-    def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] == "art":
-            raise ModuleNotFoundError(name)
-sys.meta_path.insert(0, Missing())
-from sklearn.datasets import load_iris
-from ffmlp import FFMLPClassifier
-from ffmlp.robustness.attacks import hop_skip_jump
-X, y = load_iris(return_X_y=True)
-clf = FFMLPClassifier(2, design="region", random_state=0).fit(X, y)
-hop_skip_jump(clf, X)
-"""
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
-    message = "hop_skip_jump. Install it with: pip install 'ffmlp[attacks]'"
-    assert f"The Adversarial Robustness Toolbox is required for {message}" in done.stderr

@@ -10,18 +10,17 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import chdtri
 
 from ffmlp.arrays import AnyFloats, Flags, Floats, Indices, without_rounding
 from ffmlp.explain.attribution import (
     Attribution,
     Points,
     attributed,
+    blob_distances,
     mean_attribution,
-    nearest_blobs,
     rival_blobs,
 )
-from ffmlp.explain.explanation import Counterfactual, Crossing, Explanation, Place, Reason, RegionPart
+from ffmlp.explain.explanation import Counterfactual, Crossing, Explanation, LeafPart, Place, Reason
 from ffmlp.extras import imported
 from ffmlp.inputs.columns import NumberColumn
 from ffmlp.network.blobs import Blobs, feature_units
@@ -31,13 +30,12 @@ from ffmlp.robustness.distance import Effort, Robustness, robustness
 from ffmlp.robustness.limits import Features, GivenBounds, checked_limits
 from ffmlp.words import counted, html_table
 
-# A sample is unfamiliar if it is farther from all blobs than this share of the training samples, or, if
-# that is not known, outside of this share of its nearest blob.
-_FAMILIAR, _FAR = 0.99, 0.999
+# A sample is unfamiliar if it is farther from all blobs than this share of the training samples.
+_FAMILIAR = 0.99
 # Samples that are shown in a notebook.
 _MAX_ROWS = 10
-# Regions that are named for each sample.
-_MAX_REGIONS = 10
+# Leaves that are named for each sample.
+_MAX_LEAVES = 10
 # The rival of a sample if no other class can be predicted, and its blob if it was given by the user.
 _NO_RIVAL = _NO_BLOB = -1
 
@@ -76,9 +74,9 @@ class Explanations:
     attributions : ndarray of shape (n, M)
         What each column adds: ``leads == reference_leads + attributions.sum(axis=1)``.
     effects : ndarray of shape (n, L)
-        What each hyperplane adds: ``leads == reference_leads + effects.sum(axis=1) + regions``.
-    regions : ndarray of shape (n,)
-        What regions beside a readout add; 0 if there are none.
+        What each hyperplane adds: ``leads == reference_leads + effects.sum(axis=1) + leaves``.
+    leaves : ndarray of shape (n,)
+        What the trees that correct a readout add; 0 if there are none.
     responses, reference_responses : ndarray of shape (n, L)
         Signed response of each hyperplane to samples and references.
     places : Places
@@ -104,7 +102,7 @@ class Explanations:
     reference_leads: Floats
     attributions: Floats
     effects: Floats
-    regions: Floats
+    leaves: Floats
     responses: Floats
     reference_responses: Floats
     places: Places
@@ -125,9 +123,9 @@ class Explanations:
     def _repr_html_(self) -> str:
         header = ("", "class", "probability", "next_class", "probability", "lead")
         rows = [
-            (f"{number}", f"{one.label}", f"{one.probability:.3f}", f"{one.rival}",
-             f"{one.rival_probability:.3f}", f"{one.lead:+.2f}")
-            for number, one in zip(range(_MAX_ROWS), self, strict=False)
+            (f"{number}", f"{page.label}", f"{page.probability:.3f}", f"{page.rival}",
+             f"{page.rival_probability:.3f}", f"{page.lead:+.2f}")
+            for number, page in zip(range(_MAX_ROWS), self, strict=False)
         ]  # fmt: skip
         more = len(self) - len(rows)
         return html_table(header, rows) + (f"<p>… and {more} more</p>" if more else "")
@@ -149,7 +147,7 @@ class Explanations:
             reasons=self._reasons(number) if beaten else (),
             crossings=tuple(self._crossing(number, hyperplane) for hyperplane in crossed.tolist()),
             uncrossed=float(np.delete(self.effects[number], crossed).sum()),
-            regions=self._regions(number) if beaten else None,
+            leaves=self._leaves(number) if beaten else None,
             place=self._place(number),
             searched=self.robustness is not None,
             counterfactual=self._counterfactual(number),
@@ -178,8 +176,8 @@ class Explanations:
     def _reference(self, number: int) -> str:
         blob = int(self.reference_blobs[number])
         if blob == _NO_BLOB:
-            one = self.n_references == 1
-            return "the sample given" if one else f"{self.n_references} samples, on average"
+            single = self.n_references == 1
+            return "the sample given" if single else f"{self.n_references} samples, on average"
         label = self.network.labels[self.blobs.classes[blob]]
         return f"the centre of blob {blob} of class {label}"
 
@@ -233,36 +231,42 @@ class Explanations:
             effect=float(self.effects[number, hyperplane]),
         )
 
-    def _regions(self, number: int) -> RegionPart | None:
-        """The regions that differ between sample and reference, and what they add."""
+    def _leaves(self, number: int) -> LeafPart | None:
+        """The leaves that differ between sample and reference, and what they add."""
         network, trees = self.network, self.network.stages.trees
         if trees is None:
             return None
         both = np.stack([self.responses[number], self.reference_responses[number]])
         winner, rival = (np.repeat(part[number], 2) for part in (self.predicted, self.rivals))
-        (regions, others), (here, there) = trees.leads(both, winner, rival)
+        (leaves, others), (here, there) = trees.leads(both, winner, rival)
         added = here - there
-        order = np.argsort(-without_rounding(np.abs(added)), kind="stable")[:_MAX_REGIONS]
+        order = np.argsort(-without_rounding(np.abs(added)), kind="stable")[:_MAX_LEAVES]
         first = network.weighted_sizes[2]
-        return RegionPart(
-            effect=float(self.regions[number]),
-            changed=int((regions != others).sum()),
+        return LeafPart(
+            effect=float(self.leaves[number]),
+            changed=int((leaves != others).sum()),
             trees=len(added),
-            strongest=tuple((network.meaning(2, first + regions[t]), float(added[t])) for t in order),
+            strongest=tuple((network.meaning(2, first + leaves[t]), float(added[t])) for t in order),
         )
 
     def _counterfactual(self, number: int) -> Counterfactual | None:
-        found = self.robustness
-        if found is None or not np.isfinite(found.distance[number]):
+        nearest = self.robustness
+        if nearest is None or not np.isfinite(nearest.distance[number]):
             return None
-        before, after = self.samples[number], found.points[number]
+        before, after = self.samples[number], nearest.points[number]
         moved = np.abs(after - before) / self._units
         names = self.network.feature_names
         order = [j for j in np.argsort(-without_rounding(moved), kind="stable") if moved[j] > 0]
         changes = tuple((names[j], float(before[j]), float(after[j])) for j in order)
-        label = self.network.labels.tolist()[found.classes[number]]
-        values = float(found.distance[number]), float(found.lower[number]), bool(found.exact[number])
-        return Counterfactual(label, changes, tuple(moved[order].tolist()), *values, found.norm)
+        return Counterfactual(
+            label=self.network.labels.tolist()[nearest.classes[number]],
+            changes=changes,
+            sizes=tuple(moved[order].tolist()),
+            distance=float(nearest.distance[number]),
+            lower=float(nearest.lower[number]),
+            exact=bool(nearest.exact[number]),
+            norm=nearest.norm,
+        )
 
     def to_frame(self) -> Any:
         """A data frame with a row for each sample (needs pandas)."""
@@ -313,32 +317,32 @@ def explained(
     beaten: Flags = np.isfinite(others.max(axis=1))
     rivals = np.where(beaten, others.argmax(axis=1), _NO_RIVAL)
     pair = predicted[beaten], rivals[beaten]
-    number = np.full(len(h), _NO_BLOB)
+    nearest = np.full(len(h), _NO_BLOB)
     if reference is None:
-        number[beaten] = rival_blobs(network, blobs, points[beaten], *pair)
-        references = Points.of(network, blobs.means)[number]
-        found = attributed(network, points[beaten], references[beaten], *pair)
+        nearest[beaten] = rival_blobs(network, blobs, points[beaten], *pair)
+        references = Points.of(network, blobs.means)[nearest]
+        attribution = attributed(network, points[beaten], references[beaten], *pair)
     else:
         given = Points.of(network, planes.mapped(np.asarray(network.inputs(reference), np.float64)))
         mean = Points(*(part.mean(axis=0, keepdims=True) for part in vars(given).values()))
         references = mean[np.zeros(len(h), np.intp)]
-        found = mean_attribution(network, points[beaten], given, *pair)
-    parts = Attribution(*(_at(beaten, part) for part in vars(found).values()))
+        attribution = mean_attribution(network, points[beaten], given, *pair)
+    parts = Attribution(*(_at(beaten, part) for part in vars(attribution).values()))
     # Sums over the hyperplanes do not depend on the number of rows; a tie is one to the last bit.
-    leads = parts.reference_leads + parts.hyperplanes.sum(axis=1) + parts.regions
+    leads = parts.reference_leads + parts.hyperplanes.sum(axis=1) + parts.leaves
     tied = points.leads(predicted, rivals) == 0.0
     return Explanations(
         network, blobs, np.asarray(cells, np.float64), samples, predicted, rivals,
         probabilities=network.probabilities(X),
         leads=np.where(beaten, np.where(tied, 0.0, leads), np.inf),
         references=planes.unmapped(references.Z),
-        reference_blobs=number,
+        reference_blobs=nearest,
         reference_cells=None if reference is None or len(reference) > 1 else np.asarray(reference[0]),
         n_references=1 if reference is None else len(reference),
         reference_leads=parts.reference_leads,
         attributions=network.table.summed(parts.inputs),
         effects=parts.hyperplanes,
-        regions=parts.regions,
+        leaves=parts.leaves,
         responses=h,
         reference_responses=references.h,
         places=stages.places(planes, X) or _nearest_blobs(network, blobs, samples),
@@ -355,9 +359,10 @@ def _at(rows: Flags, values: Floats) -> Floats:
 def _nearest_blobs(network: Network, blobs: Blobs, samples: Floats) -> Places:
     """The nearest blob of each sample, and whether it is unfamiliar."""
     if network.familiar is not None:
-        found = network.familiarity(samples, _FAMILIAR)
-        return Places("blob", found.nearest, ~found.familiar, blobs.classes, blobs.weights)
-    # A network of an earlier version does not know how far its training samples were.
-    numbers, squared = nearest_blobs(blobs, network.hyperplanes.mapped(samples))
-    unseen = squared > chdtri(samples.shape[1], 1.0 - _FAR)
-    return Places("blob", numbers, unseen, blobs.classes, blobs.weights)
+        familiarity = network.familiarity(samples, _FAMILIAR)
+        nearest, unseen = familiarity.nearest, ~familiarity.familiar
+    else:  # networks of the playground do not know where their training samples were
+        Z, numbers = network.hyperplanes.mapped(samples), np.arange(len(blobs))
+        nearest = blob_distances(blobs, Z, numbers).argmin(axis=1)
+        unseen = np.zeros(len(samples), bool)
+    return Places("blob", nearest, unseen, blobs.classes, blobs.weights)

@@ -165,10 +165,10 @@ def _blob_line(clf: FFMLPClassifier) -> Callable[[int], str]:
 
     def line(blob: int) -> str:
         label, share = network.labels[blobs.classes[blob]], blobs.weights[blob]
-        own = [means[blob, table.owners == j] for j in order]
-        parts = zip((table.parts[j] for j in order), own, strict=True)
-        place = ", ".join(f"{part.name} {part.near(inputs)}" for part, inputs in parts)
-        return f"{blob}  {label}, {share:.1%} of the training samples, around {place}"
+        centre = ", ".join(
+            f"{table.names[j]} {table.parts[j].near(means[blob, table.owners == j])}" for j in order
+        )
+        return f"{blob}  {label}, {share:.1%} of the training samples, around {centre}"
 
     return line
 
@@ -208,7 +208,7 @@ def effect_curves(
 ) -> tuple[EffectCurve, ...]:
     """How the lead of each class changes along each column, with its spread over the samples.
 
-    A value of the column replaces that of every sample, and the network answers again. Nothing is
+    Every sample takes a value of the column, and the network answers again. Nothing is
     approximated, but up to 200 samples and 32 values, evenly spaced among those of X, stand for all.
 
     Parameters
@@ -310,7 +310,7 @@ class FeatureImportance:
 def feature_importance(clf: FFMLPClassifier, X: ArrayLike) -> FeatureImportance:
     """The share of predictions that change if one column takes the value of another sample.
 
-    It is permutation importance without chance: the network predicts again with the values of 20 other
+    It is deterministic permutation importance: the network predicts again with the values of 20 other
     samples, evenly spaced, for each of up to 500 samples. Nothing is approximated. Columns that repeat
     the information of others look less important than they are together.
 
@@ -341,7 +341,7 @@ def feature_importance(clf: FFMLPClassifier, X: ArrayLike) -> FeatureImportance:
     cells: Floats = np.asarray(checked_cells(clf, X), np.float64)
     network, n = clf.network_, len(cells)
     chosen = evenly(n, _MAX_ROWS)
-    samples, own = cells[chosen], network.classes(network.inputs(cells[chosen]))
+    samples, predicted = cells[chosen], network.classes(network.inputs(cells[chosen]))
     n_others = min(n, _MAX_OTHERS)
     steps = ((np.arange(n_others) + 0.5) * n / n_others).astype(np.intp)
     others = (chosen[:, None] + steps) % n
@@ -349,6 +349,7 @@ def feature_importance(clf: FFMLPClassifier, X: ArrayLike) -> FeatureImportance:
     for column in range(cells.shape[1]):
         moved = np.repeat(samples, n_others, axis=0)
         moved[:, column] = cells[others.ravel(), column]
-        changed[column] = np.mean(network.classes(network.inputs(moved)) != np.repeat(own, n_others))
+        classes = network.classes(network.inputs(moved))
+        changed[column] = np.mean(classes != np.repeat(predicted, n_others))
     attributions = np.abs(explained(network, clf.blobs_, samples).attributions).mean(axis=0)
     return FeatureImportance(network.table.names, changed, attributions)

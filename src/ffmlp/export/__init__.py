@@ -33,7 +33,7 @@ def from_torch(module: Any) -> Network:
     -------
     Network
         In float64. Layer l_1 still consists of hyperplanes. Layers l_2 and l_out have trained weights
-        (`stages` are `TrainedStages`). A readout with regions has trained evidence and the regions of
+        (`stages` are `TrainedStages`). A readout with trees has trained evidence and the trees of
         the design (`CorrectedReadoutStages`).
 
     Examples
@@ -59,7 +59,7 @@ def to_onnx(
 ) -> Any:
     """A network as an ONNX model: see `FFMLPClassifier.to_onnx`.
 
-    Each column is an input of its own if one of them is categorical, or with ``by_column``.
+    Each column is an input if a column is categorical, or with ``by_column``.
     ``properties`` are stored in the model.
     """
     require("to_onnx", "onnx")

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, checker, helper, numpy_helper
 
-from ffmlp.arrays import Floats, Indices
+from ffmlp.arrays import Floats
 from ffmlp.export.verifiers import Box, ReluLayers
 from ffmlp.inputs.columns import CategoryColumn, Columns, NumberColumn
 from ffmlp.inputs.features import Gaussianisation
@@ -24,8 +23,6 @@ from ffmlp.network.stages import LARGEST
 _OPSET, _ML_OPSET, _IR_VERSION = 17, 3, 8
 _ML_DOMAIN = "ai.onnx.ml"
 _ML_OPERATORS = ("LabelEncoder", "TreeEnsembleRegressor")
-# More cells make the file larger, but not faster.
-_CELLS_PER_KNOT = 16
 # Few enough rows for their responses to stay in the cache, enough to share among threads.
 _ROWS_PER_BLOCK = 1024
 
@@ -189,63 +186,25 @@ def _ceiling(graph: Graph, dividend: str, divisor: str) -> str:
     return graph.apply("Div", most, divisor)
 
 
-@dataclass(frozen=True, eq=False)
-class Grid:
-    """Equal cells from the first to the last knot of a feature.
-
-    At least ``before[i]`` knots, and at most ``n_steps`` more, are at or below a value in cell i. One
-    more cell on either side allows for rounding. Knots too far apart or too close share one cell.
-    """
-
-    before: Indices
-    cells_per_unit: float
-    n_steps: int
-
-    @classmethod
-    def of(cls, knots: Floats) -> Grid:
-        """The grid of knots, ascending."""
-        n_cells = _CELLS_PER_KNOT * len(knots)
-        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-            from_first = knots - knots[0]
-            edges = from_first[-1] / n_cells * np.arange(-1, n_cells + 2)
-            counts = np.searchsorted(from_first, edges, side="right")
-            cells_per_unit = float(n_cells / from_first[-1])
-        if not 0.0 < cells_per_unit < np.inf:
-            return cls(np.zeros(1, np.intp), 0.0, len(knots))
-        n_steps = int((counts[3:] - counts[:-3]).max())
-        return cls(counts[:n_cells], cells_per_unit, n_steps)
-
-
 def _gaussianised(graph: Graph, x: str, gaussianisation: Gaussianisation) -> str:
-    """The scores of samples. A grid and bisection find the last knot at or below each value."""
+    """The scores of samples. Bisection finds the last knot at or below each value."""
     tables = gaussianisation.padded()
-    grids = [Grid.of(own) for own in gaussianisation.knots]
     n_features, n_knots = tables[0].shape
-    n_more = (1 << max(grid.n_steps for grid in grids).bit_length()) - 1
-    # The tables are flat: knot k of feature j is entry j * width + k; cells likewise.
-    width, n_cells = n_knots + n_more, 1 + max(len(grid.before) for grid in grids)
-    feature = np.arange(n_features, dtype=np.int32)
-    cells = [np.pad(grid.before, (0, n_cells - len(grid.before)), mode="edge") for grid in grids]
-    reached = np.maximum(np.array(cells) - 1, 0) + width * feature[:, None]
+    n_steps = (n_knots - 1).bit_length()
+    # The tables are flat, for GatherElements, which is several times as fast as Gather: knot k of
+    # feature j is entry j * width + k.
+    width = 1 << n_steps
     knots, scores, slopes = (
-        graph.constant(np.pad(table, ((0, 0), (0, n_more)), constant_values=filling).ravel())
+        graph.constant(np.pad(table, ((0, 0), (0, width - n_knots)), constant_values=filling).ravel())
         for table, filling in zip(tables, (np.inf, 0.0, 0.0), strict=True)
     )
-    first = graph.constant(tables[0][:, 0])
-    last = np.array([own[-1] for own in gaussianisation.knots])
-    inside = graph.apply("Min", graph.apply("Max", x, first), last)
-    per_unit = np.array([grid.cells_per_unit for grid in grids])
-    cell = graph.apply("Mul", graph.apply("Sub", inside, first), per_unit)
-    # NaN has no cell; its cast to an integer may be negative.
-    cell = graph.apply("Max", graph.apply("Cast", cell, to=TensorProto.INT32), np.array(0, np.int32))
-    # Flat, for GatherElements: it is several times as fast as Gather.
-    cell, inside = (
-        graph.apply("Reshape", part, np.array([-1]))
-        for part in (graph.apply("Add", cell, n_cells * feature), inside)
-    )
-    knot = graph.apply("GatherElements", reached.astype(np.int32).ravel(), cell)
-    for step in (n_more + 1 >> power for power in range(1, (n_more + 1).bit_length())):
-        further = graph.apply("Add", knot, np.array(step, np.int32))
+    last = np.array([knots[-1] for knots in gaussianisation.knots])
+    inside = graph.apply("Min", graph.apply("Max", x, tables[0][:, 0]), last)
+    first = width * np.arange(n_features, dtype=np.int32)
+    knot = graph.apply("Expand", first, graph.apply("Shape", inside))
+    knot, inside = (graph.apply("Reshape", part, np.array([-1])) for part in (knot, inside))
+    for power in reversed(range(n_steps)):
+        further = graph.apply("Add", knot, np.array(1 << power, np.int32))
         below = graph.apply("LessOrEqual", graph.apply("GatherElements", knots, further), inside)
         knot = graph.apply("Where", below, further, knot)
     beyond = graph.apply("Sub", inside, graph.apply("GatherElements", knots, knot))
@@ -291,8 +250,10 @@ def _filled(graph: Graph, imputation: Imputation, x: str, missing: str) -> str:
         "Sub", imputation.log_weights[:, None, None], graph.apply("Mul", distance, np.array(0.5))
     )
     share = graph.apply("Softmax", density, axis=0)
-    place = graph.apply("Add", graph.apply("Mul", deviation, unit[:, None]), imputation.means[:, None])
-    mean = graph.apply("ReduceSum", graph.apply("Mul", share, place), np.array([0]), keepdims=0)
+    completed = graph.apply(
+        "Add", graph.apply("Mul", deviation, unit[:, None]), imputation.means[:, None]
+    )
+    mean = graph.apply("ReduceSum", graph.apply("Mul", share, completed), np.array([0]), keepdims=0)
     value = graph.apply("Add", graph.apply("Mul", mean, imputation.scale), imputation.centre)
     value = graph.apply("Max", graph.apply("Min", value, imputation.high), imputation.low)
     return graph.apply("Where", missing, value, wide)
@@ -356,8 +317,8 @@ def to_onnx(
         x = graph.apply("Concat", *(_column_inputs(graph, part) for part in table.parts), axis=1)
         types = [_input_type(part, kind) for part in table.parts]
         inputs = [
-            helper.make_tensor_value_info(name, own, ["rows", 1])
-            for name, own in zip(taken, types, strict=True)
+            helper.make_tensor_value_info(name, input_kind, ["rows", 1])
+            for name, input_kind in zip(taken, types, strict=True)
         ]
     else:
         x = "X"
@@ -405,7 +366,7 @@ def _shares(graph: Graph, part: CategoryColumn) -> str:
     known = len(part.categories)
     numbers = {name: number for number, name in enumerate(part.categories)}
     # A column of integers is written with decimals if it has missing values.
-    numbers = {f"{name}.0": own for name, own in numbers.items() if name.isdecimal()} | numbers
+    numbers = {f"{name}.0": number for name, number in numbers.items() if name.isdecimal()} | numbers
     row = graph.apply(
         "LabelEncoder", part.name, keys_strings=[*numbers, ""],
         values_int64s=[*numbers.values(), known], default_int64=known + 1,
@@ -417,8 +378,6 @@ def _completed(graph: Graph, table: Columns, x: str, dtype: str) -> str:
     """Inputs of a type whose missing numbers are replaced."""
     if table.imputation is not None:
         return _add_imputation(graph, table.imputation, x, dtype)
-    if np.isnan(table.fills).any():  # a network of an earlier version
-        return x
     return graph.apply("Where", graph.apply("IsNaN", x), table.fills.astype(dtype), x)
 
 

@@ -49,16 +49,16 @@ class Track:
         slack = _SAME * max(1.0, float(np.abs(self.values).max()))
         at = np.clip(value, self.values[0], self.values[-1])
         low, high = self.values[:-1], self.values[1:]
-        found = np.flatnonzero((low <= at + slack) & (at - slack <= high))
-        rise = high[found] - low[found]
-        share = np.divide(at - low[found], rise, out=np.zeros(len(found)), where=rise > slack)
-        run = self.changes[found + 1] - self.changes[found]
-        change = self.changes[found] + np.clip(share, 0.0, 1.0) * run
+        segments = np.flatnonzero((low <= at + slack) & (at - slack <= high))
+        rise = high[segments] - low[segments]
+        share = np.divide(at - low[segments], rise, out=np.zeros(len(segments)), where=rise > slack)
+        first, last = self.changes[segments], self.changes[segments + 1]
+        change = first + np.clip(share, 0.0, 1.0) * (last - first)
         # A level segment reaches its value everywhere: with the end of the smaller change.
-        level, ends = rise <= slack, np.stack([self.changes[found], self.changes[found + 1]])
-        change = np.where(level, np.take_along_axis(ends, np.abs(ends).argmin(0)[None], 0)[0], change)
+        nearer_end = np.where(np.abs(first) <= np.abs(last), first, last)
+        change = np.where(rise <= slack, nearer_end, change)
         best = int(np.argmin(np.abs(change)))
-        return int(found[best]), float(change[best])
+        return int(segments[best]), float(change[best])
 
     def pieces(self, cuts: Collection[float]) -> list[slice]:
         """The points of each piece, if the track is cut at some changes."""
@@ -136,7 +136,7 @@ class BentLead:
 
     def at(self, z: Floats) -> float:
         """The lead at z (N,)."""
-        return float(self.slope @ z + self.offset + self.bends @ np.maximum(self.responses(z), 0.0))
+        return float(self.slope @ z + self.offset + self.bends @ self.bend(self.responses(z)))
 
     def bend(self, responses: Floats) -> Floats:
         """What each response adds to the lead, without its factor."""
@@ -189,10 +189,6 @@ class BentLead:
 @dataclass(frozen=True, eq=False)
 class SoftLead(BentLead):
     """The same with softplus, ``log(1 + exp(h))``, instead of ``max(0, h)``."""
-
-    def at(self, z: Floats) -> float:
-        """The lead at z (N,)."""
-        return float(self.slope @ z + self.offset + self.bends @ softplus(self.responses(z)))
 
     def bend(self, responses: Floats) -> Floats:
         """What each response adds to the lead, without its factor."""
@@ -343,34 +339,30 @@ class Programme:
         return Outcome(solved.x, bound if np.isfinite(bound) else -np.inf)
 
 
-def add_costs(
-    programme: Programme, value: int, size: int, pieces: list[tuple[Floats, Floats]]
-) -> Indices:
+def add_costs(programme: Programme, value: int, size: int, pieces: list[tuple[Floats, Floats]]) -> None:
     """Require that a size is at least a convex function of a value, in the piece that the value is in.
 
-    A piece is given by its points: values and heights. Returns a binary variable for each piece; none if
-    there is one piece.
+    A piece is given by its points: values and heights.
     """
     if len(pieces) == 1:
         for slope, intercept in zip(*lower_hull(*pieces[0]), strict=True):
             programme.at_most(-intercept, (value, slope), (size, -1.0))
-        return np.zeros(0, np.intp)
+        return
     chosen = programme.add(np.zeros(len(pieces)), 1.0, whole=True)
     low, high = (np.array([end(values) for values, _ in pieces]) for end in (np.min, np.max))
     values = programme.add(np.minimum(low, 0.0), np.maximum(high, 0.0))
     sizes = programme.add(np.zeros(len(pieces)), SIZE)
-    for place, piece in enumerate(pieces):
-        programme.at_most(0.0, (values[place], 1.0), (chosen[place], -high[place]))
-        programme.at_most(0.0, (values[place], -1.0), (chosen[place], low[place]))
+    for number, piece in enumerate(pieces):
+        programme.at_most(0.0, (values[number], 1.0), (chosen[number], -high[number]))
+        programme.at_most(0.0, (values[number], -1.0), (chosen[number], low[number]))
         for slope, intercept in zip(*lower_hull(*piece), strict=True):
             programme.at_most(
-                0.0, (values[place], slope), (chosen[place], intercept), (sizes[place], -1.0)
+                0.0, (values[number], slope), (chosen[number], intercept), (sizes[number], -1.0)
             )
     for sign in (1.0, -1.0):
         programme.at_most(sign, (chosen, sign))
         programme.at_most(0.0, (values, sign), (value, -sign))
     programme.at_most(0.0, (sizes, 1.0), (size, -1.0))
-    return chosen
 
 
 def require_no_lead(

@@ -146,7 +146,7 @@ def robustness(
             f"{spreads.max() / spreads.min():.1g}, so distances would be rounding errors. Pass the unit "
             "of each feature as scale=, for example its standard deviation."
         )
-    # Tolerances are those of features of unit spread. A power of two changes no digit.
+    # Tolerances are for features of unit spread. A power of two changes no digit.
     unit = 2.0 ** np.round(np.log2(spreads).mean())
     scaled = replace(limits, scale=limits.scale * unit)
     nearest = distances(network, blobs, samples, scaled, effort)

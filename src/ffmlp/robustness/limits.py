@@ -215,7 +215,7 @@ def _feature_numbers(names: Sequence[str], limit: str, features: Any) -> frozens
     listed: Any = [features] if isinstance(features, str | Integral) else features
     if not isinstance(listed, Iterable):
         raise ValueError(f"{limit} must be a sequence of features, got {features!r}.")
-    return frozenset(feature_number(names, one) for one in listed)
+    return frozenset(feature_number(names, feature) for feature in listed)
 
 
 def _checked_numbers(table: Columns, limit: str, features: Features) -> frozenset[int]:

@@ -162,7 +162,7 @@ class _Row:
         return -ahead - _MARGIN if wanted is None else ahead - _MARGIN
 
     def changed(self, cells: Floats) -> Flags:
-        """The cells (..., M) that differ from those of the row."""
+        """Whether cells (..., M) differ from the row."""
         return (cells != self.cells) & ~(np.isnan(cells) & np.isnan(self.cells))
 
     def cost(self, cells: Floats) -> float:
