@@ -21,7 +21,7 @@ from ffmlp.design.designs import familiar_space
 from ffmlp.design.intake import Intake
 from ffmlp.design.problem import Progress
 from ffmlp.design.selection import Selection, possible_plans, selected_design, threads_for
-from ffmlp.explain.decisions import Explanations, explained
+from ffmlp.explain.decisions import Explanations, explained, with_changes
 from ffmlp.merging import Statistics, statistics_of_samples
 from ffmlp.network.blobs import Blobs, Familiarity
 from ffmlp.network.hyperplanes import Hyperplanes
@@ -33,7 +33,7 @@ from ffmlp.parameters import (
     class_weights,
     training_intake,
 )
-from ffmlp.robustness.distance import Robustness, checked_effort, robustness
+from ffmlp.robustness.distance import Effort, Robustness, robustness
 from ffmlp.robustness.limits import Features, GivenBounds, checked_limits, checked_wishes
 from ffmlp.robustness.recourse import Recourse, recourse
 
@@ -370,7 +370,7 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
             except ValueError as error:
                 raise ValueError(f"reference must be samples with the columns of X. {error}") from error
         explanations = explained(self.network_, self.blobs_, cells, reference_cells)
-        return explanations.with_changes(norm, frozen, bounds) if counterfactual else explanations
+        return with_changes(explanations, norm, frozen, bounds) if counterfactual else explanations
 
     def robustness(
         self,
@@ -415,7 +415,7 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
         -------
         Robustness
         """
-        effort = checked_effort(time_limit, n_jobs, progress)
+        effort = Effort(time_limit, n_jobs, progress)
         cells = np.asarray(checked_cells(self, X), np.float64)
         samples = np.asarray(self.network_.inputs(cells), np.float64)
         limits = checked_limits(self.network_.table, cells, samples, norm, scale, frozen, bounds)
@@ -477,7 +477,7 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
             One for each sample: ``changes``, cheapest first, and the ``reason`` if there are none, which
             names the limits in the way.
         """
-        effort = checked_effort(time_limit, None, False)
+        effort = Effort(time_limit)
         if not isinstance(n_answers, Integral) or n_answers < 1:
             raise ValueError(f"n_answers must be an int of at least 1, got {n_answers!r}.")
         cells = np.asarray(checked_cells(self, X), np.float64)

@@ -153,13 +153,6 @@ class Explanations:
             counterfactual=self._counterfactual(number),
         )
 
-    def with_changes(self, norm: float | str, frozen: Features, bounds: GivenBounds) -> Explanations:
-        """The same with the smallest change of each sample to another class, in standard deviations."""
-        network, scale = self.network, self._units[self.network.table.firsts]
-        limits = checked_limits(network.table, self.cells, self.samples, norm, scale, frozen, bounds)
-        nearest = robustness(network, self.blobs, self.cells, self.samples, limits, Effort())
-        return replace(self, robustness=nearest)
-
     @cached_property
     def _units(self) -> Floats:
         return feature_units(self.blobs, self.network.hyperplanes)
@@ -347,6 +340,18 @@ def explained(
         reference_responses=references.h,
         places=stages.places(planes, X) or _nearest_blobs(network, blobs, samples),
     )  # fmt: skip
+
+
+def with_changes(
+    explanations: Explanations, norm: float | str, frozen: Features, bounds: GivenBounds
+) -> Explanations:
+    """The same with the smallest change of each sample to another class, in standard deviations."""
+    network, blobs = explanations.network, explanations.blobs
+    cells, samples = explanations.cells, explanations.samples
+    scale = feature_units(blobs, network.hyperplanes)[network.table.firsts]
+    limits = checked_limits(network.table, cells, samples, norm, scale, frozen, bounds)
+    nearest = robustness(network, blobs, cells, samples, limits, Effort())
+    return replace(explanations, robustness=nearest)
 
 
 def _at(rows: Flags, values: Floats) -> Floats:

@@ -71,16 +71,6 @@ class Robustness:
     classes: Indices
     norm: float = 2.0
 
-    @classmethod
-    def at(
-        cls, network: Network, points: Floats, distance: Floats, lower: Floats, exact: Flags
-    ) -> Robustness:
-        """Distances to points, NaN where there are none, whose classes are those that are predicted."""
-        classes, reached = np.full(len(points), -1), np.isfinite(points).all(axis=1)
-        if reached.any():
-            classes[reached] = network.classes(points[reached])
-        return cls(distance, points, lower, exact, classes)
-
     def __len__(self) -> int:
         return len(self.distance)
 
@@ -110,14 +100,13 @@ class Effort:
     n_jobs: int | None = None
     progress: bool = False
 
-
-def checked_effort(time_limit: float, n_jobs: int | None, progress: bool) -> Effort:
-    """The effort, or a ValueError."""
-    if not (isinstance(time_limit, Real) and time_limit > 0):
-        raise ValueError(f"time_limit must be a positive number of seconds, got {time_limit!r}.")
-    if n_jobs is not None and (not isinstance(n_jobs, Integral) or n_jobs == 0):
-        raise ValueError(f"n_jobs must be an int other than 0, or None, got {n_jobs!r}.")
-    return Effort(float(time_limit), n_jobs, progress)
+    def __post_init__(self) -> None:
+        if not (isinstance(self.time_limit, Real) and self.time_limit > 0):
+            raise ValueError(
+                f"time_limit must be a positive number of seconds, got {self.time_limit!r}."
+            )
+        if self.n_jobs is not None and (not isinstance(self.n_jobs, Integral) or self.n_jobs == 0):
+            raise ValueError(f"n_jobs must be an int other than 0, or None, got {self.n_jobs!r}.")
 
 
 def robustness(
@@ -226,7 +215,7 @@ def _exact(network: Network, pieces: LinearPieces, samples: Floats, limits: Limi
     exact = np.ones(len(samples), bool)
     # Rounding hides the other class: the distance is a lower bound, but no point shows that it is exact.
     exact[left], points[left] = False, np.nan
-    return Robustness.at(network, points, np.where(exact, distance, np.inf), distance, exact)
+    return _with_classes(network, points, np.where(exact, distance, np.inf), distance, exact)
 
 
 def _nearest(
@@ -256,7 +245,7 @@ def _bounded(network: Network, blobs: Blobs, samples: Floats, limits: Limits) ->
         # The steepness of a feature's map matters only up to the distance of the point found.
         lower = np.maximum(lower, _lower_bounds(network, samples, winner, limits, distance)[0])
     exact = np.zeros(len(samples), bool)
-    return Robustness.at(network, points, distance, np.minimum(lower, distance), exact)
+    return _with_classes(network, points, distance, np.minimum(lower, distance), exact)
 
 
 def _proved(
@@ -283,7 +272,17 @@ def _proved(
     lower = np.array([bound.lower for bound in bounds], np.float64)
     distance = np.array([bound.distance for bound in bounds], np.float64)
     points = np.array([bound.point for bound in bounds], np.float64).reshape(samples.shape)
-    return Robustness.at(network, points, np.where(exact, lower, distance), lower, exact)
+    return _with_classes(network, points, np.where(exact, lower, distance), lower, exact)
+
+
+def _with_classes(
+    network: Network, points: Floats, distance: Floats, lower: Floats, exact: Flags
+) -> Robustness:
+    """Distances to points (n, N), NaN where there are none, and the classes that are predicted there."""
+    classes, reached = np.full(len(points), -1), np.isfinite(points).all(axis=1)
+    if reached.any():
+        classes[reached] = network.classes(points[reached])
+    return Robustness(distance, points, lower, exact, classes)
 
 
 def _lower_bounds(
