@@ -60,7 +60,7 @@ def violations(rng, norm, n_points=2000):
     no_blobs = Blobs(np.zeros(0, np.intp), np.zeros((0, n)), np.zeros((0, n, n)), np.zeros(0))
     found = distances(network, no_blobs, x, limits, Effort())
     (own,), (lower,), (distance,) = network.classes(x), found.lower, found.distance
-    steps = np.vstack([_in_ball(rng, n_points, x.shape[1], norm), _on_axes(x.shape[1], norm)])
+    steps = np.vstack([in_ball(rng, n_points, x.shape[1], norm), on_axes(x.shape[1], norm)])
     radius = 0.99999 * min(lower, 20.0)
     near = np.clip(x + radius * steps * limits.scale, limits.low, limits.high)
     failed = []
@@ -79,13 +79,13 @@ def violations(rng, norm, n_points=2000):
     return failed, bool(found.exact[0]), bool(np.isfinite(distance))
 
 
-def _in_ball(rng, n_points, n_features, norm):
+def in_ball(rng, n_points, n_features, norm):
     points = rng.normal(size=(n_points, n_features))
     points /= np.linalg.norm(points, ord=norm, axis=1, keepdims=True)
     return points * rng.uniform(size=(n_points, 1)) ** (0.3 / n_features)
 
 
-def _on_axes(n_features, norm):
+def on_axes(n_features, norm):
     """The corners of the ball; for norm 2 those of the other balls, scaled."""
     axes = np.vstack([np.eye(n_features), -np.eye(n_features)])
     signs = np.array(np.meshgrid(*[[-1.0, 1.0]] * n_features)).reshape(n_features, -1).T

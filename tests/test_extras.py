@@ -1,6 +1,8 @@
 import subprocess
 import sys
 
+import pytest
+
 EXTRAS = (
     "matplotlib",
     "torch",
@@ -44,3 +46,35 @@ def test_the_package_itself_imports_no_extra():
     script = f"import sys, ffmlp; print([name for name in {heavy!r} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+EUCLIDEAN = "Euclidean distances (norms 1 and inf need no extra)", "robustness"
+
+
+@pytest.mark.parametrize(
+    ("package", "call", "purpose", "extra"),
+    [
+        ("pandas", "region.explain(X).to_frame()", "Explanations.to_frame", "cli"),
+        ("art", "hop_skip_jump(region, X)", "hop_skip_jump", "attacks"),
+        ("onnx", "region.to_onnx()", "to_onnx", "onnx"),
+        ("torch", "region.to_torch()", "to_torch", "torch"),
+        ("daqp", "assert region.robustness(X[:1], 1).exact; region.robustness(X[:1])", *EUCLIDEAN),
+        ("daqp", "assert small.robustness(X[:1], 'inf').exact; small.robustness(X[:1])", *EUCLIDEAN),
+    ],
+)
+def test_a_message_says_what_to_install(package, call, purpose, extra):
+    script = f"""
+import sys
+from sklearn.datasets import load_iris
+from ffmlp import FFMLPClassifier
+from ffmlp.robustness.attacks import hop_skip_jump
+X, y = load_iris(return_X_y=True)
+region = FFMLPClassifier(2, design="region", random_state=0).fit(X, y)
+small = FFMLPClassifier(design="readout", max_neurons=20).fit(X, y)
+sys.modules[{package!r}] = None
+{call}
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    message = f"is required for {purpose}. Install it with: pip install 'ffmlp[{extra}]'"
+    assert done.stderr.splitlines()[-1].startswith("ImportError: ")
+    assert message in done.stderr

@@ -7,11 +7,17 @@ if TYPE_CHECKING:
     from ffmlp.classifier import FFMLPClassifier
     from ffmlp.design.lda import two_class_lda
     from ffmlp.design.pruning import PruningPath
-    from ffmlp.explain.describe import export_text, hyperplane_meaning
-    from ffmlp.explain.effects import EffectCurve, FeatureImportance, effect_curves, feature_importance
-    from ffmlp.explain.explain import Explanations
+    from ffmlp.explain.decisions import Explanations
     from ffmlp.explain.explanation import Explanation
-    from ffmlp.export import from_torch
+    from ffmlp.explain.whole_model import (
+        EffectCurve,
+        FeatureImportance,
+        effect_curves,
+        export_text,
+        feature_importance,
+        hyperplane_meaning,
+    )
+    from ffmlp.export import from_torch, register_skl2onnx_converter
     from ffmlp.merging import merge
     from ffmlp.network.blobs import Blobs
     from ffmlp.network.hyperplanes import Hyperplanes
@@ -49,24 +55,24 @@ __all__ = [
 # Imported when first used: scikit-learn takes a second to import, and ``ffmlp --help`` does not need it.
 _HOMES = {
     "Blobs": "network.blobs",
-    "EffectCurve": "explain.effects",
+    "EffectCurve": "explain.whole_model",
     "Explanation": "explain.explanation",
-    "Explanations": "explain.explain",
+    "Explanations": "explain.decisions",
     "FFMLPClassifier": "classifier",
-    "FeatureImportance": "explain.effects",
+    "FeatureImportance": "explain.whole_model",
     "Hyperplanes": "network.hyperplanes",
     "Network": "network.network",
     "PruningPath": "design.pruning",
     "Regions": "network.regions",
     "Robustness": "robustness.distance",
-    "effect_curves": "explain.effects",
-    "export_text": "explain.describe",
-    "feature_importance": "explain.effects",
+    "effect_curves": "explain.whole_model",
+    "export_text": "explain.whole_model",
+    "feature_importance": "explain.whole_model",
     "from_torch": "export",
-    "hyperplane_meaning": "explain.describe",
+    "hyperplane_meaning": "explain.whole_model",
     "load": "storage.persistence",
     "merge": "merging",
-    "register_skl2onnx_converter": "onnx_converter",
+    "register_skl2onnx_converter": "export",
     "save": "storage.persistence",
     "two_class_lda": "design.lda",
 }

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -12,16 +13,17 @@ from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags, check_random_state
+from sklearn.utils.validation import check_is_fitted
 
+from ffmlp import export
 from ffmlp.arrays import Floats
 from ffmlp.design.designs import familiar_space
 from ffmlp.design.intake import Intake
 from ffmlp.design.problem import Progress
 from ffmlp.design.selection import Selection, possible_plans, selected_design, threads_for
-from ffmlp.explain.decisions import DecisionsMixin
-from ffmlp.export.exports import ExportsMixin
+from ffmlp.explain.decisions import Explanations, explained, with_changes
 from ffmlp.merging import Statistics, statistics_of_samples
-from ffmlp.network.blobs import Blobs
+from ffmlp.network.blobs import Blobs, Familiarity
 from ffmlp.network.hyperplanes import Hyperplanes
 from ffmlp.network.regions import Regions
 from ffmlp.parameters import (
@@ -31,11 +33,14 @@ from ffmlp.parameters import (
     class_weights,
     training_intake,
 )
+from ffmlp.robustness.distance import Effort, Robustness, robustness
+from ffmlp.robustness.limits import Features, GivenBounds, checked_limits, checked_wishes
+from ffmlp.robustness.recourse import Recourse, recourse
 
 _ROWS_WORTH_A_THREAD = 10_000
 
 
-class FFMLPClassifier(DecisionsMixin, ExportsMixin, ClassifierMixin, BaseEstimator):
+class FFMLPClassifier(ClassifierMixin, BaseEstimator):
     """A multilayer perceptron that is designed in one feedforward pass instead of trained.
 
     Each class becomes a mixture of Gaussian blobs. Hyperplanes separate pairs of blobs; each is two
@@ -322,6 +327,302 @@ class FFMLPClassifier(DecisionsMixin, ExportsMixin, ClassifierMixin, BaseEstimat
         n_parts = min(effective_n_jobs(self.n_jobs), 1 + len(samples) // _ROWS_WORTH_A_THREAD)
         compute, parts = getattr(self.network_, what), np.array_split(samples, n_parts)
         return np.concatenate(Parallel(n_parts, require="sharedmem")(map(delayed(compute), parts)))
+
+    def explain(
+        self,
+        X: ArrayLike,
+        reference: ArrayLike | None = None,
+        *,
+        counterfactual: bool = False,
+        frozen: Features = (),
+        bounds: GivenBounds = None,
+        norm: float | str = 2,
+    ) -> Explanations:
+        """Explain predictions: what each column adds to the lead of the predicted class.
+
+        A sample is compared with a reference. The difference of their leads divides exactly among the
+        columns, and among the boundaries between the two.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        reference : array-like of shape (n_references, n_features), default=None
+            What samples are compared with; the mean over all references, if there are several. None is
+            the centre of the nearest blob of the class that is second best for the sample.
+        counterfactual : bool, default=False
+            Whether to search for the smallest change that gives another class, in standard deviations.
+        frozen : sequence of int or str, default=()
+            Features, by number or name, that must not change.
+        bounds : mapping of feature to (low, high), default=None
+            Limits of the changed features, None for no limit.
+        norm : {2, 1, "inf"}, default=2
+            The size of a change: Euclidean (extra ``robustness``), sum or largest of the changes.
+
+        Returns
+        -------
+        Explanations
+            One page each if printed; ``explanations.to_frame()`` is a data frame.
+        """
+        cells, reference_cells = checked_cells(self, X), None
+        if reference is not None:
+            try:
+                reference_cells = checked_cells(self, reference)
+            except ValueError as error:
+                raise ValueError(f"reference must be samples with the columns of X. {error}") from error
+        explanations = explained(self.network_, self.blobs_, cells, reference_cells)
+        return with_changes(explanations, norm, frozen, bounds) if counterfactual else explanations
+
+    def robustness(
+        self,
+        X: ArrayLike,
+        norm: float | str = 2,
+        *,
+        scale: ArrayLike | None = None,
+        frozen: Features = (),
+        bounds: GivenBounds = None,
+        time_limit: float = 10.0,
+        n_jobs: int | None = None,
+        progress: bool = False,
+    ) -> Robustness:
+        """The distance of each sample to the nearest point that is predicted to be of another class.
+
+        It is exact for the region design without gaussianised features, and for readouts of at most 100
+        hyperplanes without trees (as with ``max_neurons``) within the time limit. Elsewhere it lies
+        between ``lower``, a proved bound, and ``distance``, at which another class was found. Numbers
+        change; categories and missing numbers stay. `recourse` changes categories, too.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        norm : {2, 1, inf, "inf"}, default=2
+            2 is the Euclidean distance, 1 the sum of all changes, inf the largest change. Exact
+            distances in norm 2 need the extra ``robustness``.
+        scale : array-like of shape (n_features,), default=None
+            The unit of each feature's change; 1 by default.
+        frozen : sequence of int or str, default=()
+            Features, by number or name, that must not change.
+        bounds : mapping of feature to (low, high), default=None
+            Limits of features, None for no limit. The samples must lie within them.
+        time_limit : float, default=10.0
+            Seconds for the proof of each sample's distance. Where they are not enough, the distance is
+            not ``exact``.
+        n_jobs : int or None, default=None
+            Processes for the samples, -1 for all cores; None is one.
+        progress : bool, default=False
+            Whether to show a progress bar (tqdm).
+
+        Returns
+        -------
+        Robustness
+        """
+        effort = Effort(time_limit, n_jobs, progress)
+        cells = np.asarray(checked_cells(self, X), np.float64)
+        samples = np.asarray(self.network_.inputs(cells), np.float64)
+        limits = checked_limits(self.network_.table, cells, samples, norm, scale, frozen, bounds)
+        return robustness(self.network_, self.blobs_, cells, samples, limits, effort)
+
+    def recourse(
+        self,
+        X: ArrayLike,
+        *,
+        wanted: Any = None,
+        frozen: Features = (),
+        bounds: GivenBounds = None,
+        rising: Features = (),
+        falling: Features = (),
+        integer: Features = (),
+        categories: Mapping[int | str, Sequence[Any]] | None = None,
+        max_changed: int | None = None,
+        costs: Mapping[int | str, float] | None = None,
+        n_answers: int = 1,
+        time_limit: float = 10.0,
+    ) -> list[Recourse]:
+        """Changes of rows that give another class, or a wanted one, within limits.
+
+        A change costs the standard deviations by which numbers change, and 1 for each column with
+        another category, times the costs of the columns. Missing numbers stay missing. Numbers change by
+        at most 10 standard deviations. For readouts of at most 100 hyperplanes without trees (as with
+        ``max_neurons``), the change is the cheapest one within the time limit, with a proof
+        (``cheapest``). For other networks it is the cheapest one that a search finds.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        wanted : class label, default=None
+            The class to reach; None for any other class.
+        frozen : sequence of int or str, default=()
+            Columns, by number or name, that must not change.
+        bounds : mapping of column to (low, high), default=None
+            Limits of numbers, None for no limit. The samples must lie within them.
+        rising, falling : sequence of int or str, default=()
+            Numbers that may only rise, or only fall.
+        integer : sequence of int or str, default=()
+            Numbers that change to whole numbers only.
+        categories : mapping of column to sequence of categories, default=None
+            The categories that a column may change to; all known ones by default.
+        max_changed : int or None, default=None
+            The largest number of columns that change.
+        costs : mapping of column to float, default=None
+            The cost of a standard deviation of a number, or of another category; 1 by default.
+        n_answers : int, default=1
+            Changes for each sample. Each further one leaves at least one column as it is of those that
+            an earlier one changes.
+        time_limit : float, default=10.0
+            Seconds for the proofs of a sample, shared by its answers. If there is none, as many again
+            for the limits in the way.
+
+        Returns
+        -------
+        list of Recourse
+            One for each sample: ``changes``, cheapest first, and the ``reason`` if there are none, which
+            names the limits in the way.
+        """
+        effort = Effort(time_limit)
+        if not isinstance(n_answers, Integral) or n_answers < 1:
+            raise ValueError(f"n_answers must be an int of at least 1, got {n_answers!r}.")
+        cells = np.asarray(checked_cells(self, X), np.float64)
+        wishes = checked_wishes(
+            self.network_.table, cells, self.network_.labels, wanted=wanted, frozen=frozen,
+            bounds=bounds, rising=rising, falling=falling, integer=integer, categories=categories,
+            max_changed=max_changed, costs=costs,
+        )  # fmt: skip
+        return recourse(self.network_, self.blobs_, cells, wishes, int(n_answers), effort.time_limit)
+
+    def familiarity(self, X: ArrayLike, keep: float = 0.99) -> Familiarity:
+        """Whether samples lie where the model has seen training samples.
+
+        The score of a sample is its distance to the nearest blob. One covariance, pooled over all blobs,
+        gives the units. On 20 real sets, ``keep=0.99`` flags 1.0 % of held-out rows on average (0 to
+        2.8 %), and 87 % of uniform noise within the ranges of the features (median 99.7 %).
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Missing numbers count as the values that replace them.
+        keep : float, default=0.99
+            The share of training samples that are familiar.
+
+        Returns
+        -------
+        Familiarity
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from ffmlp import FFMLPClassifier
+        >>> X, y = load_iris(return_X_y=True)
+        >>> clf = FFMLPClassifier(random_state=0).fit(X, y)
+        >>> clf.familiarity([[5.0, 3.4, 1.5, 0.2], [5.0, 3.4, 6.0, 0.2]]).familiar
+        array([ True, False])
+        """
+        network = self.network_
+        samples = network.inputs(checked_cells(self, X))
+        familiarity = network.familiarity(samples, keep)
+        places = network.stages.places(network.hyperplanes, samples)
+        return familiarity if places is None else replace(familiarity, unseen=places.unseen)
+
+    def to_torch(self, dtype: Any = None) -> Any:
+        """The network as a PyTorch module that can be trained (extra ``torch``).
+
+        Parameters
+        ----------
+        dtype : torch.dtype, default=None
+            The type of the weights; PyTorch's default if None. Choose it here: ``module.double()``
+            cannot restore the digits that float32 has lost.
+
+        Returns
+        -------
+        torch.nn.Sequential
+            Layers ``table`` (if there are categories: it takes their numbers in
+            ``network_.columns``), ``imputation`` (of missing numbers), ``gaussianise`` (if features are
+            mapped), ``half_spaces``, ``regions`` (or ``blobs`` or ``evidence``) and ``classes``, the
+            last three with activations. The output is ``network_.forward``: no `predict_proba`
+            in the region design. See `ffmlp.from_torch`.
+        """
+        check_is_fitted(self)
+        return export.to_torch(self.network_, dtype)
+
+    def to_onnx(self, input_type: str = "float32") -> Any:
+        """The classifier as an ONNX model (extra ``onnx``).
+
+        Parameters
+        ----------
+        input_type : {"float32", "float64"}, default="float32"
+            The type of numbers and of the output ``probabilities``. The model computes in float64.
+
+        Returns
+        -------
+        onnx.ModelProto
+            Its input is ``X`` (rows, ``n_features_in_``). With categories, each column is an input
+            (rows, 1), by name; categories are strings, empty if missing. Its outputs are as `predict`
+            and `predict_proba`: ``label`` (rows,), ``probabilities`` (rows, n_classes).
+        """
+        check_is_fitted(self)
+        return export.to_onnx(self.network_, input_type)
+
+    def to_relu_onnx(self, x: ArrayLike | None = None, radius: ArrayLike | None = None) -> Any:
+        """The network as a plain ONNX graph for verifiers (extra ``onnx``).
+
+        It consists of MatMul, Add and Relu in float32. It is available for the readout design without
+        trees (``max_neurons`` or ``max_leaves=0``) and for the paper design.
+
+        Parameters
+        ----------
+        x, radius : optional
+            As in `to_vnnlib`. With them, the graph is for its property: a function of steps within
+            the box, and smaller.
+
+        Returns
+        -------
+        onnx.ModelProto
+            Its input ``X`` (rows, inputs) are the network's inputs, ``network_.inputs(cells)``: numbers,
+            and shares of classes in place of categories; nothing is missing. With a box, these are steps
+            instead, from -1 to 1 for each input. Its output ``Y`` (rows, n_classes) is the evidence of
+            the classes before the softmax. The predicted class has the largest one.
+        """
+        check_is_fitted(self)
+        if x is None and radius is None:
+            return export.to_relu_onnx(self.network_)
+        if x is None or radius is None:
+            raise ValueError("A box needs both x and radius, got one of them.")
+        return export.to_relu_onnx(self.network_, export.Box.around(self.network_, self._row(x), radius))
+
+    def to_vnnlib(self, x: ArrayLike, radius: ArrayLike) -> str:
+        """The claim that a sample keeps its class within a box, for verifiers of neural networks.
+
+        The text is a VNN-LIB property of the graph of ``to_relu_onnx(x, radius)``. If a verifier says
+        *unsat*, no input in the box has another class. *sat* comes with such an input, or with a tie.
+
+        Parameters
+        ----------
+        x : array-like or data frame of shape (n_features,) or (1, n_features)
+            One sample. Categories and missing cells are fixed: only numbers change.
+        radius : float or array-like of shape (n_features,)
+            The largest change of each number.
+
+        Returns
+        -------
+        str
+            Each input of the graph is a step from -1 to 1. A comment says which value it stands for, or
+            which score of a gaussianised feature: scores rise with their feature, so that the scores in
+            the box are a box, too. The property is about the graph as it is, with weights in float32.
+            A comment bounds their effect on the outputs in this box, and states the lead of the class.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from ffmlp import FFMLPClassifier
+        >>> X, y = load_iris(return_X_y=True)
+        >>> clf = FFMLPClassifier(design="readout", max_neurons=20, gaussianise=False).fit(X, y)
+        >>> clf.to_vnnlib(X[0], radius=0.25).splitlines()[-3:]
+        ['    (and (>= Y_1 Y_0))', '    (and (>= Y_2 Y_0))', '))']
+        """
+        return export.to_vnnlib(self.network_, self._row(x), radius)
+
+    def _row(self, x: ArrayLike) -> Floats:
+        """The cells (1, M) of one sample, which may be given without a dimension for samples."""
+        X: Any = [x] if np.ndim(x) == 1 else x
+        return np.asarray(checked_cells(self, X), np.float64)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -35,8 +35,6 @@ from ffmlp.words import listed
 
 if TYPE_CHECKING:
     from ffmlp.classifier import FFMLPClassifier
-    from ffmlp.explain.decisions import DecisionsMixin
-    from ffmlp.export.exports import ExportsMixin
 
 
 def check_given_blobs(
@@ -377,7 +375,7 @@ def _is_real(value: object) -> bool:
 
 
 @np.errstate(over="ignore", invalid="ignore")  # as above
-def checked_cells(classifier: DecisionsMixin | ExportsMixin, X: ArrayLike) -> AnyFloats:
+def checked_cells(classifier: FFMLPClassifier, X: ArrayLike) -> AnyFloats:
     """The cells (n, M) of samples for a fitted classifier, or an error."""
     check_is_fitted(classifier)
     fitted, columns = classifier.network_.columns, columns_of(X)
@@ -393,7 +391,7 @@ def checked_cells(classifier: DecisionsMixin | ExportsMixin, X: ArrayLike) -> An
     return check_array(table_cells(columns, fitted), **NUMBERS)
 
 
-def checked_samples(classifier: DecisionsMixin, X: ArrayLike) -> AnyFloats:
+def checked_samples(classifier: FFMLPClassifier, X: ArrayLike) -> AnyFloats:
     """The inputs (n, N) of a fitted network for samples, or an error."""
     cells = checked_cells(classifier, X)
     return classifier.network_.inputs(cells)

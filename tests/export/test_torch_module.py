@@ -1,6 +1,4 @@
 import io
-import sys
-from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -8,7 +6,6 @@ import pytest
 from problems import DESIGNS, IRIS, designed, mixed_table, overlapping, unseen_rows
 
 import ffmlp
-from ffmlp.export import to_torch
 from ffmlp.parameters import checked_cells
 
 torch = pytest.importorskip("torch")
@@ -68,7 +65,7 @@ def test_layers_have_names():
     regions = [name for name, _ in fitted("readout with regions").to_torch().named_children()]
     assert regions == [
         *("imputation", "half_spaces", "half_spaces_activation"),
-        *("evidence_and_regions", "classes"),
+        *("evidence_and_leaves", "classes"),
     ]
     region = fitted("region").to_torch()
     assert [name for name, _ in region.named_parameters()] == [
@@ -161,14 +158,6 @@ def test_skorch_trains_the_module():
     ffmlp.from_torch(net.module_)
 
 
-def test_without_torch_it_says_what_to_install(monkeypatch):
-    clf = fitted("blob")
-    monkeypatch.delitem(sys.modules, "ffmlp.export.torch_module", raising=False)
-    monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(ImportError, match=r"ffmlp\[torch\]"):
-        clf.to_torch()
-
-
 @pytest.mark.parametrize("design", [*DESIGNS, "paper"])
 def test_a_table_is_given_as_cells(design):
     pd = pytest.importorskip("pandas")
@@ -203,9 +192,3 @@ def test_missing_numbers_are_medians_where_training_had_none(design):
     expected = clf.network_.forward(clf.network_.inputs(samples))
     found = outputs(clf.to_torch(torch.float64), samples, torch.float64)
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max())
-
-
-def test_networks_of_earlier_versions_have_no_medians():
-    clf = fitted("blob")
-    earlier = replace(clf.network_, columns=None)
-    assert next(name for name, _ in to_torch(earlier).named_children()) == "half_spaces"

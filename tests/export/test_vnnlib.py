@@ -48,9 +48,9 @@ def test_the_text_of_a_tiny_network():
         clf.to_vnnlib([0.1, 1.0], [0.5, 0.0])
         == """\
 ; Is the class no for every input in a box? unsat: it is.
-; sat: an input of another class, or a tie. The network is that of to_relu_onnx(x, radius).
-; At x, Y_0 leads by 31.01. In the box, weights in float32 change the outputs by at
-; most 2.2e-06. Inputs are steps within the box:
+; sat: an input of another class, or a tie. The network is to_relu_onnx(x, radius).
+; At x, Y_0 leads by 31.01. In the box, weights in float32 change the outputs by
+; at most 2.2e-06. Inputs are steps within the box:
 
 (declare-const X_0 Real) ; x0 = 0.1 + 0.5 * X_0
 (declare-const X_1 Real) ; x1 = 1.0 + 0.0 * X_1

@@ -1,6 +1,3 @@
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 from problems import IRIS, four_moons, paper_design, region_design
@@ -16,10 +13,12 @@ DESIGNS = {
     "paper": paper_design(3, random_state=0),
     "blob": FFMLPClassifier(2, design="blob", gaussianise=False, random_state=0),
     "readout": FFMLPClassifier(design="readout", gaussianise=False),
+    "mapped": FFMLPClassifier(design="readout", gaussianise=True),
+    "small": FFMLPClassifier(max_neurons=20, design="readout", gaussianise=False),
 }
 
 
-@pytest.mark.parametrize("design", DESIGNS)
+@pytest.mark.parametrize("design", ["region", "paper", "blob", "readout"])
 def test_gradients_are_those_of_the_scores_that_predict_the_class(design):
     X, y = MOONS
     clf = DESIGNS[design].fit(X, y)
@@ -55,26 +54,9 @@ def test_gradients_of_trained_networks_are_those_of_pytorch():
     np.testing.assert_allclose(_margin_gradient(bp, X, own), points.grad.numpy(), atol=1e-12)
 
 
-@pytest.mark.parametrize("norm", [2, "inf"])
-def test_small_readouts_are_attacked_too(norm):
-    X, y = MOONS
-    clf = FFMLPClassifier(max_neurons=20, design="readout", gaussianise=False).fit(X, y)
-    found = pgd(clf, X[::5], 0.5, norm)
-    assert found.succeeded.mean() > 0.5
-    there = found.succeeded
-    assert (clf.predict(found.points[there]) != clf.predict(X[::5][there])).all()
-
-
-def test_attacks_follow_the_map_of_gaussianised_features():
-    X, y = MOONS
-    clf = FFMLPClassifier(design="readout", gaussianise=True).fit(X, y)
-    found = pgd(clf, X[::5], 1.0)
-    assert found.succeeded.mean() > 0.5
-    assert (found.distance >= clf.robustness(X[::5]).lower).all()
-
-
 @pytest.mark.parametrize(
-    ("design", "norm"), [("region", 2), ("paper", "inf"), ("blob", 2), ("readout", "inf")]
+    ("design", "norm"),
+    [("region", 2), ("paper", "inf"), ("blob", 2), ("readout", "inf"), ("mapped", 2), ("small", "inf")],
 )
 def test_no_attack_is_nearer_than_the_proved_distance(design, norm):
     pytest.importorskip("daqp")
@@ -149,23 +131,3 @@ def test_wishes_that_cannot_be_met_are_refused():
         pgd(clf, X, -1.0)
     with pytest.raises(ValueError, match="radius must not be negative, got -1"):
         random_search(clf, X, -1.0)
-
-
-def test_without_the_toolbox_a_message_says_what_to_install():
-    script = """
-import sys
-class Missing:
-    def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] == "art":
-            raise ModuleNotFoundError(name)
-sys.meta_path.insert(0, Missing())
-from sklearn.datasets import load_iris
-from ffmlp import FFMLPClassifier
-from ffmlp.robustness.attacks import hop_skip_jump
-X, y = load_iris(return_X_y=True)
-clf = FFMLPClassifier(2, design="region", random_state=0).fit(X, y)
-hop_skip_jump(clf, X)
-"""
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
-    message = "hop_skip_jump. Install it with: pip install 'ffmlp[attacks]'"
-    assert f"The Adversarial Robustness Toolbox is required for {message}" in done.stderr

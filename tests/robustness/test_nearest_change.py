@@ -1,14 +1,14 @@
-import subprocess
-import sys
-
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from problems import IRIS, four_moons, mixed_table
-from random_readouts import violations
+from random_readouts import in_ball, on_axes, violations
 
 from ffmlp import FFMLPClassifier
 from ffmlp.parameters import checked_cells
 from ffmlp.robustness.bent_leads import lower_hull, track
+from ffmlp.robustness.nearest_change import Band, Maps, _Cap
 
 X, Y = four_moons(240)
 SMALL = {
@@ -43,25 +43,20 @@ def test_distances_of_small_readouts_are_exact(gaussianise, norm):
     np.testing.assert_allclose(size, found.distance, rtol=2e-6)
 
 
+@pytest.mark.parametrize("norm", [2, "inf"])
 @pytest.mark.parametrize("gaussianise", [False, True])
-def test_distances_of_one_blob_for_each_class_are_exact(gaussianise):
+def test_distances_of_one_blob_for_each_class_are_exact(gaussianise, norm):
+    pytest.importorskip("daqp")
     X, y = IRIS
     clf = FFMLPClassifier(1, design="blob", gaussianise=gaussianise, random_state=0).fit(X, y)
-    found, rng = clf.robustness(X[::25], "inf"), np.random.default_rng(0)
+    found, rng = clf.robustness(X[::25], norm), np.random.default_rng(0)
     assert found.exact.all()
     assert (clf.predict(found.points) != clf.predict(X[::25])).all()
-    size = np.abs(found.points - X[::25]).max(axis=1)
+    size = np.linalg.norm(found.points - X[::25], ord=float(norm), axis=1)
     np.testing.assert_allclose(size, found.distance, rtol=2e-6)
     for x, radius in zip(X[::25], found.lower, strict=True):
-        near = x + radius * np.vstack([rng.uniform(-1, 1, (2000, 4)), rng.choice([-1, 1], (100, 4))])
+        near = x + radius * np.vstack([in_ball(rng, 3000, 4, float(norm)), on_axes(4, float(norm))])
         assert (clf.predict(near) == clf.predict(x[None])).all()
-
-
-def test_norms_are_ordered():
-    pytest.importorskip("daqp")
-    largest, euclidean, total = (SMALL[True].robustness(X[::40], n).distance for n in ("inf", 2, 1))
-    assert (largest <= euclidean * (1 + 1e-6)).all()
-    assert (euclidean <= total * (1 + 1e-6)).all()
 
 
 def test_distances_scale_with_units():
@@ -83,11 +78,15 @@ def test_limits_hold_and_proofs_include_them():
     assert (nowhere.points[inside, 0] <= X[:, 0].max()).all()
 
 
-def test_where_no_other_class_is_within_the_limits_this_is_proved():
-    clf, some = SMALL[False], X[:1]
-    distance = clf.robustness(some, "inf").distance[0]
-    tight = {j: (some[0, j] - 0.9 * distance, some[0, j] + 0.9 * distance) for j in range(2)}
-    found = clf.robustness(some, "inf", bounds=tight)
+@pytest.mark.parametrize(("norm", "share"), [("inf", 0.9), (2, 0.6)])
+def test_where_no_other_class_is_within_the_limits_this_is_proved(norm, share):
+    pytest.importorskip("daqp")
+    clf, some = SMALL[norm == 2], X[:1]
+    distance = clf.robustness(some, norm).distance[0]
+    tight = {j: (some[0, j] - share * distance, some[0, j] + share * distance) for j in range(2)}
+    found = clf.robustness(
+        some, norm, bounds=tight
+    )  # the corners of the box are nearer than another class
     assert found.exact.all()
     assert (found.distance == np.inf).all()
     assert (found.classes == -1).all()
@@ -155,22 +154,6 @@ def test_an_effort_of_the_wrong_kind_is_refused(effort, message):
         SMALL[True].robustness(X[:2], "inf", **effort)
 
 
-def test_only_euclidean_distances_need_the_extra():
-    script = """
-import sys
-sys.modules["daqp"] = None
-from problems import IRIS
-from ffmlp import FFMLPClassifier
-clf = FFMLPClassifier(max_neurons=20, design="readout").fit(*IRIS)
-print(clf.robustness(IRIS[0][:1], norm="inf").exact)
-clf.robustness(IRIS[0][:1])
-"""
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False,
-                          env={"PYTHONPATH": ":".join(sys.path)})  # fmt: skip
-    assert done.stdout == "[ True]\n"
-    assert "daqp is required for Euclidean distances" in done.stderr
-
-
 def test_a_track_reaches_values_with_the_smallest_change():
     knots, scores = np.array([0.0, 1.0, 3.0]), np.array([-1.0, 0.0, 0.5])
     # The sample lies beyond the last knot, where the map is level.
@@ -203,3 +186,69 @@ def test_one_blob_for_each_of_two_classes_has_a_distance(norm):
     found = clf.robustness(X[:5], norm)
     assert found.exact.all()
     assert (clf.predict(found.points) != clf.predict(X[:5])).all()
+
+
+SEEDS = st.integers(0, 2**32 - 1)
+
+
+def random_maps(rng):
+    """Maps of three features: two bend, one is the feature itself."""
+    knots = [np.sort(rng.normal(size=size)) for size in (5, 12)]
+    scores = [np.cumsum(rng.exponential(size=len(own))) for own in knots]
+    parts = [*zip(knots, scores, strict=True), (np.zeros(0), np.zeros(0))]
+    tracks = [track(0.3, 1.0, -np.inf, np.inf, np.array([2.0]), *part) for part in parts]
+    return Maps.of(tracks), tracks
+
+
+@given(SEEDS)
+def test_maps_follow_their_tracks(seed):
+    rng = np.random.default_rng(seed)
+    maps, tracks = random_maps(rng)
+    change = rng.uniform(-2, 2, 3)
+    expected = [np.interp(u, one.changes, one.values) for u, one in zip(change, tracks, strict=True)]
+    np.testing.assert_allclose(maps.at(change), expected, atol=1e-12)
+
+
+@given(SEEDS)
+def test_a_band_encloses_the_maps_in_its_intervals(seed):
+    rng = np.random.default_rng(seed)
+    maps, _ = random_maps(rng)
+    low, high = np.sort(rng.uniform(-2, 2, (2, 3)), axis=0)
+    wide = Band.of(maps, maps.changes[:, 0], maps.changes[:, -1])
+    narrow = wide.renewed(maps, low, high, np.array([0, 2]))
+    slopes, below, above = maps.lines(low, high)
+    for share in rng.uniform(size=(20, 3)):
+        change = low + share * (high - low)
+        z = maps.at(change)
+        for band in (wide, narrow):
+            values, _ = band.at(change)
+            assert (values[0] <= z + 1e-9).all()
+            assert (values[1] >= z - 1e-9).all()
+        assert (slopes * change + below <= z + 1e-9).all()
+        assert (slopes * change + above >= z - 1e-9).all()
+
+
+@given(SEEDS, st.floats(0.0, 1.0))
+def test_products_with_changes_in_a_cap_stay_in_its_ranges(seed, share):
+    rng = np.random.default_rng(seed)
+    normal, radius = rng.normal(size=3), 2.0
+    normal /= np.linalg.norm(normal)
+    rows = rng.normal(size=(4, 3))
+    cap = _Cap(normal, share * radius, radius)
+    least, most = cap.ranges(rows)
+    # Points of the cap: a part along the normal, the rest across it.
+    along = rng.uniform(share * radius, radius, size=200)
+    across = rng.normal(size=(200, 3))
+    across -= (across @ normal)[:, None] * normal
+    across *= (np.sqrt(radius**2 - along**2) / np.linalg.norm(across, axis=1))[:, None]
+    products = (along[:, None] * normal + across) @ rows.T
+    assert (products >= least - 1e-9).all()
+    assert (products <= most + 1e-9).all()
+    # The limits are reached: at the end of the ball, or on the rim of the plane.
+    for row, largest in zip(rows, most, strict=True):
+        end = radius * row / np.linalg.norm(row)
+        if end @ normal < share * radius:
+            rest = row - (row @ normal) * normal
+            rim = radius * np.sqrt(1 - share**2) * rest / np.linalg.norm(rest)
+            end = share * radius * normal + rim
+        assert end @ row == pytest.approx(largest)

@@ -5,6 +5,7 @@ import pytest
 from problems import IRIS, four_moons, mixed_table
 
 from ffmlp import FFMLPClassifier
+from ffmlp.network.blobs import feature_units
 from ffmlp.robustness import recourse as recourse_module
 
 pytest.importorskip("pandas")
@@ -69,7 +70,8 @@ def test_a_wanted_class_is_reached(clf):
 def test_nothing_on_a_grid_is_cheaper():
     ages, fares = np.linspace(5, 80, 60), np.linspace(-40, 160, 60)
     sexes, towns = ["man", "woman"], ["Ayr", "Bath", "Cork", "Deal", "Ely"]
-    unit = dict(zip(("age", "fare"), _units(SMALL), strict=True))
+    units = feature_units(SMALL.blobs_, SMALL.hyperplanes_)[SMALL.network_.table.firsts]
+    unit = dict(zip(TABLE, units, strict=True))
     for place, answer in enumerate(SMALL.recourse(ROWS)):
         row = ROWS.iloc[place]
         grid = ROWS.iloc[[place] * 36000].copy()
@@ -80,13 +82,6 @@ def test_nothing_on_a_grid_is_cheaper():
         other = SMALL.predict(grid) != SMALL.predict(ROWS.iloc[[place]])[0]
         assert answer[0].cheapest
         assert cost[other].min() >= answer[0].cost * (1 - 1e-4)
-
-
-def _units(clf):
-    from ffmlp.network.blobs import feature_units
-
-    units = feature_units(clf.blobs_, clf.network_.hyperplanes)[clf.network_.table.firsts]
-    return units[clf.network_.table.is_number]
 
 
 def test_further_answers_leave_a_column_of_earlier_ones():
@@ -100,13 +95,13 @@ def test_further_answers_leave_a_column_of_earlier_ones():
 
 
 def test_answers_share_the_time_limit(monkeypatch):
-    given, cheapest_change = [], recourse_module.cheapest_change
+    given, cheapest_change = [], recourse_module._cheapest_change
 
     def recorded(*arguments):
         given.append(arguments[-1])
         return cheapest_change(*arguments)
 
-    monkeypatch.setattr(recourse_module, "cheapest_change", recorded)
+    monkeypatch.setattr(recourse_module, "_cheapest_change", recorded)
     (found,) = SMALL.recourse(ROWS[:1], n_answers=3, time_limit=30.0)
     assert len(found) == 3
     first, *others = given
@@ -186,6 +181,13 @@ def test_the_text_of_a_change():
         ({"costs": {"age": -1}}, r"costs\['age'\] must be a positive number, got -1"),
         ({"n_answers": 0}, "n_answers must be an int of at least 1, got 0"),
         ({"time_limit": -1}, "time_limit must be a positive number of seconds, got -1"),
+        ({"costs": [1.0]}, r"costs must be a mapping of columns, such as \{0: …\}, got \[1.0\]"),
+        ({"bounds": [(0, 1)]}, "bounds must be a mapping of columns"),
+        ({"categories": ["a"]}, "categories must be a mapping of columns"),
+        ({"frozen": None}, "frozen must be a sequence of features, got None"),
+        ({"rising": 1.5}, "rising must be a sequence of features, got 1.5"),
+        ({"wanted": np.array([1, 2])}, "wanted must be a class"),
+        ({"max_changed": True}, "max_changed must be an int of at least 1, or None, got True"),
     ],
 )
 def test_wishes_of_the_wrong_kind_are_refused(wish, message):
@@ -212,20 +214,3 @@ def test_the_reach_of_a_search_is_named():
     (found,) = clf.recourse([[1e6] * 4])
     expected = "No change gives another class, with numbers within 10 standard deviations of the row."
     assert found.reason == expected
-
-
-@pytest.mark.parametrize(
-    ("wish", "message"),
-    [
-        ({"costs": [1.0]}, r"costs must be a mapping of columns, such as \{0: …\}, got \[1.0\]"),
-        ({"bounds": [(0, 1)]}, "bounds must be a mapping of columns"),
-        ({"categories": ["a"]}, "categories must be a mapping of columns"),
-        ({"frozen": None}, "frozen must be a sequence of features, got None"),
-        ({"rising": 1.5}, "rising must be a sequence of features, got 1.5"),
-        ({"wanted": np.array([1, 2])}, "wanted must be a class"),
-        ({"max_changed": True}, "max_changed must be an int of at least 1, or None, got True"),
-    ],
-)
-def test_wishes_of_another_kind_are_refused(wish, message):
-    with pytest.raises(ValueError, match=message):
-        SMALL.recourse(ROWS[:1], **wish)

@@ -32,12 +32,12 @@ from ffmlp.design.mixtures import (
     seeds,
 )
 from ffmlp.design.scaling import Scaling
-from ffmlp.explain.explain import explained
+from ffmlp.explain.decisions import explained
 from ffmlp.network.blobs import feature_units
 from ffmlp.network.trained import TrainedStages
 from ffmlp.parameters import checked_cells
 from ffmlp.report.explorer import blobs_form
-from ffmlp.robustness.distance import Effort, scaled_distances
+from ffmlp.robustness.distance import Effort, robustness
 from ffmlp.robustness.limits import checked_limits
 from ffmlp.storage.json_form import json_form
 
@@ -220,7 +220,7 @@ def test_changes_give_the_class_in_python_and_are_no_nearer_than_the_bounds(node
         classes = shaken(network, seed).classes(network.inputs(moved))
         np.testing.assert_array_equal(classes, winners)
     limits = checked_limits(table, cells, samples, 1, scale, (), None)
-    proved = scaled_distances(network, clf.blobs_, samples, limits, Effort())
+    proved = robustness(network, clf.blobs_, cells, samples, limits, Effort())
     complete = ~np.isnan(cells).any(axis=1)
     assert (way >= proved.lower - 1e-6)[complete].all()
     # The search of Python, which takes longer, is seldom much better.

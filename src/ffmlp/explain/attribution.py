@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve, pinv
 from scipy.spatial.distance import cdist
 from scipy.special import gammaln
 
@@ -26,11 +25,11 @@ def response_spreads(blobs: Blobs, planes: Hyperplanes) -> Floats:
     """
     variance = np.sum((planes.weights * blobs.feature_spreads) ** 2, axis=1)
     within = np.zeros(planes.pairs.shape)
-    for place, blob in enumerate(planes.pairs.T):
+    for side, blob in enumerate(planes.pairs.T):
         for number in np.unique(blob[blob != NO_BLOB]):
             mine = blob == number
             normals = planes.weights[mine] if blobs.axes is None else planes.weights[mine] @ blobs.axes
-            within[mine, place] = np.sum(normals @ blobs.covariances[number] * normals, axis=1)
+            within[mine, side] = np.sum(normals @ blobs.covariances[number] * normals, axis=1)
     share = blobs.weights[planes.pairs]
     share = share / share.sum(axis=1, keepdims=True)
     pooled = np.sum(share * within, axis=1)
@@ -38,58 +37,52 @@ def response_spreads(blobs: Blobs, planes: Hyperplanes) -> Floats:
     return np.where(variance > 0, np.sqrt(np.maximum(variance, 0.0)), 1.0)
 
 
-def nearest_blobs(blobs: Blobs, Z: Floats) -> tuple[Indices, Floats]:
-    """The blob (n,) of least Mahalanobis distance, and that distance squared."""
-    # In the axes of the covariances, if there are any; otherwise in standardised features.
-    scale = blobs.feature_spreads if blobs.axes is None else np.ones(blobs.axes.shape[1])
-    coordinates = np.diag(1.0 / scale) if blobs.axes is None else pinv(blobs.axes).T
-    nearest = np.zeros(len(Z), np.intp)
-    least = np.full(len(Z), np.inf)
-    for number in range(len(blobs)):
-        factor = cho_factor(blobs.covariances[number] / np.outer(scale, scale))
-        deviation = (Z - blobs.means[number]) @ coordinates
-        squared = np.sum(deviation * cho_solve(factor, deviation.T).T, axis=1)
-        closer = squared < least
-        nearest[closer], least[closer] = number, squared[closer]
-    return nearest, least
+def blob_distances(blobs: Blobs, Z: Floats, numbers: Indices) -> Floats:
+    """The distance (n, k) of points from the means of blobs, in standard deviations of the features."""
+    with np.errstate(over="ignore"):  # clipped to numbers whose squares are floats
+        points, means = (
+            np.clip(part / blobs.feature_spreads, -LARGEST, LARGEST)
+            for part in (Z, blobs.means[numbers])
+        )
+    return cdist(points, means)
 
 
 def tree_shapley(trees: Trees, h: Floats, reference: Floats, winner: Indices, rival: Indices) -> Floats:
-    """Shapley values (n, F) of what regions add to the winner's lead over the rival, F as in ``axes``.
+    """Shapley values (n, F) of what leaves add to the winner's lead over the rival, F as in ``axes``.
 
     ``h`` and ``reference`` (n, L) are the responses of samples and of what they are compared with. The
-    values of a sample add up to the difference of the two leads. Compiled code visits the regions
+    values of a sample add up to the difference of the two leads. Compiled code visits the leaves
     between the two only, at most R of them; NumPy takes O(n·R·F) time.
     """
-    own, other = trees.compared(h), trees.compared(reference)
+    here, there = trees.compared(h), trees.compared(reference)
     if compiled is None or trees.forest is None:
-        return _by_boxes(trees, own, other, winner, rival)
-    found, values = np.zeros(own.shape), np.require(trees.values, requirements=["C", "A"])
+        return _by_boxes(trees, here, there, winner, rival)
+    shapley, values = np.zeros(here.shape), np.require(trees.values, requirements=["C", "A"])
     first, second = (np.ascontiguousarray(part, np.int32) for part in (winner, rival))
-    compiled.shapley_values(*trees.forest, own, other, values, first, second, found)
-    return found
+    compiled.shapley_values(*trees.forest, here, there, values, first, second, shapley)
+    return shapley
 
 
 def _by_boxes(
-    trees: Trees, own: NDArray[np.float32], other: NDArray[np.float32], winner: Indices, rival: Indices
+    trees: Trees, here: NDArray[np.float32], there: NDArray[np.float32], winner: Indices, rival: Indices
 ) -> Floats:
-    """The same from the limits of all regions."""
+    """The same from the limits of all leaves."""
     low, high = trees.boxes
-    found, unlimited = np.empty(own.shape), np.isneginf(low)
-    for rows in row_blocks(len(own), low.size):
+    shapley, unlimited = np.empty(here.shape), np.isneginf(low)
+    for rows in row_blocks(len(here), low.size):
         with_sample, with_reference = (
-            ((part[rows, None] > low) | unlimited) & (part[rows, None] <= high) for part in (own, other)
+            ((part[rows, None] > low) | unlimited) & (part[rows, None] <= high) for part in (here, there)
         )
         for_sample, for_reference = with_sample & ~with_reference, with_reference & ~with_sample
         a, b = for_sample.sum(axis=2), for_reference.sum(axis=2)
-        # The region counts for a mixture only if sample or reference is within each of its limits.
+        # The leaf counts for a mixture only if sample or reference is within each of its limits.
         possible = (with_sample | with_reference).all(axis=2)
         share = np.where(possible, np.exp(gammaln(a + 1) + gammaln(b + 1) - gammaln(a + b + 1)), 0.0)
         weight = for_sample * (share / np.maximum(a, 1))[:, :, None]
         weight -= for_reference * (share / np.maximum(b, 1))[:, :, None]
         lead = (trees.values[:, winner[rows]] - trees.values[:, rival[rows]]).T
-        found[rows] = np.einsum("nrf,nr->nf", weight, lead)
-    return found
+        shapley[rows] = np.einsum("nrf,nr->nf", weight, lead)
+    return shapley
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,16 +117,16 @@ class Attribution:
     inputs : ndarray of shape (n, N)
         What each input adds. The sum is the difference.
     hyperplanes : ndarray of shape (n, L)
-        What each hyperplane adds. With ``regions``, the sum is the difference.
-    regions : ndarray of shape (n,)
-        What regions beside a readout add; 0 if there are none.
+        What each hyperplane adds. With ``leaves``, the sum is the difference.
+    leaves : ndarray of shape (n,)
+        What the trees that correct a readout add; 0 if there are none.
     reference_leads : ndarray of shape (n,)
         The lead at the reference.
     """
 
     inputs: Floats
     hyperplanes: Floats
-    regions: Floats
+    leaves: Floats
     reference_leads: Floats
 
 
@@ -142,20 +135,20 @@ def attributed(
 ) -> Attribution:
     """Divide the difference of the winner's lead over the rival between points and references.
 
-    O(n·L·N) time for a readout, and for regions at most O(n·R).
+    O(n·L·N) time for a readout, and for its trees at most O(n·R).
     """
     planes, stages = network.hyperplanes, network.stages
     slopes = stages.mean_slopes(references.h, points.h, winner, rival)
-    # Unlike those of a BLAS product, these sums do not depend on the number of rows.
+    # Unlike a BLAS product, these sums do not depend on the number of rows.
     by_input = np.einsum("nl,lj->nj", slopes, planes.weights) * (points.Z - references.Z)
-    regions = np.zeros(len(slopes))
+    leaves = np.zeros(len(slopes))
     if stages.trees is not None:
         by_axis = tree_shapley(stages.trees, points.h, references.h, winner, rival)
         features = np.abs(planes.weights[stages.trees.axes]).argmax(axis=1)
         np.add.at(by_input.T, features, by_axis.T)
-        regions = by_axis.sum(axis=1)
+        leaves = by_axis.sum(axis=1)
     effects = slopes * (points.h - references.h)
-    return Attribution(by_input, effects, regions, references.leads(winner, rival))
+    return Attribution(by_input, effects, leaves, references.leads(winner, rival))
 
 
 def mean_attribution(
@@ -178,20 +171,13 @@ def rival_blobs(
     Blobs whose mean the network gives to the rival come first. A class without samples of positive
     weight has no blobs: then all are looked at.
     """
-    scores, units = Points.of(network, blobs.means).scores, blobs.feature_spreads
-    found = np.empty(len(winner), np.intp)
+    scores = Points.of(network, blobs.means).scores
+    nearest = np.empty(len(winner), np.intp)
     for first, second in np.unique(np.column_stack([winner, rival]), axis=0):
-        own = np.flatnonzero(blobs.classes == second)
-        own = own if len(own) else np.arange(len(blobs))
-        lost = own[scores[own, second] >= scores[own, first]]
-        own = lost if len(lost) else own
+        candidates = np.flatnonzero(blobs.classes == second)
+        candidates = candidates if len(candidates) else np.arange(len(blobs))
+        lost = candidates[scores[candidates, second] >= scores[candidates, first]]
+        candidates = lost if len(lost) else candidates
         rows = (winner == first) & (rival == second)
-        away = cdist(_in_units(points.Z[rows], units), _in_units(blobs.means[own], units))
-        found[rows] = own[away.argmin(axis=1)]
-    return found
-
-
-def _in_units(Z: Floats, units: Floats) -> Floats:
-    """Samples in units of each feature, as numbers whose squares are floats."""
-    with np.errstate(over="ignore"):
-        return np.clip(Z / units, -LARGEST, LARGEST)
+        nearest[rows] = candidates[blob_distances(blobs, points.Z[rows], candidates).argmin(axis=1)]
+    return nearest

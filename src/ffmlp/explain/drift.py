@@ -81,10 +81,11 @@ class Drift:
         )
 
 
-def occupancy(network: Network, found: Familiarity) -> Counts:
+def occupancy(network: Network, familiarity: Familiarity) -> Counts:
     """The number of samples (G + 1,) in each blob, and of unfamiliar ones."""
     n_blobs = len(network.blob_classes)
-    return np.bincount(np.where(found.familiar, found.nearest, n_blobs), minlength=n_blobs + 1)
+    blobs = np.where(familiarity.familiar, familiarity.nearest, n_blobs)
+    return np.bincount(blobs, minlength=n_blobs + 1)
 
 
 def _distances(before: Counts, after: Counts) -> Floats:

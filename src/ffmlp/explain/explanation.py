@@ -11,10 +11,10 @@ from typing import Any
 
 from ffmlp.words import class_name, counted, html_bars
 
-# The numbers of columns, boundaries, regions and changed features on a page.
+# The numbers of columns, boundaries, leaves and changed features on a page.
 _MAX_REASONS = 5
 _MAX_CROSSINGS = 3
-_MAX_REGIONS = 2
+_MAX_LEAVES = 2
 _MAX_CHANGES = 12
 # Boundaries that add a smaller share of the difference are counted, not listed.
 _VISIBLE = 0.05
@@ -55,7 +55,7 @@ class Crossing:
     way : float
         Where the straight way from the reference, 0, to the sample, 1, crosses it.
     effect : float
-        What the hyperplane adds to the lead of the sample over that of the reference.
+        What the hyperplane adds to the lead of the sample over the reference's lead.
     """
 
     hyperplane: int
@@ -65,17 +65,17 @@ class Crossing:
 
 
 @dataclass(frozen=True)
-class RegionPart:
-    """What the regions beside a readout add to the lead of the sample over that of the reference.
+class LeafPart:
+    """What the trees that correct a readout add to the lead of the sample over the reference's lead.
 
     Attributes
     ----------
     effect : float
         The sum over all trees.
     changed, trees : int
-        The trees in which sample and reference are in different regions, and all trees.
+        The trees in which sample and reference are in different leaves, and all trees.
     strongest : tuple of (str, float)
-        What regions of the sample stand for, and what each adds, largest first.
+        What leaves of the sample stand for, and what each adds, largest first.
     """
 
     effect: float
@@ -84,14 +84,14 @@ class RegionPart:
     strongest: tuple[tuple[str, float], ...]
 
     def __str__(self) -> str:
-        return f"Regions differ in {self.changed} of {counted(self.trees, 'tree')} and add"
+        return f"Leaves differ in {self.changed} of {counted(self.trees, 'tree')} and add"
 
 
 @dataclass(frozen=True)
 class Place:
     """The place of a sample: its region (region design) or its nearest blob.
 
-    ``share`` is the place's share of the training samples, ``counts`` are those of a region by class. A
+    ``share`` is the place's share of the training samples, ``counts`` those in a region by class. A
     network that is ``silent`` there answers with its first class.
     """
 
@@ -147,8 +147,8 @@ class Explanation:
         The next class; None if no other class can be predicted.
     lead : float
         The lead of the predicted class over the rival. It is the log-odds of the two classes; with
-        regions beside a readout, it is the difference of their evidence; in the region design it is how
-        much less the sample violates its region than the least violated region of the rival.
+        trees that correct a readout, it is the difference of their evidence; in the region design it is
+        how much less the sample violates its region than the least violated region of the rival.
     reference : str
         What the sample is compared with.
     reference_lead : float
@@ -158,9 +158,9 @@ class Explanation:
     crossings : tuple of Crossing
         The hyperplanes between reference and sample, largest effect first.
     uncrossed : float
-        What the other hyperplanes add. With crossings and regions, it adds up to the difference.
-    regions : RegionPart or None
-        What regions beside a readout add, if there are any.
+        What the other hyperplanes add. With crossings and leaves, it adds up to the difference.
+    leaves : LeafPart or None
+        What the trees that correct a readout add, if there are any.
     place : Place
     searched : bool
         Whether a counterfactual was searched for.
@@ -177,20 +177,20 @@ class Explanation:
     reasons: tuple[Reason, ...]
     crossings: tuple[Crossing, ...]
     uncrossed: float
-    regions: RegionPart | None
+    leaves: LeafPart | None
     place: Place
     searched: bool
     counterfactual: Counterfactual | None
 
     @property
     def difference(self) -> float:
-        """The lead of the sample minus that of the reference."""
+        """The lead of the sample minus the lead of the reference."""
         return self.lead - self.reference_lead
 
     @property
     def unit(self) -> str:
         """What a lead is measured in, to follow a noun."""
-        if self.regions is not None:
+        if self.leaves is not None:
             return ", in evidence"
         return "" if self.place.kind == "region" else ", in log-odds"
 
@@ -288,7 +288,7 @@ def _boundaries(explanation: Explanation) -> list[str]:
     """How many boundaries are between reference and sample, and what the strongest add."""
     if explanation.rival is None:
         return []
-    crossed, regions, digits = explanation.crossings, explanation.regions, _digits(explanation)
+    crossed, leaves, digits = explanation.crossings, explanation.leaves, _digits(explanation)
     text = (
         f"Between the two {'is' if len(crossed) == 1 else 'are'} {counted(len(crossed), 'hyperplane')}."
     )
@@ -296,9 +296,9 @@ def _boundaries(explanation: Explanation) -> list[str]:
         (crossing.effect, f"{crossing.side}, crossed after {crossing.way:.0%} of the way here")
         for crossing in crossed[:_MAX_CROSSINGS]
     ]
-    if regions is not None and regions.changed:
-        text += f" {regions} {_signed(regions.effect, digits)}."
-        shown += [(value, name) for name, value in regions.strongest[:_MAX_REGIONS]]
+    if leaves is not None and leaves.changed:
+        text += f" {leaves} {_signed(leaves.effect, digits)}."
+        shown += [(value, name) for name, value in leaves.strongest[:_MAX_LEAVES]]
     least = _VISIBLE * abs(explanation.difference)
     items = [
         _item(f"{_signed(value, digits):>9}  {name}") for value, name in shown if abs(value) >= least
@@ -308,7 +308,7 @@ def _boundaries(explanation: Explanation) -> list[str]:
 
 
 def _item(text: str) -> list[str]:
-    """A line of a list, wrapped between limits of a region."""
+    """A line of a list, wrapped between limits of a leaf."""
     indent = len(text) - len(text.lstrip())
     *first, last = text.strip().split(" and ")
     parts = [*(f"{limits} and" for limits in first), last]

@@ -33,7 +33,7 @@ def from_torch(module: Any) -> Network:
     -------
     Network
         In float64. Layer l_1 still consists of hyperplanes. Layers l_2 and l_out have trained weights
-        (`stages` are `TrainedStages`). A readout with regions has trained evidence and the regions of
+        (`stages` are `TrainedStages`). A readout with trees has trained evidence and the trees of
         the design (`CorrectedReadoutStages`).
 
     Examples
@@ -59,7 +59,7 @@ def to_onnx(
 ) -> Any:
     """A network as an ONNX model: see `FFMLPClassifier.to_onnx`.
 
-    Each column is an input of its own if one of them is categorical, or with ``by_column``.
+    Each column is an input if a column is categorical, or with ``by_column``.
     ``properties`` are stored in the model.
     """
     require("to_onnx", "onnx")
@@ -71,3 +71,14 @@ def to_relu_onnx(network: Network, box: Box | None = None) -> Any:
     """A network as a plain ONNX graph, valid in a box if there is one: see `FFMLPClassifier`."""
     require("to_relu_onnx", "onnx")
     return import_module("ffmlp.export.onnx_model").to_relu_onnx(network, box)
+
+
+def register_skl2onnx_converter() -> None:
+    """Let skl2onnx convert pipelines that contain an FFMLPClassifier (extra ``onnx``).
+
+    Call it once. Then ``skl2onnx.to_onnx(pipeline, X)`` works for float32 samples X, and for float64
+    with ``options={"zipmap": False}``. The steps before the classifier are computed in the type of the
+    input, the classifier in float64.
+    """
+    require("register_skl2onnx_converter", "onnx", "skl2onnx")
+    import_module("ffmlp.export.onnx_model").register_skl2onnx_converter()

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, checker, helper, numpy_helper
 
-from ffmlp.arrays import Floats, Indices
+from ffmlp.arrays import Floats
 from ffmlp.export.verifiers import Box, ReluLayers
 from ffmlp.inputs.columns import CategoryColumn, Columns, NumberColumn
 from ffmlp.inputs.features import Gaussianisation
@@ -21,11 +20,9 @@ from ffmlp.network.network import Network
 from ffmlp.network.stages import LARGEST
 
 # Versions that current runtimes load; some refuse the newer defaults of onnx.
-OPSET, ML_OPSET, IR_VERSION = 17, 3, 8
-ML_DOMAIN = "ai.onnx.ml"
+_OPSET, _ML_OPSET, _IR_VERSION = 17, 3, 8
+_ML_DOMAIN = "ai.onnx.ml"
 _ML_OPERATORS = ("LabelEncoder", "TreeEnsembleRegressor")
-# More cells make the file larger, but not faster.
-_CELLS_PER_KNOT = 16
 # Few enough rows for their responses to stay in the cache, enough to share among threads.
 _ROWS_PER_BLOCK = 1024
 
@@ -68,7 +65,7 @@ class Graph:
         """Add a node and return the name of its output; arrays among the inputs become constants."""
         names = [item if isinstance(item, str) else self.constant(item) for item in inputs]
         output = result or f"{self._prefix}_{len(self.nodes)}"
-        domain = ML_DOMAIN if operator in _ML_OPERATORS else ""
+        domain = _ML_DOMAIN if operator in _ML_OPERATORS else ""
         attributes |= {"name": f"{output}_{operator}", "domain": domain}
         self.nodes.append(helper.make_node(operator, names, [output], **attributes))
         return output
@@ -105,15 +102,15 @@ class Graph:
         model = helper.make_model(
             helper.make_graph(self.nodes, "ffmlp", inputs, outputs, self.constants),
             producer_name="ffmlp",
-            ir_version=IR_VERSION,
-            opset_imports=[helper.make_opsetid("", OPSET), helper.make_opsetid(ML_DOMAIN, ML_OPSET)],
+            ir_version=_IR_VERSION,
+            opset_imports=[helper.make_opsetid("", _OPSET), helper.make_opsetid(_ML_DOMAIN, _ML_OPSET)],
         )
         helper.set_model_props(model, {name: json.dumps(value) for name, value in properties.items()})
         checker.check_model(model, full_check=True)
         return model
 
 
-def add_classifier(
+def _add_classifier(
     graph: Graph,
     network: Network,
     labels: NDArray,
@@ -189,63 +186,25 @@ def _ceiling(graph: Graph, dividend: str, divisor: str) -> str:
     return graph.apply("Div", most, divisor)
 
 
-@dataclass(frozen=True, eq=False)
-class Grid:
-    """Equal cells from the first to the last knot of a feature.
-
-    At least ``before[i]`` knots, and at most ``n_steps`` more, are at or below a value in cell i. One
-    more cell on either side allows for rounding. Knots too far apart or too close share one cell.
-    """
-
-    before: Indices
-    cells_per_unit: float
-    n_steps: int
-
-    @classmethod
-    def of(cls, knots: Floats) -> Grid:
-        """The grid of knots, ascending."""
-        n_cells = _CELLS_PER_KNOT * len(knots)
-        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-            from_first = knots - knots[0]
-            edges = from_first[-1] / n_cells * np.arange(-1, n_cells + 2)
-            counts = np.searchsorted(from_first, edges, side="right")
-            cells_per_unit = float(n_cells / from_first[-1])
-        if not 0.0 < cells_per_unit < np.inf:
-            return cls(np.zeros(1, np.intp), 0.0, len(knots))
-        n_steps = int((counts[3:] - counts[:-3]).max())
-        return cls(counts[:n_cells], cells_per_unit, n_steps)
-
-
 def _gaussianised(graph: Graph, x: str, gaussianisation: Gaussianisation) -> str:
-    """The scores of samples. A grid and bisection find the last knot at or below each value."""
+    """The scores of samples. Bisection finds the last knot at or below each value."""
     tables = gaussianisation.padded()
-    grids = [Grid.of(own) for own in gaussianisation.knots]
     n_features, n_knots = tables[0].shape
-    n_more = (1 << max(grid.n_steps for grid in grids).bit_length()) - 1
-    # The tables are flat: knot k of feature j is entry j * width + k; cells likewise.
-    width, n_cells = n_knots + n_more, 1 + max(len(grid.before) for grid in grids)
-    feature = np.arange(n_features, dtype=np.int32)
-    cells = [np.pad(grid.before, (0, n_cells - len(grid.before)), mode="edge") for grid in grids]
-    reached = np.maximum(np.array(cells) - 1, 0) + width * feature[:, None]
+    n_steps = (n_knots - 1).bit_length()
+    # The tables are flat, for GatherElements, which is several times as fast as Gather: knot k of
+    # feature j is entry j * width + k.
+    width = 1 << n_steps
     knots, scores, slopes = (
-        graph.constant(np.pad(table, ((0, 0), (0, n_more)), constant_values=filling).ravel())
+        graph.constant(np.pad(table, ((0, 0), (0, width - n_knots)), constant_values=filling).ravel())
         for table, filling in zip(tables, (np.inf, 0.0, 0.0), strict=True)
     )
-    first = graph.constant(tables[0][:, 0])
-    last = np.array([own[-1] for own in gaussianisation.knots])
-    inside = graph.apply("Min", graph.apply("Max", x, first), last)
-    per_unit = np.array([grid.cells_per_unit for grid in grids])
-    cell = graph.apply("Mul", graph.apply("Sub", inside, first), per_unit)
-    # NaN has no cell; its cast to an integer may be negative.
-    cell = graph.apply("Max", graph.apply("Cast", cell, to=TensorProto.INT32), np.array(0, np.int32))
-    # Flat, for GatherElements: it is several times as fast as Gather.
-    cell, inside = (
-        graph.apply("Reshape", part, np.array([-1]))
-        for part in (graph.apply("Add", cell, n_cells * feature), inside)
-    )
-    knot = graph.apply("GatherElements", reached.astype(np.int32).ravel(), cell)
-    for step in (n_more + 1 >> power for power in range(1, (n_more + 1).bit_length())):
-        further = graph.apply("Add", knot, np.array(step, np.int32))
+    last = np.array([knots[-1] for knots in gaussianisation.knots])
+    inside = graph.apply("Min", graph.apply("Max", x, tables[0][:, 0]), last)
+    first = width * np.arange(n_features, dtype=np.int32)
+    knot = graph.apply("Expand", first, graph.apply("Shape", inside))
+    knot, inside = (graph.apply("Reshape", part, np.array([-1])) for part in (knot, inside))
+    for power in reversed(range(n_steps)):
+        further = graph.apply("Add", knot, np.array(1 << power, np.int32))
         below = graph.apply("LessOrEqual", graph.apply("GatherElements", knots, further), inside)
         knot = graph.apply("Where", below, further, knot)
     beyond = graph.apply("Sub", inside, graph.apply("GatherElements", knots, knot))
@@ -259,7 +218,7 @@ _MORE_STEPS, _SMALL = 10, 1e-26
 _TINY = np.array(1e-300)
 
 
-def add_imputation(graph: Graph, imputation: Imputation, x: str, dtype: str) -> str:
+def _add_imputation(graph: Graph, imputation: Imputation, x: str, dtype: str) -> str:
     """Samples ``x`` of a type with missing inputs, NaN, replaced, where there are any."""
     missing = graph.apply("IsNaN", x)
     number = graph.apply("ReduceSum", graph.cast(missing, np.int64), keepdims=0)
@@ -271,7 +230,7 @@ def add_imputation(graph: Graph, imputation: Imputation, x: str, dtype: str) -> 
 
 
 def _filled(graph: Graph, imputation: Imputation, x: str, missing: str) -> str:
-    """The samples, completed under each blob and averaged; arrays are of shape (G, n, N)."""
+    """The samples, _completed under each blob and averaged; arrays are of shape (G, n, N)."""
     # In units in which the precision of each input is 1, fewer steps are needed.
     unit = 1.0 / np.sqrt(np.diagonal(imputation.precisions, axis1=1, axis2=2))
     precision = graph.constant(imputation.precisions * unit[:, :, None] * unit[:, None, :])
@@ -291,8 +250,10 @@ def _filled(graph: Graph, imputation: Imputation, x: str, missing: str) -> str:
         "Sub", imputation.log_weights[:, None, None], graph.apply("Mul", distance, np.array(0.5))
     )
     share = graph.apply("Softmax", density, axis=0)
-    place = graph.apply("Add", graph.apply("Mul", deviation, unit[:, None]), imputation.means[:, None])
-    mean = graph.apply("ReduceSum", graph.apply("Mul", share, place), np.array([0]), keepdims=0)
+    completed = graph.apply(
+        "Add", graph.apply("Mul", deviation, unit[:, None]), imputation.means[:, None]
+    )
+    mean = graph.apply("ReduceSum", graph.apply("Mul", share, completed), np.array([0]), keepdims=0)
     value = graph.apply("Add", graph.apply("Mul", mean, imputation.scale), imputation.centre)
     value = graph.apply("Max", graph.apply("Min", value, imputation.high), imputation.low)
     return graph.apply("Where", missing, value, wide)
@@ -338,16 +299,16 @@ def _sum(graph: Graph, first: str, second: str) -> str:
     return graph.apply("ReduceSum", graph.apply("Mul", first, second), np.array([2]), keepdims=1)
 
 
-TYPES = {"float32": TensorProto.FLOAT, "float64": TensorProto.DOUBLE}
+_TYPES = {"float32": TensorProto.FLOAT, "float64": TensorProto.DOUBLE}
 
 
 def to_onnx(
     network: Network, input_type: str, by_column: bool, properties: Mapping[str, Any]
 ) -> ModelProto:
     """See `ffmlp.export.to_onnx`."""
-    if input_type not in TYPES:
+    if input_type not in _TYPES:
         raise ValueError(f"input_type must be 'float32' or 'float64', got {input_type!r}.")
-    kind, labels, table = TYPES[input_type], label_constants(network.labels), network.table
+    kind, labels, table = _TYPES[input_type], _label_constants(network.labels), network.table
     by_column |= any(isinstance(part, CategoryColumn) for part in table.parts)
     taken = table.names if by_column else ("X",)
     graph = Graph(_free_start("ffmlp", taken))
@@ -356,16 +317,16 @@ def to_onnx(
         x = graph.apply("Concat", *(_column_inputs(graph, part) for part in table.parts), axis=1)
         types = [_input_type(part, kind) for part in table.parts]
         inputs = [
-            helper.make_tensor_value_info(name, own, ["rows", 1])
-            for name, own in zip(taken, types, strict=True)
+            helper.make_tensor_value_info(name, input_kind, ["rows", 1])
+            for name, input_kind in zip(taken, types, strict=True)
         ]
     else:
         x = "X"
         inputs = [helper.make_tensor_value_info("X", kind, ["rows", len(table)])]
     # Numbers beside categories are computed in float64, as they are in a data frame.
     given = "float64" if by_column else input_type
-    x = completed(graph, table, x, given)
-    add_classifier(graph, network, labels, x, TYPES[given], label, probabilities, kind)
+    x = _completed(graph, table, x, given)
+    _add_classifier(graph, network, labels, x, _TYPES[given], label, probabilities, kind)
     outputs = output_infos(labels, label, probabilities, kind)
     whole = {**properties, "feature_names": table.names, "classes": labels.tolist()}
     return graph.to_model(inputs, outputs, whole)
@@ -380,7 +341,7 @@ def output_infos(labels: NDArray, label: str, probabilities: str, kind: int) -> 
     ]
 
 
-def label_constants(labels: NDArray) -> NDArray:
+def _label_constants(labels: NDArray) -> NDArray:
     """Class labels as int64 or as an object array of strings."""
     if labels.dtype.kind in "iub":
         return labels.astype(np.int64)
@@ -405,7 +366,7 @@ def _shares(graph: Graph, part: CategoryColumn) -> str:
     known = len(part.categories)
     numbers = {name: number for number, name in enumerate(part.categories)}
     # A column of integers is written with decimals if it has missing values.
-    numbers = {f"{name}.0": own for name, own in numbers.items() if name.isdecimal()} | numbers
+    numbers = {f"{name}.0": number for name, number in numbers.items() if name.isdecimal()} | numbers
     row = graph.apply(
         "LabelEncoder", part.name, keys_strings=[*numbers, ""],
         values_int64s=[*numbers.values(), known], default_int64=known + 1,
@@ -413,12 +374,10 @@ def _shares(graph: Graph, part: CategoryColumn) -> str:
     return graph.apply("Gather", part.shares, graph.apply("Reshape", row, np.array([-1])), axis=0)
 
 
-def completed(graph: Graph, table: Columns, x: str, dtype: str) -> str:
+def _completed(graph: Graph, table: Columns, x: str, dtype: str) -> str:
     """Inputs of a type whose missing numbers are replaced."""
     if table.imputation is not None:
-        return add_imputation(graph, table.imputation, x, dtype)
-    if np.isnan(table.fills).any():  # a network of an earlier version
-        return x
+        return _add_imputation(graph, table.imputation, x, dtype)
     return graph.apply("Where", graph.apply("IsNaN", x), table.fills.astype(dtype), x)
 
 
@@ -451,3 +410,38 @@ def to_relu_onnx(network: Network, box: Box | None) -> ModelProto:
     )
     names = {"input_names": network.feature_names, "classes": network.labels.tolist()}
     return graph.to_model([inputs], [outputs], names)
+
+
+def register_skl2onnx_converter() -> None:
+    """See `ffmlp.export.register_skl2onnx_converter`."""
+    from skl2onnx import update_registered_converter
+    from skl2onnx.common.shape_calculator import calculate_linear_classifier_output_shapes
+
+    from ffmlp import FFMLPClassifier
+
+    update_registered_converter(
+        FFMLPClassifier,
+        "FFMLPClassifier",
+        calculate_linear_classifier_output_shapes,
+        _converted,
+        options={"zipmap": [True, False, "columns"], "nocl": [True, False]},
+    )
+
+
+def _converted(scope: Any, operator: Any, container: Any) -> None:
+    """Add the nodes of a classifier to the graph that skl2onnx makes of a pipeline."""
+    x, label, probabilities = (item.full_name for item in (*operator.inputs, *operator.outputs))
+    input_type = "float64" if "Double" in type(operator.inputs[0].type).__name__ else "float32"
+    clf, graph = operator.raw_operator, Graph(scope.get_unique_operator_name("ffmlp"))
+    network, kind = clf.network_, _TYPES[input_type]
+    if not network.table.are_inputs or network.table.imputation is not None:
+        raise ValueError(
+            "skl2onnx converts classifiers of numbers without missing values. Use clf.to_onnx()."
+        )
+    numbered = container.get_options(clf, {"nocl": False})["nocl"]
+    labels = np.arange(len(clf.classes_)) if numbered else _label_constants(clf.classes_)
+    x = _completed(graph, network.table, x, input_type)
+    _add_classifier(graph, network, labels, x, kind, label, probabilities, kind)
+    container.initializers.extend(graph.constants)
+    container.nodes.extend(graph.nodes)
+    container.node_domain_version_pair_sets.update({("", _OPSET), (_ML_DOMAIN, 2)})

@@ -4,7 +4,7 @@ The module is a sequence of named layers. The two neurons of a hyperplane share 
 opposite, so training moves hyperplanes.
 """
 
-# No postponed annotations here: torch.jit.script cannot resolve those of attributes.
+# Annotations are not postponed here: torch.jit.script could not resolve the types of attributes.
 from collections.abc import Callable
 from dataclasses import fields, replace
 from typing import Any
@@ -30,7 +30,7 @@ class Table(nn.Module):
     """The inputs of cells: numbers, numbers of categories, NaN for missing cells; it is not trained."""
 
     owners: Tensor  # (N,) the column of each input
-    shares: Tensor  # (K, N) those of all categories, those of missing ones, those of unknown ones
+    shares: Tensor  # (K, N) of all categories, of missing cells, of unknown categories
     known: Tensor  # (N,) the number of known categories, -1 for numbers
 
     def __init__(self, columns: Columns, dtype: torch.dtype) -> None:
@@ -39,8 +39,8 @@ class Table(nn.Module):
         shares, known = np.zeros((max(rows), len(columns.owners))), np.full(len(columns.owners), -1)
         for part, first in zip(columns.parts, columns.firsts, strict=True):
             if isinstance(part, CategoryColumn):
-                own = slice(first, first + part.n_inputs)
-                shares[: len(part.shares), own], known[own] = part.shares, len(part.categories)
+                inputs = slice(first, first + part.n_inputs)
+                shares[: len(part.shares), inputs], known[inputs] = part.shares, len(part.categories)
         self.register_buffer("owners", torch.tensor(columns.owners))
         self.register_buffer("shares", torch.tensor(shares, dtype=dtype))
         self.register_buffer("known", torch.tensor(known))
@@ -120,7 +120,7 @@ class Gaussianise(nn.Module):
     def __init__(self, gaussianisation: Gaussianisation, dtype: torch.dtype) -> None:
         super().__init__()
         knots, scores, slopes = gaussianisation.padded()
-        last = np.array([own[-1] for own in gaussianisation.knots])
+        last = np.array([each[-1] for each in gaussianisation.knots])
         for name, values in {"knots": knots, "scores": scores, "slopes": slopes, "last": last}.items():
             self.register_buffer(name, torch.tensor(values, dtype=dtype))
 
@@ -153,7 +153,7 @@ class HalfSpaces(nn.Module):
 
 
 class HalfSpacesOfTrees(HalfSpaces):
-    """Layer l_1 below regions. The hyperplanes that regions compare are not trained."""
+    """Layer l_1 below trees. The hyperplanes that trees compare are not trained."""
 
     compared: Tensor
     compared_weight: Tensor
@@ -171,8 +171,8 @@ class HalfSpacesOfTrees(HalfSpaces):
         return weight, self.bias.index_copy(0, self.compared, self.compared_bias)
 
 
-class EvidenceAndRegions(nn.Module):
-    """The evidence of the classes. The regions that add to it are not trained."""
+class EvidenceAndLeaves(nn.Module):
+    """The evidence of the classes. The trees that correct it are not trained."""
 
     nodes: Tensor  # (M,) their hyperplanes
     thresholds: Tensor  # (M,) float32
@@ -192,7 +192,7 @@ class EvidenceAndRegions(nn.Module):
         self.depth = trees.depth
 
     def forward(self, l_1: Tensor) -> Tensor:
-        """The evidence (n, C) of readout and regions."""
+        """The evidence (n, C) of readout and leaves."""
         positive, negative = l_1.chunk(2, dim=1)
         h = (positive - negative).float()
         node = self.roots.expand(l_1.shape[0], -1)
@@ -225,13 +225,12 @@ _ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {
 
 
 def to_torch(network: Network, dtype: torch.dtype | None = None) -> nn.Sequential:
-    """A module whose outputs are those of ``network.forward``.
+    """A module with the outputs of ``network.forward``.
 
     Its layers are ``table`` (if there are categories; it takes cells), ``imputation`` (of missing
     numbers), ``gaussianise`` (if features are mapped), ``half_spaces``, the name of the neurons of l_2
     (``regions``, ``blobs`` or ``evidence``) and ``classes``, each of the last three followed by an
-    activation. A readout with regions has ``evidence_and_regions`` and ``classes`` without activations.
-    Networks of earlier versions have no ``imputation``.
+    activation. A readout with trees has ``evidence_and_leaves`` and ``classes`` without activations.
     """
     dtype = torch.get_default_dtype() if dtype is None else dtype
     planes, stages = network.hyperplanes, network.stages
@@ -240,14 +239,14 @@ def to_torch(network: Network, dtype: torch.dtype | None = None) -> nn.Sequentia
         module.add_module("table", Table(network.table, dtype))
     if network.table.imputation is not None:
         module.add_module("imputation", Impute(network.table.imputation, dtype))
-    elif network.columns is not None:
+    else:
         module.add_module("imputation", Medians(network.table.fills, dtype))
     if planes.gaussianisation is not None:
         module.add_module("gaussianise", Gaussianise(planes.gaussianisation, dtype))
     if isinstance(stages, CorrectedReadoutStages):
         module.add_module("half_spaces", HalfSpacesOfTrees(planes, stages.trees, dtype))
         module.add_module("half_spaces_activation", nn.ReLU())
-        module.add_module("evidence_and_regions", EvidenceAndRegions(stages, dtype))
+        module.add_module("evidence_and_leaves", EvidenceAndLeaves(stages, dtype))
         module.add_module("classes", Shares(stages))
     else:
         _, _, neurons, classes = network.kinds
@@ -286,9 +285,9 @@ def from_torch(module: nn.Module) -> Network:
 
 
 def _trained_stages(layers: Any, designed: Network) -> Stages:
-    """The trained evidence and the regions of the design, if it has them; else trained weights."""
+    """The trained evidence and the trees of the design, if it has them; else trained weights."""
     if isinstance(designed.stages, CorrectedReadoutStages):
-        readout = layers.evidence_and_regions.evidence
+        readout = layers.evidence_and_leaves.evidence
         above, below = np.split(_array(readout.weight).T, 2)
         even, odd = (above + below) / 2, (above - below) / 2
         return replace(designed.stages, even=even, odd=odd, bias=_array(readout.bias))

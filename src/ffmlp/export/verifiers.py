@@ -18,7 +18,7 @@ from ffmlp.network.network import Network
 class ReluLayers:
     """Affine layers ``a @ weights[k] + biases[k]`` with ReLU between them.
 
-    The largest output is that of the predicted class. The outputs are the pre-activations of l_out.
+    The predicted class has the largest output. The outputs are the pre-activations of l_out.
     """
 
     weights: tuple[AnyFloats, ...]  # of shapes (inputs, outputs)
@@ -26,7 +26,7 @@ class ReluLayers:
 
     @classmethod
     def of(cls, network: Network) -> ReluLayers:
-        """The whole network; the maps of gaussianised features are two layers of their own."""
+        """The whole network; the maps of gaussianised features are two more layers."""
         first, *upper = relu_stages(network)
         layers = [first, *upper]
         if network.hyperplanes.gaussianisation is not None:
@@ -38,9 +38,10 @@ class ReluLayers:
         """The same layers with rounded weights, or a ValueError if one of them overflows."""
         with np.errstate(over="ignore"):
             parts = [
-                tuple(part.astype(np.float32) for part in own) for own in (self.weights, self.biases)
+                tuple(part.astype(np.float32) for part in layers)
+                for layers in (self.weights, self.biases)
             ]
-        if not all(np.isfinite(part).all() for own in parts for part in own):
+        if not all(np.isfinite(part).all() for layers in parts for part in layers):
             raise ValueError(
                 "A weight is too large for float32. Fit to scaled features, for example with "
                 "StandardScaler, or choose a smaller radius."
@@ -78,7 +79,7 @@ def relu_stages(network: Network) -> list[tuple[Floats, Floats]]:
             'network, which verifiers need. Fit with design="readout" and max_neurons=50, with '
             'design="readout" and max_leaves=0, or with design="paper".'
         )
-    # `sides` gives the half-spaces of responses; those of weights and biases are the same.
+    # `sides` gives the half-spaces of responses; weights and biases have the same ones.
     first = planes.sides(planes.weights.T), planes.sides(planes.biases[None])[0]
     return [first, *((weights.T, biases) for weights, biases in upper)]
 
@@ -91,16 +92,16 @@ def _map_layers(maps: Gaussianisation) -> list[tuple[Floats, Floats]]:
     0 and 1. So no large terms cancel, and a verifier that bounds each neuron bounds the map well.
     """
     pieces = [len(knots) - 1 for knots in maps.knots]
-    own = np.repeat(np.eye(len(pieces)), pieces, axis=0)  # (pieces, N)
+    features = np.repeat(np.eye(len(pieces)), pieces, axis=0)  # (pieces, N)
     runs, rises = (
         np.concatenate([np.diff(each) for each in part]) for part in (maps.knots, maps.scores)
     )
     starts = np.concatenate([knots[:-1] for knots in maps.knots])
     ends = np.array([scores[-1] for scores in maps.scores])
     return [
-        ((own / runs[:, None]).T, -starts / runs),
+        ((features / runs[:, None]).T, -starts / runs),
         (-np.eye(len(runs)), np.ones(len(runs))),
-        (-own * rises[:, None], ends),
+        (-features * rises[:, None], ends),
     ]
 
 
@@ -108,8 +109,8 @@ def _map_layers(maps: Gaussianisation) -> list[tuple[Floats, Floats]]:
 class Box:
     """All inputs from ``low`` to ``high`` (N,), as steps from -1 to 1.
 
-    Each input moves on its own, and the map of a gaussianised one never falls and has no jumps. So the
-    input of the hyperplanes takes the values ``middle + half * steps``: all of these and no others.
+    Each input moves independently, and the map of a gaussianised one never falls and has no jumps. So
+    the input of the hyperplanes takes the values ``middle + half * steps``: all of these and no others.
     """
 
     low: Floats
@@ -187,9 +188,9 @@ def to_vnnlib(network: Network, cells: Floats, radius: ArrayLike) -> str:
     box, samples = Box.around(network, cells, radius), np.asarray(network.inputs(cells), np.float64)
     error = box.layers(network).rounding_error()
     scores = network.stages.scores(network.hyperplanes.signed_responses(samples))[0]
-    own = int(network.classes(samples)[0])
-    rivals = [label for label in np.flatnonzero(np.isfinite(scores)).tolist() if label != own]
-    lead = scores[own] - scores[rivals].max(initial=-np.inf)
+    winner = int(network.classes(samples)[0])
+    rivals = [label for label in np.flatnonzero(np.isfinite(scores)).tolist() if label != winner]
+    lead = scores[winner] - scores[rivals].max(initial=-np.inf)
     ends = (("-1.0", "1.0") if half else ("0.0", "0.0") for half in box.half)
     bounds = [
         line
@@ -198,10 +199,10 @@ def to_vnnlib(network: Network, cells: Floats, radius: ArrayLike) -> str:
     ]
     inputs, outputs = _steps(network, box), map(_one_line, network.labels)
     return "\n".join([
-        f"; Is the class {_one_line(network.labels[own])} for every input in a box? unsat: it is.",
-        "; sat: an input of another class, or a tie. The network is that of to_relu_onnx(x, radius).",
-        f"; At x, Y_{own} leads by {lead:.4g}. In the box, weights in float32 change the outputs by at",
-        f"; most {_ROUNDED_UP * error:.1e}. Inputs are steps within the box:",
+        f"; Is the class {_one_line(network.labels[winner])} for every input in a box? unsat: it is.",
+        "; sat: an input of another class, or a tie. The network is to_relu_onnx(x, radius).",
+        f"; At x, Y_{winner} leads by {lead:.4g}. In the box, weights in float32 change the outputs by",
+        f"; at most {_ROUNDED_UP * error:.1e}. Inputs are steps within the box:",
         "",
         *(f"(declare-const X_{number} Real) ; {text}" for number, text in enumerate(inputs)),
         *(f"(declare-const Y_{number} Real) ; {name}" for number, name in enumerate(outputs)),
@@ -209,7 +210,7 @@ def to_vnnlib(network: Network, cells: Floats, radius: ArrayLike) -> str:
         *bounds,
         "",
         "(assert (or",
-        *(f"    (and (>= Y_{rival} Y_{own}))" for rival in rivals),
+        *(f"    (and (>= Y_{rival} Y_{winner}))" for rival in rivals),
         "))",
         "",
     ])  # fmt: skip

@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_array
 
 from ffmlp.arrays import Floats
-from ffmlp.explain.effects import EffectCurve, effect_curves
 from ffmlp.explain.explanation import Counterfactual, Explanation
+from ffmlp.explain.whole_model import EffectCurve, effect_curves
 from ffmlp.plots.samples import DecisionRegionsDisplay
 from ffmlp.plots.view import INK, AxesDisplay, FigureDisplay, colours, fitted_attribute
 from ffmlp.words import class_name

@@ -19,7 +19,7 @@ from ffmlp.inputs.rows import evenly
 from ffmlp.network.blobs import Familiarity, feature_units
 from ffmlp.network.network import Network
 from ffmlp.parameters import checked_cells
-from ffmlp.robustness.limits import MOST_BENDS
+from ffmlp.robustness.bent_leads import MOST_BENDS
 from ffmlp.tables.tables import TEXT, DataTable, pandas
 from ffmlp.tabular.scores import Confusion, Reliability, log_loss, row_hashes, share_seen
 from ffmlp.tabular.table_model import TableModel

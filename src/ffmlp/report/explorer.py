@@ -15,7 +15,7 @@ from sklearn.pipeline import Pipeline
 
 from ffmlp.arrays import Floats
 from ffmlp.classifier import FFMLPClassifier
-from ffmlp.explain.effects import EffectCurve, effect_curves
+from ffmlp.explain.whole_model import EffectCurve, effect_curves
 from ffmlp.inputs.columns import NumberColumn
 from ffmlp.network.blobs import Familiarity, feature_units
 from ffmlp.network.network import drawn_network

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.tree import DecisionTreeClassifier
 
 from ffmlp.arrays import Floats
-from ffmlp.explain.describe import export_text
+from ffmlp.explain.whole_model import export_text
 from ffmlp.inputs.columns import CategoryColumn, Columns, NumberColumn
 from ffmlp.inputs.rows import evenly
 from ffmlp.network.blobs import Familiarity

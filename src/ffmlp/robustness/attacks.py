@@ -4,8 +4,8 @@ FGSM and PGD follow gradients. Random search and HopSkipJump (extra ``attacks``)
 successful attack gives an upper bound of the distance to another class. A failed attack proves nothing;
 `FFMLPClassifier.robustness` proves lower bounds for designed networks.
 
-Gradients are those of the margin between the own class and the best other class. Cross-entropy would be
-flat where a network is confident. For designed networks the margin is a difference of scores
+Gradients are of the margin between the predicted class and the best other class. Cross-entropy would
+be flat where a network is confident. For designed networks the margin is a difference of scores
 (`ffmlp.network.stages`), because the output of the literal region network is zero, without a gradient,
 wherever there are no training samples.
 """
@@ -62,7 +62,7 @@ def fgsm(
 ) -> Attack:
     """The fast gradient sign method: one step of length ``radius`` against the margin's gradient.
 
-    The parameters and the result are those of `pgd`.
+    Parameters and result are as in `pgd`.
     """
     return pgd(model, X, radius, norm, n_steps=1, n_restarts=1, step=1.0)
 
@@ -102,8 +102,8 @@ def pgd(
     samples: Floats = validate_data(model, X, reset=False, dtype=np.float64)
     order, reach = _checked_norm(norm), _checked_radius(radius, len(samples))[:, None]
     rng = np.random.default_rng(random_state)
-    own = model.predict(samples)
-    numbers = np.searchsorted(model.classes_, own)
+    predicted = model.predict(samples)
+    winner = np.searchsorted(model.classes_, predicted)
     best, distance = np.full(samples.shape, np.nan), np.full(len(samples), np.inf)
     for restart in range(n_restarts):
         points = samples.copy()
@@ -112,10 +112,10 @@ def pgd(
             start /= length(start, order)[:, None]
             points += reach * start * rng.uniform(size=(len(samples), 1))
         for _ in range(n_steps):
-            ascent = steepest_step(_margin_gradient(model, points, numbers), order)
+            ascent = steepest_step(_margin_gradient(model, points, winner), order)
             points = samples + _projected(points - step * reach * ascent - samples, reach, order)
             away = length(points - samples, order)
-            nearer = (model.predict(points) != own) & (away < distance)
+            nearer = (model.predict(points) != predicted) & (away < distance)
             best[nearer], distance[nearer] = points[nearer], away[nearer]
     return Attack(best, distance)
 
@@ -128,19 +128,19 @@ def _projected(change: Floats, reach: Floats, norm: float) -> Floats:
     return change * np.minimum(reach / np.where(size > 0, size, 1.0), 1.0)
 
 
-def _margin_gradient(model: Any, points: Floats, own: Indices) -> Floats:
-    """The gradient (n, N) of the margin between class ``own`` and the best other class."""
+def _margin_gradient(model: Any, points: Floats, winner: Indices) -> Floats:
+    """The gradient (n, N) of the margin between the winner and the best other class."""
     rows = np.arange(len(points))
     if hasattr(model, "network_"):
-        lead, gradient = model.network_.leads(points, own)
+        lead, gradient = model.network_.leads(points, winner)
         gradient = model.network_.hyperplanes.by_features(gradient, points)
         return gradient[rows, lead.argmin(axis=1)]
     responses = [points]
     for weight, bias in zip(model.weights_[:-1], model.biases_[:-1], strict=True):
         responses.append(np.maximum(responses[-1] @ weight.T + bias, 0.0))
     out = responses[-1] @ model.weights_[-1].T + model.biases_[-1]
-    out[rows, own] = -np.inf
-    gradient = model.weights_[-1][own] - model.weights_[-1][out.argmax(axis=1)]
+    out[rows, winner] = -np.inf
+    gradient = model.weights_[-1][winner] - model.weights_[-1][out.argmax(axis=1)]
     for weight, response in zip(model.weights_[-2::-1], responses[:0:-1], strict=True):
         gradient = (gradient * (response > 0)) @ weight
     return gradient
@@ -174,7 +174,7 @@ def random_search(
     """
     samples, rng = np.asarray(X, np.float64), np.random.default_rng(random_state)
     order, reach = _checked_norm(norm), _checked_radius(radius, len(samples))
-    own = model.predict(samples)
+    predicted = model.predict(samples)
     best, distance = np.full(samples.shape, np.nan), np.full(len(samples), np.inf)
     shares = ((np.arange(n_points) + 1.0) / n_points) ** (1 / samples.shape[1])
     for some in np.array_split(shares, -(-n_points // _POINTS_AT_ONCE)):
@@ -183,7 +183,7 @@ def random_search(
         lengths = some[:, None] * reach
         points = samples + lengths[:, :, None] * steps
         reached = model.predict(points.reshape(-1, samples.shape[1])).reshape(lengths.shape)
-        lengths[reached == own] = np.inf
+        lengths[reached == predicted] = np.inf
         first = lengths.argmin(axis=0), np.arange(len(samples))
         nearer = lengths[first] < distance
         best[nearer], distance[nearer] = points[first][nearer], lengths[first][nearer]
@@ -215,13 +215,13 @@ def hop_skip_jump(
     evasion = imported("art.attacks.evasion", "hop_skip_jump")
     estimators = imported("art.estimators.classification", "hop_skip_jump")
     samples = np.asarray(X, np.float64)
-    own = model.predict(samples)
-    if (own == own[0]).all():
+    predicted = model.predict(samples)
+    if (predicted == predicted[0]).all():
         raise ValueError(
-            f"All samples are predicted to be of class {own.tolist()[0]!r}, but hop_skip_jump starts "
-            "from samples of other classes. Add some to X."
+            f"All samples are predicted to be of class {predicted.tolist()[0]!r}, but hop_skip_jump "
+            "starts from samples of other classes. Add some to X."
         )
-    away = np.where(own[:, None] == own, np.inf, cdist(samples, samples))
+    away = np.where(predicted[:, None] == predicted, np.inf, cdist(samples, samples))
     starts = samples[away.argmin(axis=1)]
 
     def predict(points: NDArray) -> Floats:
@@ -235,12 +235,12 @@ def hop_skip_jump(
         np.random.seed(random_state)  # noqa: NPY002
         attack = evasion.HopSkipJump(black_box, norm=order, **options)
         single, start = samples.astype(np.float32), starts.astype(np.float32)
-        found = attack.generate(single, x_adv_init=start).astype(np.float64)
+        points = attack.generate(single, x_adv_init=start).astype(np.float64)
     finally:
         np.random.set_state(before)  # noqa: NPY002
-    changed = model.predict(found) != own
-    distance = np.where(changed, length(found - samples, order), np.inf)
-    return Attack(np.where(changed[:, None], found, np.nan), distance)
+    changed = model.predict(points) != predicted
+    distance = np.where(changed, length(points - samples, order), np.inf)
+    return Attack(np.where(changed[:, None], points, np.nan), distance)
 
 
 def _checked_norm(norm: float | str) -> float:

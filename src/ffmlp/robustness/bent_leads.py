@@ -1,16 +1,23 @@
-"""Leads as piecewise linear functions, of the inputs of the hyperplanes and of each feature."""
+"""Leads with a bend at each hyperplane, and the mixed-integer programmes of changes that end them."""
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Collection
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
+from numpy.typing import ArrayLike
+from scipy.optimize import OptimizeWarning, linprog
+from scipy.sparse import csr_array
 
-from ffmlp.arrays import Flags, Floats
-from ffmlp.inputs.features import Gaussianisation
-from ffmlp.network.hyperplanes import sigmoid, softplus
+from ffmlp.arrays import Flags, Floats, Indices
+from ffmlp.network.hyperplanes import Hyperplanes, sigmoid, softplus
 from ffmlp.network.network import Network
 
+# Networks with more hyperplanes are too large for mixed-integer programmes.
+MOST_BENDS = 100
 # Values closer than this, relative to the size of the values of a track, are the same.
 _SAME = 1e-12
 
@@ -42,16 +49,30 @@ class Track:
         slack = _SAME * max(1.0, float(np.abs(self.values).max()))
         at = np.clip(value, self.values[0], self.values[-1])
         low, high = self.values[:-1], self.values[1:]
-        found = np.flatnonzero((low <= at + slack) & (at - slack <= high))
-        rise = high[found] - low[found]
-        share = np.divide(at - low[found], rise, out=np.zeros(len(found)), where=rise > slack)
-        run = self.changes[found + 1] - self.changes[found]
-        change = self.changes[found] + np.clip(share, 0.0, 1.0) * run
+        segments = np.flatnonzero((low <= at + slack) & (at - slack <= high))
+        rise = high[segments] - low[segments]
+        share = np.divide(at - low[segments], rise, out=np.zeros(len(segments)), where=rise > slack)
+        first, last = self.changes[segments], self.changes[segments + 1]
+        change = first + np.clip(share, 0.0, 1.0) * (last - first)
         # A level segment reaches its value everywhere: with the end of the smaller change.
-        level, ends = rise <= slack, np.stack([self.changes[found], self.changes[found + 1]])
-        change = np.where(level, np.take_along_axis(ends, np.abs(ends).argmin(0)[None], 0)[0], change)
+        nearer_end = np.where(np.abs(first) <= np.abs(last), first, last)
+        change = np.where(rise <= slack, nearer_end, change)
         best = int(np.argmin(np.abs(change)))
-        return int(found[best]), float(change[best])
+        return int(segments[best]), float(change[best])
+
+    def pieces(self, cuts: Collection[float]) -> list[slice]:
+        """The points of each piece, if the track is cut at some changes."""
+        inside = np.flatnonzero(np.isin(self.changes, list(cuts)))
+        last = len(self.changes) - 1
+        ends = [0, *(int(cut) for cut in inside if 0 < cut < last), last]
+        return [slice(a, b + 1) for a, b in pairwise(ends)]
+
+    def cut_around(self, segment: int, cuts: set[float]) -> bool:
+        """Add the ends of a segment to the cuts; whether there is a new one."""
+        ends = set(self.changes[[segment, segment + 1]].tolist())
+        is_new = not ends <= cuts
+        cuts |= ends
+        return is_new
 
 
 def track(
@@ -71,20 +92,10 @@ def track(
     return Track(values, changes)
 
 
-def tracks(
-    gaussianisation: Gaussianisation | None,
-    x: Floats,
-    scale: Floats,
-    low: Floats,
-    high: Floats,
-    radii: Floats,
-) -> list[Track]:
-    """The track of each feature."""
-    nothing = (np.zeros(0),) * len(x)
-    knots = nothing if gaussianisation is None else gaussianisation.knots
-    scores = nothing if gaussianisation is None else gaussianisation.scores
-    parts = zip(x, scale, low, high, [radii] * len(x), knots, scores, strict=True)
-    return [track(*part) for part in parts]
+def knots_and_scores(planes: Hyperplanes, feature: int) -> tuple[Floats, Floats]:
+    """The knots of a feature's map and its scores there; none if features are not mapped."""
+    maps = planes.gaussianisation
+    return (np.zeros(0), np.zeros(0)) if maps is None else (maps.knots[feature], maps.scores[feature])
 
 
 def lower_hull(values: Floats, heights: Floats) -> tuple[Floats, Floats]:
@@ -125,7 +136,7 @@ class BentLead:
 
     def at(self, z: Floats) -> float:
         """The lead at z (N,)."""
-        return float(self.slope @ z + self.offset + self.bends @ np.maximum(self.responses(z), 0.0))
+        return float(self.slope @ z + self.offset + self.bends @ self.bend(self.responses(z)))
 
     def bend(self, responses: Floats) -> Floats:
         """What each response adds to the lead, without its factor."""
@@ -178,10 +189,6 @@ class BentLead:
 @dataclass(frozen=True, eq=False)
 class SoftLead(BentLead):
     """The same with softplus, ``log(1 + exp(h))``, instead of ``max(0, h)``."""
-
-    def at(self, z: Floats) -> float:
-        """The lead at z (N,)."""
-        return float(self.slope @ z + self.offset + self.bends @ softplus(self.responses(z)))
 
     def bend(self, responses: Floats) -> Floats:
         """What each response adds to the lead, without its factor."""
@@ -245,3 +252,143 @@ def bent_lead(network: Network, winner: int, rival: int) -> BentLead | None:
         planes.biases,
         bends.turns,
     )
+
+
+# Variables should be of this order of magnitude, so that the absolute tolerances of HiGHS are small.
+SIZE = 100.0
+# The relative error of the least cost that HiGHS reports for variables of this size.
+ERROR = 1e-7
+_OPTIONS = {
+    "primal_feasibility_tolerance": 1e-9,
+    "dual_feasibility_tolerance": 1e-9,
+    "mip_feasibility_tolerance": 1e-9,
+    "mip_abs_gap": 1e-8,
+}
+_OPTIMAL, _TIMED_OUT, _INFEASIBLE = 0, 1, 2
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """The best values found, None if there are none, and a lower bound of the least cost.
+
+    The bound is infinite if no values meet all requirements.
+    """
+
+    values: Floats | None
+    bound: float
+
+
+class Programme:
+    """Minimise a linear cost of variables, some of them whole numbers, under linear requirements."""
+
+    def __init__(self) -> None:
+        self._low: list[float] = []
+        self._high: list[float] = []
+        self._cost: list[float] = []
+        self._whole: list[bool] = []
+        self._rows: list[tuple[Indices, Floats]] = []
+        self._limits: list[float] = []
+
+    def add(
+        self, low: ArrayLike, high: ArrayLike, cost: ArrayLike = 0.0, whole: bool = False
+    ) -> Indices:
+        """Add variables between limits; returns their numbers."""
+        lows, highs, costs = np.broadcast_arrays(
+            *(np.atleast_1d(np.asarray(part, np.float64)) for part in (low, high, cost))
+        )
+        first = len(self._low)
+        self._low += lows.tolist()
+        self._high += highs.tolist()
+        self._cost += costs.tolist()
+        self._whole += [whole] * len(lows)
+        return np.arange(first, first + len(lows))
+
+    def at_most(self, limit: float, *terms: tuple[ArrayLike, ArrayLike]) -> None:
+        """Require that the sum of variables times factors, given as pairs, is at most ``limit``."""
+        variables, factors = [], []
+        for some, values in terms:
+            numbers = np.atleast_1d(some)
+            variables.append(numbers)
+            factors.append(np.broadcast_to(np.asarray(values, np.float64), numbers.shape))
+        self._rows.append((np.concatenate(variables), np.concatenate(factors)))
+        self._limits.append(float(limit))
+
+    def solved(self, seconds: float, gap: float = 0.0) -> Outcome:
+        """The least cost that HiGHS finds within a time limit, up to a relative gap."""
+        lengths = [len(variables) for variables, _ in self._rows]
+        places = np.repeat(np.arange(len(lengths)), lengths)
+        variables, factors = (np.concatenate(part) for part in zip(*self._rows, strict=True))
+        table = csr_array((factors, (places, variables)), (len(lengths), len(self._low)))
+        with warnings.catch_warnings():
+            # SciPy warns that it passes some of the options to HiGHS as they are.
+            warnings.simplefilter("ignore", OptimizeWarning)
+            solved = linprog(
+                self._cost, table, self._limits, bounds=np.column_stack([self._low, self._high]),
+                integrality=np.array(self._whole, np.uint8), method="highs",
+                options=_OPTIONS | {"time_limit": seconds, "mip_rel_gap": max(gap, ERROR / 10)},
+            )  # fmt: skip
+        if solved.status == _INFEASIBLE:
+            return Outcome(None, np.inf)
+        if solved.status not in (_OPTIMAL, _TIMED_OUT):
+            return Outcome(None, -np.inf)
+        bound = -np.inf
+        if any(self._whole):
+            bound = -np.inf if (proved := solved.get("mip_dual_bound")) is None else float(proved)
+        elif solved.status == _OPTIMAL:
+            bound = float(solved.fun)
+        return Outcome(solved.x, bound if np.isfinite(bound) else -np.inf)
+
+
+def add_costs(programme: Programme, value: int, size: int, pieces: list[tuple[Floats, Floats]]) -> None:
+    """Require that a size is at least a convex function of a value, in the piece that the value is in.
+
+    A piece is given by its points: values and heights.
+    """
+    if len(pieces) == 1:
+        for slope, intercept in zip(*lower_hull(*pieces[0]), strict=True):
+            programme.at_most(-intercept, (value, slope), (size, -1.0))
+        return
+    chosen = programme.add(np.zeros(len(pieces)), 1.0, whole=True)
+    low, high = (np.array([end(values) for values, _ in pieces]) for end in (np.min, np.max))
+    values = programme.add(np.minimum(low, 0.0), np.maximum(high, 0.0))
+    sizes = programme.add(np.zeros(len(pieces)), SIZE)
+    for number, piece in enumerate(pieces):
+        programme.at_most(0.0, (values[number], 1.0), (chosen[number], -high[number]))
+        programme.at_most(0.0, (values[number], -1.0), (chosen[number], low[number]))
+        for slope, intercept in zip(*lower_hull(*piece), strict=True):
+            programme.at_most(
+                0.0, (values[number], slope), (chosen[number], intercept), (sizes[number], -1.0)
+            )
+    for sign in (1.0, -1.0):
+        programme.at_most(sign, (chosen, sign))
+        programme.at_most(0.0, (values, sign), (value, -sign))
+    programme.at_most(0.0, (sizes, 1.0), (size, -1.0))
+
+
+def require_no_lead(
+    programme: Programme, moved: Indices, lead: BentLead, least: Floats, most: Floats
+) -> None:
+    """Require that a lead is at most zero; its responses (L,) to variables lie between limits.
+
+    A bend that raises the lead is at least the response and at least zero. One that lowers it is at most
+    the response on one side of the hyperplane and at most zero on the other; a binary variable says
+    which.
+    """
+    crossed = (least < 0) & (most > 0) & (lead.bends != 0)
+    lead, least, most = lead.where(least >= 0, crossed), least[crossed], most[crossed]
+    units = np.maximum(most, -least) / SIZE
+    up = lead.bends > 0
+    bent = programme.add(np.zeros(len(units)), most / units)
+    sides = np.full(len(units), -1)
+    sides[~up] = programme.add(np.zeros(np.count_nonzero(~up)), 1.0, whole=True)
+    for l, unit in enumerate(units):
+        weights, bias = lead.weights[l] / unit, lead.biases[l] / unit
+        if up[l]:
+            programme.at_most(-bias, (moved, weights), (bent[l], -1.0))
+        else:
+            bottom, top = least[l] / unit, most[l] / unit
+            programme.at_most(bias - bottom, (moved, -weights), (bent[l], 1.0), (sides[l], -bottom))
+            programme.at_most(0.0, (bent[l], 1.0), (sides[l], -top))
+    factors = lead.bends * units
+    largest = max(np.abs(lead.slope).max(initial=0.0), np.abs(factors).max(initial=0.0), 1e-300)
+    programme.at_most(-lead.offset / largest, (moved, lead.slope / largest), (bent, factors / largest))

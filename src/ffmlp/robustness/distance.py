@@ -13,7 +13,8 @@ from ffmlp.extras import imported
 from ffmlp.network.blobs import Blobs, feature_units
 from ffmlp.network.network import Network
 from ffmlp.network.stages import LinearPieces
-from ffmlp.robustness.limits import MOST_BENDS, Limits
+from ffmlp.robustness.bent_leads import MOST_BENDS
+from ffmlp.robustness.limits import Limits
 from ffmlp.robustness.nearby_points import Bounds, Sample, SearchProblem, found_points
 from ffmlp.robustness.nearest_change import nearest_change
 from ffmlp.robustness.polyhedra import (
@@ -99,20 +100,22 @@ class Effort:
     n_jobs: int | None = None
     progress: bool = False
 
+    def __post_init__(self) -> None:
+        if not (isinstance(self.time_limit, Real) and self.time_limit > 0):
+            raise ValueError(
+                f"time_limit must be a positive number of seconds, got {self.time_limit!r}."
+            )
+        if self.n_jobs is not None and (not isinstance(self.n_jobs, Integral) or self.n_jobs == 0):
+            raise ValueError(f"n_jobs must be an int other than 0, or None, got {self.n_jobs!r}.")
 
-def checked_effort(time_limit: float, n_jobs: int | None, progress: bool) -> Effort:
-    """The effort, or a ValueError."""
-    if not (isinstance(time_limit, Real) and time_limit > 0):
-        raise ValueError(f"time_limit must be a positive number of seconds, got {time_limit!r}.")
-    if n_jobs is not None and (not isinstance(n_jobs, Integral) or n_jobs == 0):
-        raise ValueError(f"n_jobs must be an int other than 0, or None, got {n_jobs!r}.")
-    return Effort(float(time_limit), n_jobs, progress)
 
-
-def scaled_distances(
-    network: Network, blobs: Blobs, samples: Floats, limits: Limits, effort: Effort
+def robustness(
+    network: Network, blobs: Blobs, cells: Floats, samples: Floats, limits: Limits, effort: Effort
 ) -> Robustness:
-    """Distances in any units, or a ValueError if the scales of the features differ too much."""
+    """Distances of samples (n, N), the inputs of cells (n, M), in any units.
+
+    A ValueError if the scales of the features differ too much.
+    """
     steepest = np.abs(network.hyperplanes.weights).max()
     if steepest == 0:
         raise ValueError(
@@ -132,10 +135,14 @@ def scaled_distances(
             f"{spreads.max() / spreads.min():.1g}, so distances would be rounding errors. Pass the unit "
             "of each feature as scale=, for example its standard deviation."
         )
-    # Tolerances are those of features of unit spread. A power of two changes no digit.
+    # Tolerances are for features of unit spread. A power of two changes no digit.
     unit = 2.0 ** np.round(np.log2(spreads).mean())
-    found = distances(network, blobs, samples, replace(limits, scale=limits.scale * unit), effort)
-    return replace(found, distance=found.distance * unit, lower=found.lower * unit, norm=limits.norm)
+    scaled = replace(limits, scale=limits.scale * unit)
+    nearest = distances(network, blobs, samples, scaled, effort)
+    nearest = replace(
+        nearest, distance=nearest.distance * unit, lower=nearest.lower * unit, norm=limits.norm
+    )
+    return _as_predicted(network, cells, nearest)
 
 
 def distances(
@@ -156,58 +163,63 @@ def distances(
     pieces = network.stages.linear_pieces
     if pieces is not None and network.hyperplanes.gaussianisation is None:
         return _exact(network, pieces, samples, limits)
-    found = _bounded(network, blobs, samples, limits)
-    return _proved(network, samples, limits, found, effort or Effort())
+    known = _bounded(network, blobs, samples, limits)
+    return _proved(network, samples, limits, known, effort or Effort())
 
 
-def as_predicted(network: Network, cells: Floats, found: Robustness) -> Robustness:
-    """Distances of rows (n, M) whose missing numbers are replaced by what the other numbers say.
+def _as_predicted(network: Network, cells: Floats, nearest: Robustness) -> Robustness:
+    """The same where missing numbers of cells (n, M) are replaced by what the other numbers say.
 
     Another number changes them, too. So nothing is proved, and a point counts only if `predict` agrees.
     """
     table = network.table
     missing = np.isnan(cells) & table.is_number
-    rows = np.flatnonzero(missing.any(axis=1) & np.isfinite(found.distance))
-    if table.imputation is None or not missing.any():
-        return found
-    moved = np.where(table.is_number & ~missing, found.points[:, table.firsts], cells)
-    own, classes = (network.classes(network.inputs(part[rows])) for part in (cells, moved))
-    false = rows[own == classes]
-    lower, distance = (part.copy() for part in (found.lower, found.distance))
-    points, new_classes, exact = found.points.copy(), found.classes.copy(), found.exact.copy()
-    exact[missing.any(axis=1)], lower[missing.any(axis=1)] = False, 0.0
-    new_classes[rows] = classes
-    distance[false], points[false], new_classes[false] = np.inf, np.nan, -1
-    return Robustness(distance, points, lower, exact, new_classes, found.norm)
+    filled = missing.any(axis=1)
+    if table.imputation is None or not filled.any():
+        return nearest
+    reached = np.isfinite(nearest.distance)
+    free = table.is_number & ~missing & reached[:, None]
+    moved = np.where(free, nearest.points[:, table.firsts], cells)
+    before, after = (network.classes(network.inputs(part)) for part in (cells, moved))
+    changed = reached & (before != after)
+    kept = changed | ~filled
+    return Robustness(
+        np.where(kept, nearest.distance, np.inf),
+        np.where(kept[:, None], nearest.points, np.nan),
+        np.where(filled, 0.0, nearest.lower),
+        nearest.exact & ~filled,
+        np.where(filled, np.where(changed, after, -1), nearest.classes),
+        nearest.norm,
+    )
 
 
 def _exact(network: Network, pieces: LinearPieces, samples: Floats, limits: Limits) -> Robustness:
-    own = network.classes(samples)
-    found = _nearest(network, pieces, samples, own, limits)
-    left, distance = list(found), np.full(len(samples), np.inf)
-    distance[left] = [near.distance for near in found.values()]
-    points, classes = np.full(samples.shape, np.nan), np.full(len(samples), -1)
+    winner = network.classes(samples)
+    nearest = _nearest(network, pieces, samples, winner, limits)
+    left, distance = list(nearest), np.full(len(samples), np.inf)
+    distance[left] = [near.distance for near in nearest.values()]
+    points = np.full(samples.shape, np.nan)
     for overshoot in _OVERSHOOTS:
         if not left:
             break
         beyond = []
         for row in left:
-            near = found[row]
+            near = nearest[row]
             size = near.distance + 1e-6 * np.abs(samples[row] / limits.scale).max()
             step = near.beyond(overshoot * size)
             beyond.append(near.step if step is None else step)
         moved = samples[left] + limits.scale * beyond
         points[left] = np.clip(moved, limits.low[left], limits.high[left])
-        classes[left] = network.classes(points[left])
-        left = [row for row in left if classes[row] == own[row]]
+        same = network.classes(points[left]) == winner[left]
+        left = [row for row, is_same in zip(left, same, strict=True) if is_same]
     exact = np.ones(len(samples), bool)
     # Rounding hides the other class: the distance is a lower bound, but no point shows that it is exact.
-    exact[left], points[left], classes[left] = False, np.nan, -1
-    return Robustness(np.where(exact, distance, np.inf), points, distance, exact, classes)
+    exact[left], points[left] = False, np.nan
+    return _with_classes(network, points, np.where(exact, distance, np.inf), distance, exact)
 
 
 def _nearest(
-    network: Network, pieces: LinearPieces, Z: Floats, own: Indices, limits: Limits
+    network: Network, pieces: LinearPieces, Z: Floats, winner: Indices, limits: Limits
 ) -> dict[int, Nearest]:
     """The nearest point of another class in the space of the hyperplanes, for samples that have one."""
     planes = network.hyperplanes
@@ -217,63 +229,64 @@ def _nearest(
     safe = np.where(scale > 0, scale, 1.0)
     low, high = np.minimum((limits.low - Z) / safe, 0.0), np.maximum((limits.high - Z) / safe, 0.0)
     boxes = [FeasibleBox(*parts, limits.norm) for parts in zip(scale, low, high, strict=True)]
-    found = [nearest_of_another_class(scores, *one) for one in zip(Z, own, boxes, strict=True)]
-    return {row: near for row, near in enumerate(found) if near is not None}
+    parts = enumerate(zip(Z, winner, boxes, strict=True))
+    nearest = {row: nearest_of_another_class(scores, *part) for row, part in parts}
+    return {row: near for row, near in nearest.items() if near is not None}
 
 
 def _bounded(network: Network, blobs: Blobs, samples: Floats, limits: Limits) -> Robustness:
-    own = network.classes(samples)
-    lower, starts = _lower_bounds(network, samples, own, limits, np.full(len(samples), np.inf))
-    starts = np.concatenate([starts, _targets(network, blobs, samples, own, limits)], axis=1)
-    problem = SearchProblem(network, samples, own, limits)
+    winner = network.classes(samples)
+    lower, starts = _lower_bounds(network, samples, winner, limits, np.full(len(samples), np.inf))
+    starts = np.concatenate([starts, _targets(network, blobs, samples, winner, limits)], axis=1)
+    problem = SearchProblem(network, samples, winner, limits)
     points = found_points(problem, starts)
-    there = np.isfinite(points).all(axis=1)
-    distance, classes = np.full(len(samples), np.inf), np.full(len(samples), -1)
-    distance[there] = problem.rows(np.flatnonzero(there)).distance(points[there])
-    classes[there] = network.classes(points[there]) if there.any() else 0
+    distance = np.nan_to_num(problem.distance(points), nan=np.inf)
     if network.hyperplanes.gaussianisation is not None:
         # The steepness of a feature's map matters only up to the distance of the point found.
-        lower = np.maximum(lower, _lower_bounds(network, samples, own, limits, distance)[0])
+        lower = np.maximum(lower, _lower_bounds(network, samples, winner, limits, distance)[0])
     exact = np.zeros(len(samples), bool)
-    return Robustness(distance, points, np.minimum(lower, distance), exact, classes)
+    return _with_classes(network, points, distance, np.minimum(lower, distance), exact)
 
 
 def _proved(
-    network: Network, samples: Floats, limits: Limits, found: Robustness, effort: Effort
+    network: Network, samples: Floats, limits: Limits, known: Robustness, effort: Effort
 ) -> Robustness:
     """Bounds that meet where a mixed-integer programme proves it; as they are for other networks."""
     if network.stages.bends(0, 1) is None or len(network.hyperplanes) > MOST_BENDS:
-        return found
-    own = network.classes(samples)
-    parts = zip(samples, own, limits.low, limits.high, strict=True)
+        return known
+    parts = zip(samples, network.classes(samples), limits.low, limits.high, strict=True)
     tasks = [
         delayed(nearest_change)(
             Sample(network, x, int(label), low, high, limits.scale, limits.norm),
-            Bounds(found.lower[row], found.distance[row], found.points[row]),
+            Bounds(known.lower[row], known.distance[row], known.points[row]),
             effort.time_limit,
         )
         for row, (x, label, low, high) in enumerate(parts)
     ]
-    bounds = Parallel(effort.n_jobs, return_as="generator")(tasks)
+    results = Parallel(effort.n_jobs, return_as="generator")(tasks)
     if effort.progress:
         tqdm = imported("tqdm.auto", "progress=True").tqdm
-        bounds = tqdm(bounds, total=len(samples), desc="distances", unit="sample")
-    return _gathered(network, samples, list(bounds))
-
-
-def _gathered(network: Network, samples: Floats, bounds: list[Bounds]) -> Robustness:
+        results = tqdm(results, total=len(samples), desc="distances", unit="sample")
+    bounds: list[Bounds] = list(results)
     exact = np.array([bound.is_exact for bound in bounds], bool)
     lower = np.array([bound.lower for bound in bounds], np.float64)
     distance = np.array([bound.distance for bound in bounds], np.float64)
     points = np.array([bound.point for bound in bounds], np.float64).reshape(samples.shape)
-    classes, there = np.full(len(samples), -1), np.isfinite(distance)
-    if there.any():
-        classes[there] = network.classes(points[there])
-    return Robustness(np.where(exact, lower, distance), points, lower, exact, classes)
+    return _with_classes(network, points, np.where(exact, lower, distance), lower, exact)
+
+
+def _with_classes(
+    network: Network, points: Floats, distance: Floats, lower: Floats, exact: Flags
+) -> Robustness:
+    """Distances to points (n, N), NaN where there are none, and the classes that are predicted there."""
+    classes, reached = np.full(len(points), -1), np.isfinite(points).all(axis=1)
+    if reached.any():
+        classes[reached] = network.classes(points[reached])
+    return Robustness(distance, points, lower, exact, classes)
 
 
 def _lower_bounds(
-    network: Network, samples: Floats, own: Indices, limits: Limits, radius: Floats
+    network: Network, samples: Floats, winner: Indices, limits: Limits, radius: Floats
 ) -> tuple[Floats, Floats]:
     """Proved lower bounds (n,) up to a radius (n,), and possible points (n, k, N) of another class."""
     planes, stages = network.hyperplanes, network.stages
@@ -283,21 +296,21 @@ def _lower_bounds(
         speed = speed * planes.gaussianisation.steepest(samples, np.outer(radius, limits.scale))
     if stages.safe_distance is not None:
         reach = np.stack([dual_norm(planes.weights * unit, limits.norm) for unit in speed])
-        steepness = dual_norm(network.leads(samples, own)[1] * speed[:, None], limits.norm)
-        lower = stages.safe_distance(planes.signed_responses(samples), own, reach, steepness)
+        steepness = dual_norm(network.leads(samples, winner)[1] * speed[:, None], limits.norm)
+        lower = stages.safe_distance(planes.signed_responses(samples), winner, reach, steepness)
         return (1 - _ROUNDING) * lower, np.empty((len(samples), 0, samples.shape[1]))
     pieces = stages.linear_pieces
     assert pieces is not None
     Z, low, high = map(planes.mapped, (samples, limits.low, limits.high))
-    found = _nearest(network, pieces, Z, own, Limits(low, high, speed, limits.norm))
+    nearest = _nearest(network, pieces, Z, winner, Limits(low, high, speed, limits.norm))
     lower, reached = np.full(len(Z), np.inf), np.full(Z.shape, np.nan)
-    for row, near in found.items():
+    for row, near in nearest.items():
         lower[row], reached[row] = near.distance, Z[row] + speed[row] * near.step
     starts = np.where(reached == Z, samples, planes.unmapped(reached))
     return (1 - _ROUNDING) * lower, starts[:, None]
 
 
-def _targets(network: Network, blobs: Blobs, samples: Floats, own: Indices, limits: Limits) -> Floats:
+def _targets(network: Network, blobs: Blobs, samples: Floats, winner: Indices, limits: Limits) -> Floats:
     """The means (n, k, N) of the nearest blobs that are predicted to be of another class."""
     means = network.hyperplanes.unmapped(blobs.means)
     classes = network.classes(means)
@@ -305,7 +318,7 @@ def _targets(network: Network, blobs: Blobs, samples: Floats, own: Indices, limi
     for row, sample in enumerate(samples):
         with np.errstate(over="ignore"):  # farther away than numbers go: not a target
             away = length((means - sample) / limits.scale, limits.norm)
-        away[classes == own[row]] = np.inf
+        away[classes == winner[row]] = np.inf
         near = np.argsort(away, kind="stable")[: targets.shape[1]]
         near = near[np.isfinite(away[near])]
         targets[row, : len(near)] = means[near]

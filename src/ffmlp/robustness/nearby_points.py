@@ -8,7 +8,7 @@ import numpy as np
 
 from ffmlp.arrays import Flags, Floats, Indices
 from ffmlp.network.network import Network
-from ffmlp.robustness.bent_leads import BentLead, SoftLead, Track, tracks
+from ffmlp.robustness.bent_leads import BentLead, SoftLead, Track, knots_and_scores, track
 from ffmlp.robustness.limits import Limits
 from ffmlp.robustness.polyhedra import SOLVERS, dual_norm, length, steepest_step
 
@@ -21,24 +21,24 @@ _OVERSHOOT = 1.02
 
 @dataclass(frozen=True, eq=False)
 class SearchProblem:
-    """Samples (n, N) of classes ``own`` (n,) that may move within limits."""
+    """Samples (n, N) of classes ``winner`` (n,) that may move within limits."""
 
     network: Network
     samples: Floats
-    own: Indices
+    winner: Indices
     limits: Limits
 
     def rows(self, rows: Indices) -> SearchProblem:
         """Some of the samples."""
-        return SearchProblem(self.network, self.samples[rows], self.own[rows], self.limits.rows(rows))
+        return SearchProblem(self.network, self.samples[rows], self.winner[rows], self.limits.rows(rows))
 
     def distance(self, points: Floats) -> Floats:
         """The distance of points (n, N) from their samples."""
         return length((points - self.samples) / self.limits.scale, self.limits.norm)
 
     def changed(self, points: Floats) -> Flags:
-        """Whether the class of points is another than that of their samples."""
-        return self.network.classes(points) != self.own
+        """Whether points are of another class than their samples."""
+        return self.network.classes(points) != self.winner
 
 
 def found_points(problem: SearchProblem, starts: Floats) -> Floats:
@@ -66,10 +66,10 @@ def found_points(problem: SearchProblem, starts: Floats) -> Floats:
     return best
 
 
-def _nearer_points(problem: SearchProblem, one: Floats, other: Floats) -> Floats:
+def _nearer_points(problem: SearchProblem, first: Floats, second: Floats) -> Floats:
     """The nearer of two points to each sample; NaN is infinitely far."""
-    near = [np.nan_to_num(problem.distance(points), nan=np.inf) for points in (one, other)]
-    return np.where((near[1] < near[0])[:, None], other, one)
+    near = [np.nan_to_num(problem.distance(points), nan=np.inf) for points in (first, second)]
+    return np.where((near[1] < near[0])[:, None], second, first)
 
 
 def _bisected(problem: SearchProblem, points: Floats) -> Floats:
@@ -128,8 +128,8 @@ def _stepped(problem: SearchProblem, points: Floats, lead: Floats, gradient: Flo
 
 
 def _nearest_lead(problem: SearchProblem, points: Floats) -> tuple[Floats, Floats]:
-    """The lead of the own class over the class of the nearest boundary, and its gradient (n, N)."""
-    lead, gradient = problem.network.leads(points, problem.own)
+    """The lead of the winner over the class of the nearest boundary, and its gradient (n, N)."""
+    lead, gradient = problem.network.leads(points, problem.winner)
     gradient = problem.network.hyperplanes.by_features(gradient, points)
     steepness = dual_norm(gradient * problem.limits.scale, problem.limits.norm)
     away = np.divide(lead, steepness, out=np.full_like(lead, np.inf), where=steepness > 0)
@@ -154,11 +154,11 @@ _STARTS, _FARTHEST = 6, 10.0
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """A sample x (N,) of class ``own``: limits (N,) and units (N,) of its change, and the norm."""
+    """A sample x (N,) of class ``winner``: limits (N,) and units (N,) of its change, and the norm."""
 
     network: Network
     x: Floats
-    own: int
+    winner: int
     low: Floats
     high: Floats
     scale: Floats
@@ -175,8 +175,9 @@ class Sample:
 
     def tracks(self, *radii: float) -> list[Track]:
         """The track of each feature, up to the largest radius, with points at the others."""
-        gaussianisation = self.network.hyperplanes.gaussianisation
-        return tracks(gaussianisation, self.x, self.scale, self.low, self.high, np.array(radii))
+        planes, ends = self.network.hyperplanes, np.array(radii)
+        parts = enumerate(zip(self.x, self.scale, self.low, self.high, strict=True))
+        return [track(*part, ends, *knots_and_scores(planes, feature)) for feature, part in parts]
 
     @property
     def reach(self) -> float:
@@ -239,13 +240,13 @@ def with_nearer_point(sample: Sample, reached: Reached, known: Bounds) -> Bounds
 def with_searched_point(sample: Sample, reached: Reached, known: Bounds) -> Bounds:
     """The bounds with the nearest point that a search finds beyond what a relaxation reached."""
     places = zip(reached.tracks, reached.features, strict=True)
-    change = np.array([one.place(value)[1] for one, value in places])
+    change = np.array([path.place(value)[1] for path, value in places])
     size = float(length(change, sample.norm))
     if size == 0:
         return known
     limits = Limits(sample.low[None], sample.high[None], sample.scale, sample.norm)
-    problem = SearchProblem(sample.network, sample.x[None], np.array([sample.own]), limits)
-    # At least slightly farther, as the lead is larger than that of the relaxation.
+    problem = SearchProblem(sample.network, sample.x[None], np.array([sample.winner]), limits)
+    # At least slightly farther, as the lead is larger than the relaxed one.
     farther = np.geomspace(1.01, max(min(known.distance / size, _FARTHEST), 1.01), _STARTS)
     starts = sample.x + sample.scale * change * np.append([1.0, 1.0 + EXACT], farther)[:, None]
     return _nearer(sample, known, found_points(problem, starts[None])[0])
@@ -268,7 +269,7 @@ def _on_linear_piece(sample: Sample, reached: Reached) -> Floats | None:
             if step is None:  # nor is there one of a larger overshoot
                 break
             point = np.clip(sample.x + sample.scale * step, sample.low, sample.high)
-            if sample.network.classes(point[None])[0] != sample.own:
+            if sample.network.classes(point[None])[0] != sample.winner:
                 return point
     return None
 
@@ -310,9 +311,9 @@ class _LinearPiece:
 def _linear_piece(sample: Sample, reached: Reached, slack: float) -> _LinearPiece:
     """The piece in which maps and lead are linear around the mapped features reached."""
     slopes, bases, low, high = (np.zeros(len(reached.tracks)) for _ in range(4))
-    for j, (one, value) in enumerate(zip(reached.tracks, reached.features, strict=True)):
-        slopes[j], bases[j], low[j], high[j] = _line(one, value)
-    values = np.array([one.values[[0, -1]] for one in reached.tracks])
+    for j, (path, value) in enumerate(zip(reached.tracks, reached.features, strict=True)):
+        slopes[j], bases[j], low[j], high[j] = _line(path, value)
+    values = np.array([path.values[[0, -1]] for path in reached.tracks])
     lead = reached.lead
     least, most = lead.ranges(values[:, 0], values[:, 1])
     signs = np.where(lead.responses(reached.features) > 0, 1.0, -1.0)

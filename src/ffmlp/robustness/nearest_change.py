@@ -1,4 +1,7 @@
-"""The nearest point of another class for leads with bends, with a proof."""
+"""The nearest point of another class for leads with bends, with a proof.
+
+Mixed-integer programmes find it for the norms 1 and inf, branch and bound for the Euclidean norm.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +13,18 @@ from time import perf_counter
 import numpy as np
 
 from ffmlp.arrays import Floats, Indices
-from ffmlp.robustness.bent_leads import BentLead, SoftLead, Track, bent_lead, lower_hull
-from ffmlp.robustness.change_programme import Relaxation, Solution
+from ffmlp.robustness.bent_leads import (
+    ERROR,
+    SIZE,
+    BentLead,
+    Programme,
+    SoftLead,
+    Track,
+    add_costs,
+    bent_lead,
+    lower_hull,
+    require_no_lead,
+)
 from ffmlp.robustness.nearby_points import (
     EXACT,
     LARGEST_RADIUS,
@@ -22,7 +35,129 @@ from ffmlp.robustness.nearby_points import (
     with_nearer_point,
     with_searched_point,
 )
-from ffmlp.robustness.polyhedra import SOLVERS
+from ffmlp.robustness.polyhedra import SOLVERS, dual_norm
+
+# Programmes for each rival.
+_MOST_ROUNDS = 100
+# The least cost of a programme may be this share of the gap between the bounds too low.
+_GAP_SHARE = 0.03
+
+
+def nearest_change(sample: Sample, known: Bounds, seconds: float) -> Bounds:
+    """Bounds of the distance to another class, within a time limit; equal where it is exact.
+
+    The rival with the smallest lower bound is always next, so that no programme has a radius much larger
+    than the distance to the nearest class.
+    """
+    if not sample.reach > 0:  # nothing can change
+        return replace(known, lower=known.distance)
+    stop = perf_counter() + seconds
+    candidates = (bent_lead(sample.network, sample.winner, label) for label in _rivals(sample))
+    leads = [lead for lead in candidates if lead is not None]
+    if sample.norm == 2:
+        return _nearest_euclidean(sample, leads, known, seconds)
+    rivals = [_Rival(sample, lead, known.lower) for lead in leads]
+    for _ in range(_MOST_ROUNDS * len(rivals)):
+        left = [each for each in rivals if not each.stuck and known.distance > each.lower * (1 + EXACT)]
+        seconds = stop - perf_counter()
+        if not left or seconds <= 0:
+            break
+        known = min(left, key=lambda rival: rival.lower).after_a_round(known, seconds)
+    lower = min([known.distance, *(rival.lower for rival in rivals)])
+    return replace(known, lower=lower)
+
+
+def _rivals(sample: Sample) -> list[int]:
+    """The other classes, the smallest lead first."""
+    planes, stages = sample.network.hyperplanes, sample.network.stages
+    (scores,) = stages.scores(planes.signed_responses(sample.x[None]))
+    possible = [label for label in np.argsort(-scores, kind="stable") if np.isfinite(scores[label])]
+    return [int(label) for label in possible if label != sample.winner]
+
+
+class _Rival:
+    """One other class: a proved lower bound of its distance, and the state of its programme.
+
+    ``cuts`` has, for each feature, the changes at which its track is cut into pieces. ``marks`` (k, L)
+    are the responses at which a lead with softplus is exact.
+    """
+
+    def __init__(self, sample: Sample, lead: BentLead, lower: float) -> None:
+        self.sample, self.lead, self.lower = sample, lead, lower
+        self.reach, self.stuck = sample.reach, False
+        self.cuts: list[set[float]] = [set() for _ in sample.x]
+        self.marks = np.zeros((0, len(lead.bends)))
+
+    def after_a_round(self, known: Bounds, seconds: float) -> Bounds:
+        """The nearest point known after one more programme, which also raises the lower bound."""
+        sample, known = self.sample, replace(known, lower=self.lower)
+        radius = min(next_radius(known), self.reach)
+        tracks = sample.tracks(self.lower, radius)
+        bound, reached, sizes = self._relaxed(tracks, radius, seconds)
+        if bound == np.inf:  # nothing within the radius
+            all_searched = radius >= min(known.distance, self.reach)
+            self.lower = np.inf if all_searched else radius
+            self.stuck = all_searched or radius >= LARGEST_RADIUS
+            return known
+        if reached is None or sizes is None:
+            self.stuck = True
+            return known
+        refined = sample.norm == 1 and self._cut(tracks, reached, sizes, radius)
+        if isinstance(self.lead, SoftLead):
+            mark = self.lead.responses(reached)
+            refined |= not np.isclose(self.marks, mark, rtol=0.0, atol=1e-5).all(axis=1).any()
+            self.marks = np.vstack([self.marks, mark])
+        better = with_nearer_point(sample, Reached(self.lead, tracks, reached, radius), known)
+        refined |= better.distance < known.distance
+        self.stuck = not (refined or bound > self.lower)
+        self.lower = max(self.lower, bound)
+        return better
+
+    def _relaxed(
+        self, tracks: list[Track], radius: float, seconds: float
+    ) -> tuple[float, Floats | None, Floats | None]:
+        """The smallest change if the tracks' costs are replaced by convex functions below them.
+
+        Returns a lower bound of its size, its mapped features (N,) and the size (N,) of each change.
+        """
+        programme, unit, start = Programme(), radius / SIZE, self.sample.mapped
+        total = programme.add(self.lower / unit, SIZE, 1.0)
+        low, high = (np.array([path.values[end] for path in tracks]) for end in (0, -1))
+        steps = np.maximum(np.maximum(high - start, start - low), 1e-300) / SIZE
+        ends = (low - start) / steps, (high - start) / steps
+        moved, largest = programme.add(*ends), self.sample.norm == np.inf
+        sizes = np.repeat(total, len(moved)) if largest else programme.add(np.zeros(len(moved)), SIZE)
+        for j, path in enumerate(tracks):
+            if low[j] < high[j]:
+                heights = path.heights / unit
+                if largest:
+                    heights = np.maximum(heights, self.lower / unit)
+                values = (path.values - start[j]) / steps[j]
+                pieces = [(values[piece], heights[piece]) for piece in path.pieces(self.cuts[j])]
+                add_costs(programme, moved[j], sizes[j], pieces)
+        if not largest:
+            programme.at_most(0.0, (sizes, 1.0), (total, -1.0))
+        lead = self.lead.below(self.marks).by_steps(start, steps)
+        least, most = lead.ranges(*ends)
+        speeds = np.array([path.speed for path in tracks]) / steps
+        reach = radius * dual_norm(lead.weights * speeds, self.sample.norm)
+        least, most = np.maximum(least, lead.biases - reach), np.minimum(most, lead.biases + reach)
+        require_no_lead(programme, moved, lead, least, most)
+        # While the bounds are far apart, the next programme is solved faster than this one is finished.
+        outcome = programme.solved(seconds, _GAP_SHARE * (1 - self.lower / radius))
+        if outcome.values is None:
+            return outcome.bound, None, None
+        reached = start + steps * outcome.values[moved]
+        return outcome.bound * unit * (1 - ERROR), reached, unit * outcome.values[sizes]
+
+    def _cut(self, tracks: list[Track], reached: Floats, sizes: Floats, radius: float) -> bool:
+        """Cut the tracks whose cost is too low at a solution around it; whether a cut is new."""
+        refined = False
+        for path, cuts, value, size in zip(tracks, self.cuts, reached, sizes, strict=True):
+            segment, change = path.place(value)
+            if len(path.changes) > 1 and abs(change) - size > 1e-9 * radius:
+                refined |= path.cut_around(segment, cuts)
+        return refined
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,10 +174,10 @@ class Maps:
     @classmethod
     def of(cls, tracks: list[Track]) -> Maps:
         """The maps of tracks."""
-        most = max(2, *(len(one.changes) for one in tracks))
+        most = max(2, *(len(path.changes) for path in tracks))
         changes, values = (
             np.array([np.pad(part, (0, most - len(part)), mode="edge") for part in parts])
-            for parts in zip(*((one.changes, one.values) for one in tracks), strict=True)
+            for parts in zip(*((path.changes, path.values) for path in tracks), strict=True)
         )
         runs, rises = np.diff(changes), np.diff(values)
         return cls(changes, values, np.divide(rises, runs, out=np.zeros_like(runs), where=runs > 0))
@@ -51,8 +186,8 @@ class Maps:
         """The mapped features (N,) after a change (N,); beyond the outermost points as there."""
         change = np.clip(change, self.changes[:, 0], self.changes[:, -1])
         segment = np.maximum((self.changes[:, :-1] <= change[:, None]).sum(axis=1) - 1, 0)
-        own = np.arange(len(change)), segment
-        return np.asarray(self.values[own] + self.slopes[own] * (change - self.changes[own]), np.float64)
+        at = np.arange(len(change)), segment
+        return np.asarray(self.values[at] + self.slopes[at] * (change - self.changes[at]), np.float64)
 
     def lines(self, low: Floats, high: Floats) -> tuple[Floats, Floats, Floats]:
         """Slopes (N,), and two intercepts (N,) each, of parallel lines that enclose the maps."""
@@ -84,7 +219,7 @@ class Band:
         return cls(low, high, lines, lines).renewed(maps, low, high, np.arange(len(low)))
 
     def renewed(self, maps: Maps, low: Floats, high: Floats, some: Indices) -> Band:
-        """The band with the narrowest lines for some of the features, in intervals within its own."""
+        """The band with the narrowest lines for some of the features, in narrower intervals."""
         new = Band(self.low.copy(), self.high.copy(), self.slopes.copy(), self.intercepts.copy())
         ends = maps.at(low), maps.at(high)
         for j in some:
@@ -94,9 +229,9 @@ class Band:
             values = np.concatenate([ends[0][[j]], maps.values[j][inside], ends[1][[j]]])
             for side, sign in enumerate((1.0, -1.0)):
                 slopes, intercepts = lower_hull(changes, sign * values)
-                for lines, own in ((new.slopes, slopes), (new.intercepts, intercepts)):
-                    lines[side, j] = sign * own[-1]
-                    lines[side, j, : len(own)] = sign * own
+                for lines, part in ((new.slopes, slopes), (new.intercepts, intercepts)):
+                    lines[side, j] = sign * part[-1]
+                    lines[side, j, : len(part)] = sign * part
         return new
 
     def at(self, change: Floats) -> tuple[Floats, Floats]:
@@ -189,7 +324,7 @@ class _Line:
         )
 
 
-def nearest_euclidean(sample: Sample, leads: list[BentLead], known: Bounds, seconds: float) -> Bounds:
+def _nearest_euclidean(sample: Sample, leads: list[BentLead], known: Bounds, seconds: float) -> Bounds:
     """Bounds of the Euclidean distance to where a lead is not positive, within a time limit."""
     stop, reach = perf_counter() + seconds, sample.reach
     while not known.is_exact and perf_counter() < stop:
@@ -373,120 +508,22 @@ def _divided(part: _Part, maps: Maps) -> list[_Part]:
             replace(part, most=_with(part.most, l, cut)),
             replace(part, least=_with(part.least, l, cut)),
         ]
-    place = np.array([j])
+    some = np.array([j])
     if part.band.low[j] < part.low[j] or part.band.high[j] > part.high[j]:
-        return [replace(part, band=part.band.renewed(maps, part.low, part.high, place))]
+        return [replace(part, band=part.band.renewed(maps, part.low, part.high, some))]
     inside = maps.changes[j][(maps.changes[j] > part.low[j]) & (maps.changes[j] < part.high[j])]
     if not len(inside):
         return []
     cut = float(inside[np.argmin(np.abs(inside - part.step[j]))])
     intervals = (part.low, _with(part.high, j, cut)), (_with(part.low, j, cut), part.high)
     return [
-        replace(part, low=low, high=high, band=part.band.renewed(maps, low, high, place))
+        replace(part, low=low, high=high, band=part.band.renewed(maps, low, high, some))
         for low, high in intervals
     ]
 
 
-def _with(values: Floats, place: int, value: float) -> Floats:
+def _with(values: Floats, index: int, value: float) -> Floats:
     """A copy of values (n,) with one of them replaced."""
     copy = values.copy()
-    copy[place] = value
+    copy[index] = value
     return copy
-
-
-_MOST_ROUNDS = 100
-
-
-def nearest_change(sample: Sample, known: Bounds, seconds: float) -> Bounds:
-    """Bounds of the distance to another class, within a time limit; equal where it is exact.
-
-    Programmes are linear; the Euclidean norm has a search of its own. The rival with the smallest lower
-    bound is always next, so that no programme has a radius much larger than the distance to the nearest
-    class.
-    """
-    if not sample.reach > 0:  # nothing can change
-        return replace(known, lower=known.distance)
-    stop = perf_counter() + seconds
-    found = (bent_lead(sample.network, sample.own, label) for label in _rivals(sample))
-    leads = [lead for lead in found if lead is not None]
-    if sample.norm == 2:
-        return nearest_euclidean(sample, leads, known, seconds)
-    rivals = [_Rival(sample, lead, known.lower) for lead in leads]
-    for _ in range(_MOST_ROUNDS * len(rivals)):
-        left = [one for one in rivals if not one.stuck and known.distance > one.lower * (1 + EXACT)]
-        seconds = stop - perf_counter()
-        if not left or seconds <= 0:
-            break
-        known = min(left, key=lambda one: one.lower).after_a_round(known, seconds)
-    lower = min([known.distance, *(one.lower for one in rivals)])
-    return replace(known, lower=lower)
-
-
-def _rivals(sample: Sample) -> list[int]:
-    """The other classes, the smallest lead first."""
-    planes, stages = sample.network.hyperplanes, sample.network.stages
-    (scores,) = stages.scores(planes.signed_responses(sample.x[None]))
-    possible = [label for label in np.argsort(-scores, kind="stable") if np.isfinite(scores[label])]
-    return [int(label) for label in possible if label != sample.own]
-
-
-class _Rival:
-    """One other class: a proved lower bound of its distance, and what is known of its programme."""
-
-    def __init__(self, sample: Sample, lead: BentLead, lower: float) -> None:
-        self.sample, self.lead, self.lower = sample, lead, lower
-        self.reach, self.stuck = sample.reach, False
-        self.cuts: list[set[float]] = [set() for _ in sample.x]
-        self.marks = np.zeros((0, len(lead.bends)))
-
-    def after_a_round(self, known: Bounds, seconds: float) -> Bounds:
-        """The nearest point known after one more programme, which also raises the lower bound."""
-        sample, known = self.sample, replace(known, lower=self.lower)
-        radius = min(next_radius(known), self.reach)
-        relaxation = Relaxation(
-            self.lead.below(self.marks),
-            sample.mapped,
-            sample.tracks(self.lower, radius),
-            self.cuts,
-            self.lower,
-            radius,
-            sample.norm,
-        )
-        solution = relaxation.solved(seconds)
-        if solution.bound == np.inf:  # nothing within the radius
-            all_searched = radius >= min(known.distance, self.reach)
-            self.lower = np.inf if all_searched else radius
-            self.stuck = all_searched or radius >= LARGEST_RADIUS
-            return known
-        if solution.reached is None:
-            self.stuck = True
-            return known
-        refined = _refined(relaxation, solution)
-        if isinstance(self.lead, SoftLead):
-            mark = self.lead.responses(solution.reached)
-            refined |= not np.isclose(self.marks, mark, rtol=0.0, atol=1e-5).all(axis=1).any()
-            self.marks = np.vstack([self.marks, mark])
-        reached = Reached(self.lead, relaxation.tracks, solution.reached, radius)
-        better = with_nearer_point(sample, reached, known)
-        refined |= better.distance < known.distance
-        self.stuck = not (refined or solution.bound > self.lower)
-        self.lower = max(self.lower, solution.bound)
-        return better
-
-
-def _refined(relaxation: Relaxation, solution: Solution) -> bool:
-    """Cut the tracks whose cost is too low at a solution around the segments reached; whether any."""
-    assert solution.reached is not None
-    assert solution.sizes is not None
-    if relaxation.norm == np.inf:
-        return False
-    refined = False
-    for one, cuts, value, size in zip(
-        relaxation.tracks, relaxation.cuts, solution.reached, solution.sizes, strict=True
-    ):
-        segment, change = one.place(value)
-        if len(one.changes) > 1 and abs(change) - size > 1e-9 * relaxation.radius:
-            ends = set(one.changes[[segment, segment + 1]].tolist())
-            refined |= not ends <= cuts
-            cuts |= ends
-    return refined

@@ -1,12 +1,11 @@
 """The exact nearest point of another class, if the prediction is an argmax of linear functions.
 
 Region r has the score ``normals[r]·x + offsets[r]``, and the region of the largest score decides (see
-`ffmlp.network.region`). Another class is predicted where one of its regions has at least the
-score of every region of the sample's own class: a union of convex polyhedra, one for each region of
-another class. The sample is projected onto each of them, nearest first, until lower bounds exclude the
-others.
-A polyhedron has a face for each region of the own class. Few of them matter, so faces become constraints
-of the optimisation problem only when a solution violates them.
+`ffmlp.network.region`). Another class is predicted where a region of it has at least the score of every
+region of the sample's class: a union of convex polyhedra, one for each region of another class. The
+sample is projected onto each of them, nearest first, until lower bounds exclude the others.
+A polyhedron has a face for each region of the sample's class. Few of them matter, so faces become
+constraints of the optimisation problem only when a solution violates them.
 """
 
 from __future__ import annotations
@@ -93,26 +92,28 @@ class Nearest:
 
 
 def nearest_of_another_class(
-    scores: LinearScores, x: Floats, own: int, box: FeasibleBox
+    scores: LinearScores, x: Floats, winner: int, box: FeasibleBox
 ) -> Nearest | None:
-    """The nearest point at which another class has at least the score of class ``own``.
+    """The nearest point at which another class has at least the score of the winner.
 
     None if there is no such point in the box.
     """
-    mine, others = np.flatnonzero(scores.classes == own), np.flatnonzero(scores.classes != own)
+    mine, others = (
+        np.flatnonzero(part) for part in (scores.classes == winner, scores.classes != winner)
+    )
     values = scores.normals @ x + scores.offsets
     best = mine[np.argmax(values[mine])]
     bound = _distances(scores, values, others, np.array([best]), box)[:, 0]
-    found: Nearest | None = None
-    for place in np.argsort(bound, kind="stable"):
-        limit = np.inf if found is None else found.distance
-        if not bound[place] < limit:
+    nearest: Nearest | None = None
+    for rank in np.argsort(bound, kind="stable"):
+        limit = np.inf if nearest is None else nearest.distance
+        if not bound[rank] < limit:
             break
-        region = others[place]
+        region = others[rank]
         faces = _distances(scores, values, np.array([region]), mine, box)[0]
         if faces.max() < limit:
-            found = _Projection(scores, values, region, mine, box, faces).nearest(limit) or found
-    return found
+            nearest = _Projection(scores, values, region, mine, box, faces).nearest(limit) or nearest
+    return nearest
 
 
 def _distances(

@@ -1,4 +1,4 @@
-/* Why a row has its class: what its columns add to its lead, as in ffmlp.explain.explain. */
+/* Why a row has its class: what its columns add to its lead, as in ffmlp.explain.decisions. */
 
 import { argmax } from "../arrays.js";
 import { attributed, blobPoint, pointOf, rivalBlob } from "./attribution.js";
