@@ -4,6 +4,7 @@ import ast
 import json
 import subprocess
 import sys
+from collections import defaultdict
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -15,28 +16,86 @@ SOURCE = Path(ffmlp.__file__).parent
 MODULES = sorted(SOURCE.rglob("*.py"))
 DATA = Path(__file__).parent / "data"
 
+# Modules that one other module of their package imports, and why they are not part of it.
+READ_ALONE = {
+    "design.trees.ensembles": "forests and sequences know nothing of the readout that they correct",
+    "export.verifiers": "ReLU layers, boxes and claims are an output beside ONNX, with terms of their own",
+    "robustness.cheapest_changes": "programmes and search, below what a person allows and wants",
+    "robustness.nearest_change": "a branch and bound with its proof, one of several exact methods",
+    "tables.parquet_tables": "the parser of one format",
+    "tables.text_tables": "the parser of one format",
+}
+
 
 def name_of(path):
     parts = path.relative_to(SOURCE).with_suffix("").parts
     return parts[:-1] if parts[-1] == "__init__" else parts
 
 
-NAMES = {name_of(path) for path in MODULES}
+NAMES = {name_of(path): path for path in MODULES}
 
 
-def imported_modules(path):
-    """The modules of this package that a module imports, inside of functions too, but not for types."""
+def imports(path):
+    """The module and the names of each import from this package, inside of functions too, not for types."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     for node in ast.walk(tree):
         if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
             node.body = []
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "ffmlp":
-            module = tuple(node.module.split(".")[1:])
-            for alias in node.names:
-                yield (*module, alias.name) if (*module, alias.name) in NAMES else module
+            yield tuple(node.module.split(".")[1:]), [alias.name for alias in node.names]
         elif isinstance(node, ast.Import):
-            yield from (tuple(a.name.split(".")[1:]) for a in node.names if a.name.startswith("ffmlp."))
+            names = (alias.name.split(".") for alias in node.names)
+            yield from ((tuple(parts[1:]), []) for parts in names if parts[0] == "ffmlp" != parts[-1])
+
+
+def imported_modules(path):
+    """The modules of this package that a module imports."""
+    for module, names in imports(path):
+        for name in names:
+            yield (*module, name) if (*module, name) in NAMES else module
+        if not names:
+            yield module
+
+
+def importers():
+    """The modules that import each module, also by way of the package that passes its names on."""
+    doors = [path for path in MODULES if path.name == "__init__.py"]
+    passed_on = {
+        (*name_of(door), name): module for door in doors for module, names in imports(door) for name in names
+    }
+    found = defaultdict(set)
+    for path in set(MODULES) - set(doors):
+        for module, names in imports(path):
+            for imported in [(*module, name) for name in names] or [module]:
+                exact = imported if imported in NAMES else passed_on.get(imported, module)
+                found[exact].add(name_of(path))
+    return found
+
+
+def is_half(module):
+    """Whether a module of one design stands in ``network/`` (it predicts) and ``design/`` (it is made)."""
+    return all((room, *module[1:]) in NAMES for room in ("network", "design"))
+
+
+def test_a_file_name_occurs_once():
+    """Apart from commands, and from modules that are halves of one thing."""
+    files = defaultdict(list)
+    for module, path in NAMES.items():
+        if module and path.name != "__init__.py" and module[0] != "cli":
+            files[module[-1]].append(module)
+    twice = [same for same in files.values() if len(same) > 1 and not (len(same) == 2 and is_half(same[0]))]
+    assert twice == []
+
+
+def test_a_module_that_one_other_of_its_package_imports_is_part_of_it():
+    alone = {}
+    for module, users in importers().items():
+        (first, *others) = users
+        inside = first[:-1] == module[:-1] and NAMES[module].name != "__init__.py"
+        if inside and not others and module[0] != "cli" and not is_half(module):
+            alone[".".join(module)] = ".".join(first)
+    assert alone.keys() == READ_ALONE.keys(), alone
 
 
 def test_imports_between_packages_have_no_cycle():
