@@ -19,8 +19,8 @@ from pathlib import Path
 from ffmlp.report.pages import Table, to_markdown
 from ffmlp.report.records import read_records
 from ffmlp.reproduction import findings as reproduced
-from ffmlp.reproduction.accuracy_tables import with_spread
 from ffmlp.reproduction.experiments import Run
+from ffmlp.reproduction.report_tables import with_spread
 from ffmlp.reproduction.reported import ROWS, ROWS_BY_KEY
 from ffmlp.reproduction.verdicts import Comparison, by_split, values, verdict_counts
 from ffmlp.words import counted

@@ -19,7 +19,7 @@ DATA = Path(__file__).parent / "data"
 # Modules that one other module of their package imports, and why they are not part of it.
 READ_ALONE = {
     "design.trees.ensembles": "forests and sequences know nothing of the readout that they correct",
-    "export.verifiers": "ReLU layers, boxes and claims are an output beside ONNX, with terms of their own",
+    "export.verifiers": "ReLU layers, boxes and claims for other programs than ONNX runtimes",
     "robustness.cheapest_changes": "programmes and search, below what a person allows and wants",
     "robustness.nearest_change": "a branch and bound with its proof, one of several exact methods",
     "tables.parquet_tables": "the parser of one format",
@@ -36,7 +36,7 @@ NAMES = {name_of(path): path for path in MODULES}
 
 
 def imports(path):
-    """The module and the names of each import from this package, inside of functions too, not for types."""
+    """The module and the names of each import from this package, in functions too, but not for types."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     for node in ast.walk(tree):
         if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
@@ -62,7 +62,10 @@ def importers():
     """The modules that import each module, also by way of the package that passes its names on."""
     doors = [path for path in MODULES if path.name == "__init__.py"]
     passed_on = {
-        (*name_of(door), name): module for door in doors for module, names in imports(door) for name in names
+        (*name_of(door), name): module
+        for door in doors
+        for module, names in imports(door)
+        for name in names
     }
     found = defaultdict(set)
     for path in set(MODULES) - set(doors):
@@ -74,7 +77,7 @@ def importers():
 
 
 def is_half(module):
-    """Whether a module of one design stands in ``network/`` (it predicts) and ``design/`` (it is made)."""
+    """Whether one thing has a module in ``network/``, where it predicts, and in ``design/``."""
     return all((room, *module[1:]) in NAMES for room in ("network", "design"))
 
 
@@ -84,7 +87,9 @@ def test_a_file_name_occurs_once():
     for module, path in NAMES.items():
         if module and path.name != "__init__.py" and module[0] != "cli":
             files[module[-1]].append(module)
-    twice = [same for same in files.values() if len(same) > 1 and not (len(same) == 2 and is_half(same[0]))]
+    twice = [
+        same for same in files.values() if len(same) > 1 and not (len(same) == 2 and is_half(same[0]))
+    ]
     assert twice == []
 
 

@@ -28,7 +28,7 @@ class Missing:
             raise ModuleNotFoundError(name)
 sys.meta_path.insert(0, Missing())
 import ffmlp, ffmlp.robustness.attacks, ffmlp.backprop, ffmlp.benchmark.pages, ffmlp.cli, ffmlp.datasets
-import ffmlp.export, ffmlp.reproduction.gallery, ffmlp.report.explorer, ffmlp.tabular.predictions
+import ffmlp.export, ffmlp.reproduction.figures, ffmlp.report.explorer, ffmlp.tabular.predictions
 import ffmlp.report.pages, ffmlp.plots
 from sklearn.datasets import load_iris
 X, y = load_iris(return_X_y=True)

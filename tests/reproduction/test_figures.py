@@ -17,15 +17,15 @@ from matplotlib.collections import PathCollection
 
 from ffmlp import two_class_lda
 from ffmlp.plots.samples import SILENT
-from ffmlp.reproduction import figures, gallery
+from ffmlp.reproduction import figures
+from ffmlp.reproduction.figures import FIGURES
 from ffmlp.reproduction.findings import NAMES, TITLE, tables
-from ffmlp.reproduction.gallery import FIGURES
 
 
 @pytest.fixture(autouse=True)
 def cheap(monkeypatch):
     monkeypatch.setattr(experiments, "N_EPOCHS", 2)
-    monkeypatch.setattr(gallery, "DOTS_PER_INCH", 30)
+    monkeypatch.setattr(figures, "DOTS_PER_INCH", 30)
 
 
 @cache
@@ -141,10 +141,7 @@ def test_mirror_points_confuse_one_neuron_but_not_two():
 
 
 def test_the_overview_shows_every_row():
-    rows = [
-        (row.title, {"our FF-MLP": [90.0, 91.0]}, {"our FF-MLP": row.reported["ff"][1]}) for row in ROWS
-    ]
-    figure = figures.overview(rows)
+    figure = figures.overview(ROWS, [run for row in ROWS for run in all_runs(row.key)])
     assert [ax.get_ylabel().replace("\n", " ") for ax in figure.axes[1:]] == [row.title for row in ROWS]
     width, height = figure.get_size_inches()
     assert width < height  # portrait
@@ -166,11 +163,11 @@ def test_a_figure_of_several_rows_can_show_one(plan):
 
 
 def test_only_figures_of_the_rows_that_were_run(tmp_path):
-    assert gallery.open_figures([ROWS_BY_KEY["iris"]], Settings(), tmp_path) == []
+    assert figures.open_figures([ROWS_BY_KEY["iris"]], Settings(), tmp_path) == []
     xor = [ROWS_BY_KEY["xor"]]
-    for task in gallery.open_figures(xor, Settings(), tmp_path):
+    for task in figures.open_figures(xor, Settings(), tmp_path):
         task()
-    pictures = gallery.pictures(xor, all_runs("xor"), tmp_path)
+    pictures = figures.pictures(xor, all_runs("xor"), tmp_path)
     names = ["overview", "two-blobs", "mirror-points", "xor", "responses-xor", "sets-xor"]
     files = {f"{tmp_path.name}/{path.name}": path.read_bytes() for path in tmp_path.iterdir()}
     assert [picture.link for picture in pictures] == [f"{tmp_path.name}/{name}.png" for name in names]
@@ -181,15 +178,15 @@ def test_only_figures_of_the_rows_that_were_run(tmp_path):
 
 def test_what_is_drawn_is_not_drawn_again(tmp_path):
     rows = [ROWS_BY_KEY["two_moons"]]
-    first, *others = gallery.open_figures(rows, Settings(), tmp_path)
+    first, *others = figures.open_figures(rows, Settings(), tmp_path)
     first()
-    assert len(gallery.open_figures(rows, Settings(), tmp_path)) == len(others)
+    assert len(figures.open_figures(rows, Settings(), tmp_path)) == len(others)
 
 
 def test_a_figure_can_be_drawn_by_another_process_with_the_same_pixels(tmp_path):
     rows = [ROWS_BY_KEY["two_moons"]]
     for name in "ab":
-        first, *_ = gallery.open_figures(rows, Settings(), tmp_path / name)
+        first, *_ = figures.open_figures(rows, Settings(), tmp_path / name)
         pickle.loads(pickle.dumps(first))()
     (one,), (other,) = ((tmp_path / name).iterdir() for name in "ab")
     assert one.read_bytes() == other.read_bytes()
