@@ -290,10 +290,10 @@ def test_a_change_is_drawn_with_both_values(readout):
 def test_familiar_and_unfamiliar_samples_are_drawn(readout):
     odd = NAMED.data.iloc[::10].assign(**{"petal length (cm)": 20.0})
     display = FamiliarityDisplay.from_estimator(readout, odd, keep=0.95)
-    assert not display.found.familiar.any()
+    assert not display.familiarity.familiar.any()
     heights = [bar.get_height() for bar in display.ax_.patches]
     assert sum(heights) == len(odd) == heights[-1]  # far samples are in the last bin
     assert display.ax_.get_title().startswith("100.0% of the samples are unfamiliar")
     again = FamiliarityDisplay.from_estimator(readout, NAMED.data, title="all")
-    assert again.ax_.lines[0].get_xdata()[0] == again.found.threshold
+    assert again.ax_.lines[0].get_xdata()[0] == again.familiarity.threshold
     assert again.ax_.get_title() == "all"

@@ -126,7 +126,7 @@ def test_grid_points_are_the_centres_of_the_image_cells(ax):
 
 
 @pytest.mark.parametrize("labels", [Y, NAMES])
-def test_decision_regions_are_the_predictions(ax, labels):
+def test_decision_leaves_are_the_predictions(ax, labels):
     clf = region_design().fit(X, labels, blobs=BLOBS)
     display = DecisionRegionsDisplay.from_estimator(clf, X, labels, grid_resolution=20, ax=ax)
     expected = clf.predict(display.samples.view.grid(20)).reshape(20, 20)
@@ -142,13 +142,13 @@ def test_decision_regions_are_the_predictions(ax, labels):
     assert len(ax.lines) == len(clf.hyperplanes_)
 
 
-def test_decision_regions_without_hyperplanes(ax, clf):
+def test_decision_leaves_without_hyperplanes(ax, clf):
     DecisionRegionsDisplay.from_estimator(clf, X, NAMES, hyperplanes=False, grid_resolution=9, ax=ax)
     assert not ax.lines
 
 
 @pytest.mark.filterwarnings("error")
-def test_decision_regions_of_another_classifier_fitted_to_a_data_frame(ax):
+def test_decision_leaves_of_another_classifier_fitted_to_a_data_frame(ax):
     frame = pd.DataFrame(X, columns=["width", "length"])
     other = LogisticRegression().fit(frame, NAMES)
     # A class that has no samples here still has its colour.
@@ -494,23 +494,23 @@ def test_plots_can_be_imported_without_matplotlib():
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_regions_beside_a_readout_are_one_box(ax):
+def test_leaves_beside_a_readout_are_one_box(ax):
     *_, clf = with_trees()
     display = NetworkDisplay.from_estimator(clf, ax=ax)
-    n_regions = len(clf.network_.stages.trees)
+    n_leaves = len(clf.network_.stages.trees)
     assert [len(layer) for layer in display.neurons] == [3, 24, 3, 3]
     texts = [text.get_text() for text in ax.texts]
-    assert texts.count(f"{n_regions} regions") == 1
-    assert f"{3 + n_regions} neurons" in texts
+    assert texts.count(f"{n_leaves} leaves") == 1
+    assert f"{3 + n_leaves} neurons" in texts
 
 
-def test_responses_of_a_readout_are_drawn_without_its_regions():
+def test_responses_of_a_readout_are_drawn_without_its_leaves():
     X, y = steps()
     X, y = X[:, :2], (X[:, 0] > 0.3) ^ (X[:, 1] > -0.2)
     clf = FFMLPClassifier(design="readout", max_leaves=200, random_state=0).fit(X, y)
-    n_regions = len(clf.network_.stages.trees)
+    n_leaves = len(clf.network_.stages.trees)
     options = {"layer": 2, "grid_resolution": 9, "figure": Figure(layout="constrained")}
     assert ResponsesDisplay.from_estimator(clf, X, **options).neurons.tolist() == [0, 1]
-    options["neurons"] = [1 + n_regions]
-    (region,) = ResponsesDisplay.from_estimator(clf, X, **options).responses
-    assert set(np.unique(region)) <= {0.0, 1.0}
+    options["neurons"] = [1 + n_leaves]
+    (leaf,) = ResponsesDisplay.from_estimator(clf, X, **options).responses
+    assert set(np.unique(leaf)) <= {0.0, 1.0}

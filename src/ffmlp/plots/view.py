@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -57,30 +57,50 @@ def network_of(estimator: Any) -> Network:
     return estimator if isinstance(estimator, Network) else fitted_attribute(estimator, "network_")
 
 
-class AxesDisplay:
+class _Display:
+    """A display in a figure, which is made if none is given."""
+
+    figure_: AnyFigure
+    _is_new: bool
+
+    def _resize(self, width: float, height: float) -> None:
+        """Set the size of a figure that was made for this display, in inches."""
+        if self._is_new:
+            self.figure_.set_size_inches(width, height)  # type: ignore[union-attr]
+
+
+class AxesDisplay(_Display):
     """A display with one axes."""
 
     ax_: Axes
-    figure_: AnyFigure
 
-    def _open(self, ax: Axes | None, figsize: tuple[float, float] = (6.4, 4.8)) -> Axes:
+    def plot(self, ax: Axes | None = None) -> Self:
+        """Draw into ``ax``, or into a new figure."""
+        self._is_new = ax is None
         if ax is None:
-            _, ax = matplotlib("pyplot").subplots(figsize=figsize, layout="constrained")
+            _, ax = matplotlib("pyplot").subplots(layout="constrained")
         self.ax_, self.figure_ = ax, ax.figure
-        return ax
+        self._draw(ax)
+        return self
+
+    def _draw(self, ax: Axes) -> None:
+        raise NotImplementedError
 
 
-class FigureDisplay:
+class FigureDisplay(_Display):
     """A display with several axes of one figure."""
 
     axes_: NDArray[np.object_]
-    figure_: AnyFigure
 
-    def _open(self, figure: AnyFigure | None, figsize: tuple[float, float]) -> AnyFigure:
-        if figure is None:
-            figure = matplotlib("pyplot").figure(figsize=figsize, layout="constrained")
-        self.figure_ = figure
-        return figure
+    def plot(self, figure: AnyFigure | None = None) -> Self:
+        """Draw into ``figure``, or into a new one."""
+        self._is_new = figure is None
+        self.figure_ = matplotlib("pyplot").figure(layout="constrained") if figure is None else figure
+        self._draw(self.figure_)
+        return self
+
+    def _draw(self, figure: AnyFigure) -> None:
+        raise NotImplementedError
 
 
 def colours(numbers: ArrayLike) -> Floats:
