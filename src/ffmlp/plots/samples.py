@@ -197,33 +197,19 @@ class DecisionRegionsDisplay(AxesDisplay):
         return display.plot(ax)
 
     def _draw(self, ax: Axes) -> None:
-        draw_regions(ax, self.samples, self.predictions, self.segments, self.silent)
+        shades = colours(np.searchsorted(self.samples.labels, self.predictions))
+        amount = np.full(self.predictions.shape, 0.65)
+        if self.silent is not None:
+            amount[self.silent] = 0.85
+        self.samples.view.image(ax, lighter(shades, amount[..., None]), interpolation="nearest")
+        draw_lines(ax, self.segments)
+        self.samples.plot(ax)
+        if self.silent is not None and self.silent.any():
+            _hatch(ax, self.samples.view, self.silent)
+            self.samples.draw_legend()
         for outline, colour in zip(self.outlines, colours(self.outline_classes), strict=True):
             ax.plot(*outline.T, color=INK, linewidth=3.0, zorder=4)
             ax.plot(*outline.T, color=colour, linewidth=1.6, zorder=4)
-
-
-def draw_regions(
-    ax: Axes,
-    samples: SamplesDisplay,
-    predictions: NDArray,
-    segments: Floats,
-    silent: NDArray[np.bool_] | None,
-) -> None:
-    """Draw predicted labels on the grid in light colours, then lines and samples.
-
-    ``silent`` parts of the grid are paler and hatched.
-    """
-    shades = colours(np.searchsorted(samples.labels, predictions))
-    amount = np.full(predictions.shape, 0.65)
-    if silent is not None:
-        amount[silent] = 0.85
-    samples.view.image(ax, lighter(shades, amount[..., None]), interpolation="nearest")
-    draw_lines(ax, segments)
-    samples.plot(ax)
-    if silent is not None and silent.any():
-        _hatch(ax, samples.view, silent)
-        samples.draw_legend()
 
 
 def _hatch(ax: Axes, view: View, chosen: NDArray[np.bool_]) -> None:
@@ -313,32 +299,17 @@ def _names(estimator: Any, X: Any) -> Sequence[str] | None:
 _MAX_COSINE = 0.98
 
 
-@dataclass(eq=False)
-class DecisionSliceDisplay(AxesDisplay):
+class DecisionSliceDisplay(DecisionRegionsDisplay):
     """Predictions on a plane, under the samples projected onto it.
 
     The plane is either a *slice*, spanned by two features while the others keep the values of one
     sample, or a *projection*, whose coordinates are the responses of two hyperplanes. A sample off the
-    plane may have another class than the plane has below it.
-
-    Attributes
-    ----------
-    samples : SamplesDisplay
-    predictions : ndarray of shape (grid_resolution, grid_resolution)
-        Predicted labels at the points of ``samples.view.grid(grid_resolution)``.
-    segments : ndarray of shape (n, 2, 2)
-        The two hyperplanes of a projection, as lines; none for a slice.
-    silent : ndarray of shape (grid_resolution, grid_resolution)
-        Where the output of the network is zero: these parts of the plane are hatched.
+    plane may have another class than the plane has below it. The attributes are the same as those of
+    `DecisionRegionsDisplay`; the segments are the two hyperplanes of a projection.
     """
 
-    samples: SamplesDisplay
-    predictions: NDArray
-    segments: Floats
-    silent: NDArray[np.bool_]
-
     @classmethod
-    def from_estimator(
+    def from_estimator(  # type: ignore[override]
         cls,
         estimator: Any,
         X: Any,
@@ -391,10 +362,7 @@ class DecisionSliceDisplay(AxesDisplay):
         drawn = undrawn_samples(plane.view, y, title, estimator.classes_)
         shape = grid_resolution, grid_resolution
         silent = ~mapped.forward(plane.points).any(axis=1).reshape(shape)
-        return cls(drawn, predicted.reshape(shape), plane.segments, silent).plot(ax)
-
-    def _draw(self, ax: Axes) -> None:
-        draw_regions(ax, self.samples, self.predictions, self.segments, self.silent)
+        return cls(drawn, predicted.reshape(shape), plane.segments, silent=silent).plot(ax)
 
 
 @dataclass(frozen=True, eq=False)
