@@ -27,7 +27,7 @@ class Missing:
         if name.partition(".")[0] in {EXTRAS!r}:
             raise ModuleNotFoundError(name)
 sys.meta_path.insert(0, Missing())
-import ffmlp, ffmlp.robustness.attacks, ffmlp.backprop, ffmlp.benchmark.pages, ffmlp.cli, ffmlp.datasets
+import ffmlp, ffmlp.robustness.attacks, ffmlp.backprop, ffmlp.benchmark.leaderboard, ffmlp.cli, ffmlp.datasets
 import ffmlp.export, ffmlp.reproduction.figures, ffmlp.report.explorer, ffmlp.tabular.predictions
 import ffmlp.report.pages, ffmlp.plots
 from sklearn.datasets import load_iris
