@@ -2,24 +2,18 @@ from functools import partial
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
+from matplotlib.path import Path
 from problems import IRIS, four_moons, region_design, swallowed
 from sklearn.datasets import load_iris
 
 from ffmlp import FFMLPClassifier
-
-matplotlib = pytest.importorskip("matplotlib")
-pytest.importorskip("pandas")
-matplotlib.use("Agg")
-
-from matplotlib import pyplot  # noqa: E402
-from matplotlib.figure import Figure  # noqa: E402
-from matplotlib.path import Path  # noqa: E402
-
-from ffmlp.plots import (  # noqa: E402
+from ffmlp.plots import (
     ChangeDisplay,
     CounterfactualsDisplay,
     DecisionRegionsDisplay,
     DecisionSliceDisplay,
+    DriftDisplay,
     EffectsDisplay,
     ExplanationDisplay,
     FamiliarityDisplay,
@@ -27,20 +21,10 @@ from ffmlp.plots import (  # noqa: E402
     RobustAccuracyDisplay,
 )
 
+pytest.importorskip("pandas")
 X, Y = four_moons(300)
 NAMED = load_iris(as_frame=True)
 LABELS = NAMED.target_names[NAMED.target]
-
-
-@pytest.fixture
-def ax():
-    return Figure(layout="constrained").subplots()
-
-
-@pytest.fixture(autouse=True)
-def closed():
-    yield
-    pyplot.close("all")
 
 
 @pytest.fixture(scope="module", params=[0, 100], ids=["readout", "regions"])
@@ -297,3 +281,19 @@ def test_familiar_and_unfamiliar_samples_are_drawn(readout):
     again = FamiliarityDisplay.from_estimator(readout, NAMED.data, title="all")
     assert again.ax_.lines[0].get_xdata()[0] == again.familiarity.threshold
     assert again.ax_.get_title() == "all"
+
+
+def test_drift_shows_unfamiliar_samples_and_the_most_changed_blobs(ax):
+    X, y = IRIS
+    clf = FFMLPClassifier(2, design="blob", random_state=0).fit(X, y)
+    display = DriftDisplay.from_estimator(clf, X[y < 2], X[y > 0], max_blobs=3, ax=ax)
+    names = [label.get_text() for label in ax.get_yticklabels()]
+    assert names[0] == "unfamiliar"
+    assert len(names) == 4
+    drift = display.drift
+    shown = [drift.names.index(name) for name in names]
+    widths = [bar.get_width() for bar in ax.patches]
+    np.testing.assert_allclose(widths, 100 * drift.shares[:, shown].ravel())
+    assert display.title.startswith(f"Drift: {drift.distance:.1%} of the samples moved\n(by chance")
+    with pytest.raises(ValueError, match="max_blobs must be at least 1, got 0"):
+        DriftDisplay.from_drift(drift, max_blobs=0)
