@@ -180,3 +180,12 @@ def test_missing_extras_are_reported_in_one_place():
 
 def test_the_names_of_the_package_are_the_public_ones():
     assert dir(ffmlp) == sorted(ffmlp.__all__)
+    for name in ffmlp.__all__:
+        assert getattr(ffmlp, name).__name__ == name
+    with pytest.raises(AttributeError, match="'ffmlp' has no attribute 'nothing'"):
+        ffmlp.nothing  # noqa: B018
+
+
+def test_the_command_line_starts_without_scikit_learn():
+    code = "import sys, ffmlp.cli; sys.exit('sklearn' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,4 +1,4 @@
-"""The report: what was found, in five sentences, and all tables."""
+"""The report: its findings in five sentences, and all tables."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def rows_of(runs: Sequence[Run]) -> list[Row]:
 
 
 def findings(runs: list[Run]) -> list[str]:
-    """What was found, in five sentences."""
+    """The findings in five sentences."""
     rows = rows_of(runs)
     n_splits = 1 + max(run.split for run in runs)
     chain = report_tables.DEVIATION_CHAIN
@@ -84,8 +84,8 @@ def findings(runs: list[Run]) -> list[str]:
         f"form {steps[1]}, shrunk covariances {steps[2]}.",
         f"2. With the literal method, {verdicts['confirmed']} of {counted(n_claims, 'ordering')} that "
         f"the paper claims are confirmed, {verdicts['contradicted']} contradicted and "
-        f"{verdicts['undecided']} undecided; on {counted(verdicts['tie in the paper'], 'row')} its own "
-        "numbers are within one sample.",
+        f"{verdicts['undecided']} undecided; on {counted(verdicts['tie in the paper'], 'row')} the "
+        "paper's numbers are within one sample.",
         f"3. Backpropagation from random weights of the same size is stuck in {stuck:.0f} % of its "
         f"runs; our FF-MLP is significantly better on {n_better} of {counted(len(rows), 'row')} and "
         f"significantly worse on {n_worse}.",
@@ -106,7 +106,7 @@ def _on_larger_networks(rows: Sequence[Row], runs: list[Run]) -> str:
     return (
         f"4. Backpropagation from designed networks with more than {LARGE} neurons in "
         f"l_1 changes their test accuracy by {np.median(changes):+z.1f} points in the median of "
-        f"{counted(len(large), 'network')}, against their own start ({np.sum(changes > 0)} gain, "
+        f"{counted(len(large), 'network')}, compared with their start ({np.sum(changes > 0)} gain, "
         f"{np.sum(changes < 0)} lose); reading them as bare networks costs {-silent:.1f} points before "
         "any training."
     )

@@ -263,10 +263,10 @@ def _orderings(rows: Sequence[Row], runs: list[Run]) -> Table:
             lines.append(line)
     text = (
         "Which method has the best test accuracy? Methods within one sample of the paper's best count "
-        "as best, too. The weakest of these leads the strongest other method by the points shown; "
-        "wins are the splits with a positive lead. Confirmed: all of the paper's best are "
+        "as best, too. The lead compares the weakest of these with the strongest other method, in "
+        "points; wins are the splits with a positive lead. Confirmed: all of the paper's best are "
         "significantly better than all others. Contradicted: one of the others is significantly "
-        "better. In a tie of all methods, the lead is our best over our worst. FF-MLP, also "
+        "better. In a tie of all methods, the lead compares our best with our worst. FF-MLP, also "
         "as the start of BP, is literal in the first columns and ours in the last. Networks "
         "from BP are bare networks."
     )
@@ -307,7 +307,7 @@ def _random_starts(rows: Sequence[Row], runs: list[Run]) -> Table:
         "Test accuracy in % after 50 epochs, over all splits and starts, with the numbers of neurons "
         "of our design and, where the paper reports them, of the paper. A run is stuck if its "
         "training accuracy ends less than half-way from the share of the largest class to the best "
-        "run of the row. Our FF-MLP leads the mean of the starts, split by split."
+        "run of the row. The lead compares our FF-MLP with the mean of the starts, split by split."
     )
     return _table(RANDOM_STARTS, text, lines)
 
@@ -333,8 +333,8 @@ def _claims(rows: Sequence[Row], runs: list[Run]) -> Table:
     text = (
         "The paper has four claims. The first is confirmed if both changes are below one point and "
         "test accuracy does not drop, the second by the numbers of drops, the third and fourth by "
-        "paired tests. Accuracies change from epoch 0 of the literal network to epoch 50 by the points "
-        f"shown, with {SIGNIFICANT} if significant. A drop is an epoch that lowers an accuracy by five "
+        "paired tests. The accuracies are changes in points from epoch 0 of the literal network to epoch "
+        f"50, with {SIGNIFICANT} if significant. A drop is an epoch that lowers an accuracy by five "
         "points or more; the numbers are medians. The paper cannot explain why test accuracy drops on "
         "9-Gaussian-blobs (0.3) while training accuracy stays. The two are measured differently: "
         "averaged over the batches of an epoch, as frameworks report it, training accuracy hides the "
@@ -397,10 +397,10 @@ def _larger(rows: Sequence[Row], runs: list[Run]) -> Table:
             })  # fmt: skip
     text = (
         "Test accuracy in points. Networks are designed with several numbers of blobs and thresholds "
-        f"and trained for 50 epochs; large ones have more than {LARGE} neurons in l_1. BP changes the "
-        "bare network, from its epoch 0 to epoch 50. Reading the designed "
-        "network as a bare one instead of by `predict`, with the nearest-region rule, is another "
-        "change, which precedes any training. `runs.csv` has every network (sweep_ff, sweep_bp_ff)."
+        f"and trained for 50 epochs; large ones have more than {LARGE} neurons in l_1. The changes by BP "
+        "are from epoch 0 of the bare network to epoch 50. Reading the designed network as a bare one "
+        "instead of by `predict`, with the nearest-region rule, is another change, which precedes any "
+        "training. `runs.csv` has every network (sweep_ff, sweep_bp_ff)."
     )
     return _table(LARGER, text, lines)
 
