@@ -178,29 +178,20 @@ class View:
                 "Hyperplanes of gaussianised features are not straight lines. Fit with "
                 "gaussianise=False to draw them."
             )
-        lines = zip(planes.weights, planes.biases, strict=True)
-        return np.array([self._segment(normal, offset) for normal, offset in lines])
-
-    def _segment(self, normal: Floats, offset: float) -> Floats:
         # In units of the view, the scale of the features does not matter.
         size = self.high - self.low
-        scaled = normal * size
-        length = np.hypot(*scaled)
-        if not length > 0:
-            return np.full((2, 2), np.nan)
-        unit = scaled / length
-        foot = -(offset + normal @ self.low) / length * unit
-        along = np.array([-unit[1], unit[0]])
-        start, stop = -np.inf, np.inf
-        for origin, slope in zip(foot, along, strict=True):
-            if slope != 0:
-                near, far = sorted([-origin / slope, (1 - origin) / slope])
-                start, stop = max(start, near), min(stop, far)
-            elif not 0 <= origin <= 1:
-                start = np.inf
-        if start > stop:
-            return np.full((2, 2), np.nan)
-        return self.low + size * (foot + np.outer([start, stop], along))
+        normals = planes.weights * size
+        lengths = np.linalg.norm(normals, axis=1, keepdims=True)
+        with np.errstate(divide="ignore", invalid="ignore"):  # a normal of zero is no line
+            units = normals / lengths
+            feet = -(planes.biases + planes.weights @ self.low)[:, None] / lengths * units
+        along = units[:, ::-1] * [-1, 1]
+        slopes = np.where(along == 0, 1e-200, along)  # a line along an axis never leaves across it
+        enters, leaves = np.sort([-feet / slopes, (1 - feet) / slopes], axis=0)
+        start, stop = enters.max(axis=1), leaves.min(axis=1)
+        ends = feet[:, None] + np.column_stack([start, stop])[:, :, None] * along[:, None]
+        ends[~(start <= stop)] = np.nan
+        return self.low + size * ends
 
     def frame(self, ax: Axes, title: str, *, labelled: bool = True) -> None:
         """Set limits, labels and title of the axes."""

@@ -333,7 +333,7 @@ def _claims(rows: Sequence[Row], runs: list[Run]) -> Table:
     text = (
         "The paper has four claims. The first is confirmed if both changes are below one point and "
         "test accuracy does not drop, the second by the numbers of drops, the third and fourth by "
-        "paired tests. The accuracies are changes in points from epoch 0 of the literal network to epoch "
+        "paired tests. Accuracies are changes in points from epoch 0 of the literal network to epoch "
         f"50, with {SIGNIFICANT} if significant. A drop is an epoch that lowers an accuracy by five "
         "points or more; the numbers are medians. The paper cannot explain why test accuracy drops on "
         "9-Gaussian-blobs (0.3) while training accuracy stays. The two are measured differently: "
@@ -397,7 +397,7 @@ def _larger(rows: Sequence[Row], runs: list[Run]) -> Table:
             })  # fmt: skip
     text = (
         "Test accuracy in points. Networks are designed with several numbers of blobs and thresholds "
-        f"and trained for 50 epochs; large ones have more than {LARGE} neurons in l_1. The changes by BP "
+        f"and trained for 50 epochs; large ones have more than {LARGE} neurons in l_1. Changes by BP "
         "are from epoch 0 of the bare network to epoch 50. Reading the designed network as a bare one "
         "instead of by `predict`, with the nearest-region rule, is another change, which precedes any "
         "training. `runs.csv` has every network (sweep_ff, sweep_bp_ff)."
