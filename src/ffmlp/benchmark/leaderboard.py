@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,6 +46,17 @@ class Measure:
     digits: int
     sign: int
 
+    def text(self, value: float, deviation: float) -> str:
+        """A value with its deviation; either may be NaN."""
+        if np.isnan(value):
+            return "–"
+        spread = "" if np.isnan(deviation) else f" ± {deviation:.{self.digits}f}"
+        return f"{value:.{self.digits}f}{spread}"
+
+    def best(self, values: Floats) -> Flags:
+        """Where the best values along the last axis are; values that look equal are all the best."""
+        return is_best(self.sign * np.round(values, self.digits)) & (self.sign != 0)
+
 
 MEASURED = {
     "accuracy": Measure("accuracy (%)", np.mean, 100, 2, 1),
@@ -55,6 +66,8 @@ MEASURED = {
     "predict_seconds": Measure("predict (s)", np.median, 1, 4, -1),
     "parameters": Measure("parameters", np.median, 1, 0, 0),
 }
+_RANK = Measure("rank", np.mean, 1, 2, -1)
+_WINS = Measure("wins", np.sum, 1, 0, 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,35 +213,13 @@ def growth(results: Sequence[Results]) -> Figure:
     return figure
 
 
-@dataclass(frozen=True, eq=False)
-class Column:
-    """A column of a table: values (n_models,) and deviations (n_models,), NaN where there are none.
-
-    The largest values are the best if ``sign`` is 1, the smallest if it is -1, none if it is 0. Of equal
-    values as they are shown, all are the best.
-    """
+class Column(NamedTuple):
+    """A column of a table: values and deviations (n_models,) as shown, NaN where there are none."""
 
     title: str
+    measure: Measure
     values: Floats
     deviations: Floats
-    digits: int
-    sign: int
-
-    def texts(self) -> list[str]:
-        """The values as they are shown."""
-        return [shown(*pair, self.digits) for pair in zip(self.values, self.deviations, strict=True)]
-
-    def best(self, eligible: Flags) -> Flags:
-        """Whether each of the eligible values is the best."""
-        rounded = np.where(eligible, np.round(self.values, self.digits), np.nan)
-        return is_best(self.sign * rounded) & (self.sign != 0)
-
-
-def shown(value: float, deviation: float, digits: int) -> str:
-    """A value with its deviation as text."""
-    if np.isnan(value):
-        return "–"
-    return f"{value:.{digits}f}" + ("" if np.isnan(deviation) else f" ± {deviation:.{digits}f}")
 
 
 def introduction(
@@ -283,8 +274,8 @@ def summary(results: Results) -> Table:
     accuracies = results.values["accuracy"].mean(axis=2)
     mean_ranks, without = ranks(accuracies).mean(axis=0), np.full(len(results.models), np.nan)
     standing = [
-        Column("rank", mean_ranks, without, 2, -1),
-        Column("wins", wins(accuracies).astype(np.float64), without, 0, 1),
+        Column(_RANK.title, _RANK, mean_ranks, without),
+        Column(_WINS.title, _WINS, wins(accuracies).astype(np.float64), without),
     ]
     accuracy, *others = (_column(results, name) for name in MEASURED)
     columns, order = [accuracy, *standing, *others], np.argsort(mean_ranks, kind="stable")
@@ -295,8 +286,7 @@ def _column(results: Results, name: str) -> Column:
     measure, values, deviations = MEASURED[name], results.averages(name), results.deviations(name)
     if measure.average is not np.mean:  # medians are of times and sizes, which differ between sets
         deviations = np.full_like(values, np.nan)
-    scaled = measure.scale * values, measure.scale * deviations
-    return Column(measure.title, *scaled, measure.digits, measure.sign)
+    return Column(measure.title, measure, measure.scale * values, measure.scale * deviations)
 
 
 def _of_models(
@@ -309,9 +299,10 @@ def _of_models(
     """A table with a line for each model; the best values are in bold, but not where a model failed."""
     order, names = list(order), [marked(model, *results) for model in models]
     eligible = np.array([name == model for name, model in zip(names, models, strict=True)], bool)
-    texts = zip(*(column.texts() for column in columns), strict=True)
+    texts = zip(*(map(column.measure.text, *column[2:]) for column in columns), strict=True)
     lines = [[name, *cells] for name, cells in zip(names, texts, strict=True)]
-    best = np.column_stack([column.best(eligible) for column in columns])[order]
+    judged = (column.measure.best(np.where(eligible, column.values, np.nan)) for column in columns)
+    best = np.column_stack(list(judged))[order]
     bold = {(int(line), int(column) + 1) for line, column in np.argwhere(best)}
     header = ["model", *(column.title for column in columns)]
     return Table(title, "", header, [lines[model] for model in order], bold=bold)
@@ -329,7 +320,7 @@ def _growth(results: Sequence[Results]) -> Table:
                 np.append(numbers, np.nan)[order] for numbers in (column.values, column.deviations)
             )
             title = f"{column.title}, {size.train_rows}"
-            columns.append(Column(title, values, deviations, column.digits, column.sign))
+            columns.append(Column(title, column.measure, values, deviations))
     return _of_models(GROWTH, models, columns, range(len(models)), results)
 
 
@@ -343,11 +334,11 @@ def _by_set(results: Results, name: str) -> Table:
     for number, set_name in enumerate(results.sets):
         cells = zip(failed[number], means[number], deviations[number], strict=True)
         texts = (
-            f"failed ({n_failed} of {splits.shape[2]})" if n_failed else shown(mean, std, measure.digits)
+            f"failed ({n_failed} of {splits.shape[2]})" if n_failed else measure.text(mean, std)
             for n_failed, mean, std in cells
         )
         lines.append([set_name, *texts])
-    best = is_best(measure.sign * np.round(means, measure.digits))
+    best = measure.best(means)
     bold = {(int(line), int(model) + 1) for line, model in np.argwhere(best)}
     title = measure.title[0].upper() + measure.title[1:]
     text = "Mean ± standard deviation over splits."
