@@ -27,12 +27,19 @@ from ffmlp.plots import (
 
 pd = pytest.importorskip("pandas")
 X, Y, BLOBS = xor()
+MOONS = four_moons(400)
 NAMES = np.array(["same", "opposite"])[Y]
 
 
 @pytest.fixture(scope="module")
 def clf():
     return region_design().fit(X, NAMES, blobs=BLOBS)
+
+
+@pytest.fixture(scope="module")
+def detailed():
+    """A classifier of four moons with many hyperplanes and regions."""
+    return region_design(3, error_threshold=None, random_state=0).fit(*MOONS)
 
 
 def legend(ax):
@@ -140,16 +147,15 @@ def test_decision_regions_of_another_classifier_fitted_to_a_data_frame(ax):
     assert not ax.lines
 
 
-def test_hyperplanes_are_labelled_on_their_lines(ax):
-    X, y = four_moons(400)
-    clf = region_design(3, error_threshold=None, random_state=0).fit(X, y)
-    display = HyperplanesDisplay.from_estimator(clf, X, y, ax=ax)
+def test_hyperplanes_are_labelled_on_their_lines(ax, detailed):
+    display = HyperplanesDisplay.from_estimator(detailed, *MOONS, ax=ax)
+    planes = detailed.hyperplanes_
     drawn = np.flatnonzero(np.isfinite(display.segments).all(axis=(1, 2)))
     assert len(ax.lines) == len(ax.texts) == len(drawn) > 10
     for line, text in zip(drawn, ax.texts, strict=True):
         assert text.get_text() == f"$h_{{{line + 1}}}$"
-        h = clf.hyperplanes_.log_odds(np.array([text.get_position()]))[0, line]
-        assert abs(h) < 1e-9 * (1 + np.abs(clf.hyperplanes_.weights[line]).sum())
+        h = planes.log_odds(np.array([text.get_position()]))[0, line]
+        assert abs(h) < 1e-9 * (1 + np.abs(planes.weights[line]).sum())
 
 
 def test_hyperplanes_need_a_fitted_estimator_that_has_them(ax):
@@ -174,9 +180,8 @@ def test_responses_are_those_of_the_network(clf, layer):
         np.testing.assert_allclose(np.asarray(ax.images[0].get_array()), response / response.max())
 
 
-def test_opposite_neurons_share_a_column():
-    X, y = four_moons(400)
-    network = region_design(3, error_threshold=0.01, random_state=0).fit(X, y).network_
+def test_opposite_neurons_share_a_column(detailed):
+    X, network = MOONS[0], detailed.network_
     n_hyperplanes = len(network.hyperplanes)
     assert n_hyperplanes > 6  # more than one block of rows
     figure = Figure()
@@ -251,8 +256,7 @@ def test_network_draws_opposite_neurons_in_two_shades_of_one_colour(ax, clf):
 
 @pytest.mark.parametrize("max_neurons", [20, 23, 40])
 def test_a_one_sided_network_has_one_neuron_for_each_hyperplane(ax, max_neurons):
-    X, y = four_moons(400)
-    clf = FFMLPClassifier(design="readout", gaussianise=False, max_neurons=max_neurons).fit(X, y)
+    clf = FFMLPClassifier(design="readout", gaussianise=False, max_neurons=max_neurons).fit(*MOONS)
     network = clf.network_
     assert network.hyperplanes.one_sided
     display = NetworkDisplay.from_estimator(clf, max_neurons=14, ax=ax)
@@ -276,18 +280,15 @@ def test_network_with_grey_regions(ax, clf):
         assert (np.ptp(others, axis=1) > 0.1).all()
 
 
-def test_some_hyperplanes_of_a_network(ax):
-    X, y = four_moons(400)
-    clf = region_design(3, error_threshold=0.01, random_state=0).fit(X, y)
-    n = len(clf.hyperplanes_)
-    display = NetworkDisplay.from_estimator(clf, hyperplanes=[3, 0], max_neurons=10, ax=ax)
+def test_some_hyperplanes_of_a_network(ax, detailed):
+    n = len(detailed.hyperplanes_)
+    display = NetworkDisplay.from_estimator(detailed, hyperplanes=[3, 0], max_neurons=10, ax=ax)
     assert display.neurons[1].tolist() == [3, n + 3, 0, n]
     assert max(map(len, display.neurons)) == 10
 
 
-def test_large_networks_are_cut_short(ax):
-    X, y = four_moons(400)
-    network = region_design(3, error_threshold=None, random_state=0).fit(X, y).network_
+def test_large_networks_are_cut_short(ax, detailed):
+    network = detailed.network_
     display = NetworkDisplay.from_estimator(network, ax=ax)
     sizes = network.layer_sizes
     assert sizes[1] > 24

@@ -96,8 +96,8 @@ def _share_legend(figure: AnyFigure, **options: Any) -> None:
         if (legend := ax.get_legend()) is not None:
             legend.remove()
     names = sorted(entries, key=lambda name: name == SILENT)  # after all classes
-    place: Any = {"loc": "outside right upper", "title": "class", "markerscale": 1.5} | options
-    figure.legend([entries[name] for name in names], names, **place)
+    style: Any = {"loc": "outside right upper", "title": "class", "markerscale": 1.5} | options
+    figure.legend([entries[name] for name in names], names, **style)
 
 
 def _finish_curves(figure: Figure) -> None:
@@ -220,9 +220,9 @@ def _draw_products(ax: Axes, products: Floats, labels: list[str], title: str) ->
     height, largest = 0.7 / len(products), np.abs(products).max()
     shades = half_space_colours([0, 1], 1, 2)
     for neuron, values in enumerate(products):
-        places = np.arange(len(labels)) + height * (neuron - (len(products) - 1) / 2)
+        heights = np.arange(len(labels)) + height * (neuron - (len(products) - 1) / 2)
         style: Any = {"color": shades[neuron], "edgecolor": INK, "linewidth": 0.6}
-        ax.barh(places, values, 0.9 * height, label=f"neuron {neuron}", **style)
+        ax.barh(heights, values, 0.9 * height, label=f"neuron {neuron}", **style)
     ax.axvline(0, color=INK, linewidth=0.8)
     ax.set(xlim=(-1.15 * largest, 1.15 * largest), xlabel="weight × response", title=title)
     ax.set_yticks(range(len(labels)), labels)
@@ -601,7 +601,7 @@ FIGURES = (
     Plan(
         "robustness", "Robust accuracy by radius",
         "The curve of FF-MLP is exact and the others are upper bounds, so a network with a curve "
-        "below that of FF-MLP is less robust.",
+        "below the curve of FF-MLP is less robust.",
         ROBUSTNESS, ("nine_blobs_0.3", "circle_and_ring_16", "two_moons", "four_moons"),
         robust_accuracies,
     ),
