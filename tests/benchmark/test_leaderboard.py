@@ -63,7 +63,7 @@ def some_runs():
         for split, accuracy in enumerate((0.8, 0.9)):
             where, sizes = (name, "3000", split), (90, 60, 4, 3)
             runs.append(BenchmarkRun(*where, "ffmlp", *sizes, accuracy, 0.5, 1.0, 0.01, 0.001, 7))
-            runs.append(BenchmarkRun(*where, "svm", *sizes, 0.95, 0.6, None, 0.02, 0.002, 255))
+            runs.append(BenchmarkRun(*where, "svm", *sizes, 0.95, 0.6, None, 0.02, 0.002, 2550))
             failed = {"error": "ValueError: a < b"} if name == "two" else {"accuracy": 1.0}
             runs.append(BenchmarkRun(*where, "qda", *sizes, fit_seconds=0.5, **failed))
     return [*runs, BenchmarkRun("iris", "3000", 0, "lda", *sizes, 0.9, package="lda-maker 1.2")]
@@ -82,7 +82,7 @@ def tables_of(runs, missing):
 def test_tables():
     made = tables_of(some_runs(), {"swim": "not here"})
     assert made[SUMMARY].lines == [
-        ["svm", "95.00 ± 0.00", "1.50", "1", "60.00 ± 0.00", "–", "0.0200", "0.0020", "255"],
+        ["svm", "95.00 ± 0.00", "1.50", "1", "60.00 ± 0.00", "–", "0.0200", "0.0020", "2,550"],
         [f"qda {MARK}", "100.00", "2.00", "1", "–", "–", "0.5000", "–", "–"],
         ["ffmlp", "85.00 ± 5.00", "2.50", "0", "50.00 ± 0.00", "1.000 ± 0.000", "0.0100", "0.0010", "7"],
     ]

@@ -20,6 +20,7 @@ from ffmlp.plots import (
     PruningPathDisplay,
     RobustAccuracyDisplay,
 )
+from ffmlp.words import short_number
 
 pytest.importorskip("pandas")
 X, Y = four_moons(300)
@@ -263,7 +264,7 @@ def test_a_change_is_drawn_with_both_values(readout):
     np.testing.assert_allclose(widths, np.multiply(signs, change.sizes[:3]))
     assert max(change.sizes) == pytest.approx(change.distance, rel=1e-3)  # the maximum norm
     texts = [text.get_text() for text in display.ax_.texts]
-    assert texts[0] == f"{change.changes[0][1]:.4g} → {change.changes[0][2]:.4g}"
+    assert texts[0] == " → ".join(map(short_number, change.changes[0][1:]))
     assert f"to {change.label}" in display.ax_.get_title()
     with pytest.raises(ValueError, match="Call explain with counterfactual=True"):
         ChangeDisplay.from_explanation(readout.explain(NAMED.data.iloc[[70]])[0])

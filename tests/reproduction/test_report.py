@@ -106,7 +106,7 @@ def test_times_are_in_milliseconds():
     line = cells(made(all_runs())[titles.TIMES])
     assert line["total"] == "4.00 / 47.6"
     assert line["classes"] == "0.100 / 0.020"
-    assert line["BP (50)"] == "500 / 1605"
+    assert line["BP (50)"] == "500 / 1,605"
     assert line["BP reaches FF-MLP"] == "0 of 6"
 
 

@@ -51,7 +51,7 @@ class Measure:
         if np.isnan(value):
             return "–"
         spread = "" if np.isnan(deviation) else f" ± {deviation:.{self.digits}f}"
-        return f"{value:.{self.digits}f}{spread}"
+        return f"{value:,.{self.digits}f}{spread}"
 
     def best(self, values: Floats) -> Flags:
         """Where the best values along the last axis are; values that look equal are all the best."""

@@ -18,7 +18,7 @@ from ffmlp.explain.explanation import Counterfactual, Explanation
 from ffmlp.network.blobs import Familiarity
 from ffmlp.plots.samples import DecisionRegionsDisplay
 from ffmlp.plots.view import INK, AxesDisplay, FigureDisplay, colours, fitted_attribute, network_of
-from ffmlp.words import class_name
+from ffmlp.words import class_name, short_number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -182,7 +182,7 @@ class ChangeDisplay(AxesDisplay):
         places = np.arange(len(shown))
         shades = np.where(sizes[:, None] > 0, _FOR, _AGAINST)
         drawn = ax.barh(places, sizes, 0.5, color=shades, edgecolor=INK, linewidth=0.5)
-        texts = [f"{before:.4g} → {after:.4g}" for _, before, after in shown]
+        texts = [f"{short_number(before)} → {short_number(after)}" for _, before, after in shown]
         ax.bar_label(drawn, texts, padding=4, fontsize="small")
         labels = [shorten(name, _MAX_LETTERS, placeholder=" …") for name, _, _ in shown]
         ax.set_yticks(places, labels, fontsize="small")

@@ -15,6 +15,7 @@ from ffmlp.arrays import Floats
 from ffmlp.extras import imported
 from ffmlp.network.hyperplanes import Hyperplanes
 from ffmlp.network.network import Network
+from ffmlp.words import short_number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -211,7 +212,7 @@ class View:
         share = response / largest if largest > 0 else response
         image = self.image(ax, share, cmap=HEAT, vmin=0, vmax=1)
         box = {"facecolor": "white", "alpha": 0.75, "edgecolor": "none", "pad": 1.5}
-        note = f"max {largest:.3g}"
+        note = f"max {short_number(largest, 3)}"
         ax.text(0.97, 0.03, note, ha="right", transform=ax.transAxes, fontsize="x-small", bbox=box)
         self.frame(ax, title, labelled=labelled)
         return image

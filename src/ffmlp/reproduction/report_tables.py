@@ -128,7 +128,7 @@ def milliseconds(seconds: float) -> str:
     """A time in ms, with more decimals the shorter it is."""
     ms = 1000 * seconds
     decimals = sum(ms < limit for limit in (100, 10, 1))
-    return f"{ms:.{decimals}f}"
+    return f"{ms:,.{decimals}f}"
 
 
 def mean_over_rows(rows: Sequence[Row], runs: list[Run], method: str) -> float:
