@@ -414,19 +414,19 @@ class AccuracyTimeDisplay(AxesDisplay):
         pixels = whole.dpi / 72
         points = np.column_stack([self.seconds, self.accuracies])
         dots = self.ax_.transData.transform(points)
-        taken = [np.array([dot - 4.0 * pixels, dot + 4.0 * pixels]) for dot in dots]
+        bbox, inside = matplotlib("transforms").Bbox, self.ax_.get_window_extent()
+        taken = [bbox([dot - 4.0 * pixels, dot + 4.0 * pixels]) for dot in dots]
         self.labels_ = []
         for name, point, dot in zip(self.names, points, dots, strict=True):
             text = self.ax_.text(0, 0, name, fontsize="small")
             size = np.array(text.get_window_extent().size)
             text.remove()
             # A side or a corner of the text is at the offset; around it is a margin of two pixels.
-            low = dot + pixels * _OFFSETS + (np.sign(_OFFSETS) - 1) / 2 * size
-            boxes = np.stack([low - 2, low + size + 2], axis=1)
-            outside = np.prod(size + 4) - _overlaps(boxes, self.ax_.get_window_extent().get_points())
-            hidden = sum((_overlaps(boxes, box) for box in taken), start=outside)
-            # The first free place, or else where it hides least.
-            best = np.argmin(np.where(hidden > 1e-6 * np.prod(size), hidden, 0.0))
+            corners = dot + pixels * _OFFSETS + (np.sign(_OFFSETS) - 1) / 2 * size
+            boxes = [bbox([corner - 2, corner + size + 2]) for corner in corners]
+            outside = [inside.count_contains(box.corners()) < 4 for box in boxes]
+            # The first free box, or else the one that overlaps least others.
+            best = np.argmin([box.count_overlaps(taken) for box in boxes] + np.array(outside))
             taken.append(boxes[best])
             self.labels_.append(self._label(name, tuple(point), _OFFSETS[best]))
 
@@ -437,9 +437,3 @@ class AccuracyTimeDisplay(AxesDisplay):
         if np.abs(offset).max() > 10:  # a line connects a name with a dot that is not next to it
             style["arrowprops"] = {"arrowstyle": "-", "color": "0.5", "lw": 0.6}
         return self.ax_.annotate(name, point, offset, ha=_SIDES[across], va=_HEIGHTS[up], **style)
-
-
-def _overlaps(boxes: Floats, box: Floats) -> Floats:
-    """The area (n,) that a box shares with each of the boxes (n, 2, 2), all given by two corners."""
-    shared = np.minimum(boxes[:, 1], box[1]) - np.maximum(boxes[:, 0], box[0])
-    return np.maximum(shared, 0.0).prod(axis=1)
