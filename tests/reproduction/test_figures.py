@@ -25,7 +25,6 @@ from ffmlp.reproduction.findings import NAMES, TITLE, tables
 @pytest.fixture(autouse=True)
 def cheap(monkeypatch):
     monkeypatch.setattr(experiments, "N_EPOCHS", 2)
-    monkeypatch.setattr(figures, "DOTS_PER_INCH", 30)
 
 
 @cache
