@@ -77,8 +77,8 @@ def measured(path: Path, n_samples: int, n_shapley: int) -> tuple[list[float], n
         spearmanr(sampled_shapley(made, row), added[row]).statistic
         for row in each[:: 1 + len(each) // n_shapley]
     ]
-    own = clf.predict(X.iloc[tested])
-    permuted = permutation_importance(clf, X.iloc[tested], own, n_repeats=10, random_state=0)
+    predicted = clf.predict(X.iloc[tested])
+    permuted = permutation_importance(clf, X.iloc[tested], predicted, n_repeats=10, random_state=0)
     ours = feature_importance(clf, X.iloc[tested]).values
     importance = spearmanr(ours, permuted.importances_mean).statistic
     milliseconds = 1000 * seconds / len(tested)

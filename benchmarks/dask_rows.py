@@ -5,7 +5,7 @@
     python benchmarks/dask_rows.py peers --rows 1000000
     python benchmarks/dask_rows.py sets --data FOLDER
 
-Rows are generated block by block, so that they never lie in one place. Each worker is a process with one
+Rows are generated block by block, so that no process has them all. Each worker is a process with one
 thread. "sets" compares fits of partitions with the local fit, on CSV files with the class last.
 """
 
@@ -86,7 +86,7 @@ def scaling(options: argparse.Namespace) -> None:
 
 
 def run_apart(function: Any, *arguments: Any) -> None:
-    """Run in a process of its own, whose peak memory is that of one fit."""
+    """Run in a fresh process, whose peak memory is the memory of one fit."""
     process = get_context("spawn").Process(target=function, args=arguments)
     process.start()
     process.join()
@@ -114,7 +114,7 @@ def _local_fit(n_rows: int, name: str) -> None:
 
 def _blocks(n_rows: int) -> list[tuple[np.ndarray, np.ndarray]]:
     starts = range(0, n_rows, ROWS_OF_BLOCK)
-    return [samples(min(ROWS_OF_BLOCK, n_rows - start), 1 + place) for place, start in enumerate(starts)]
+    return [samples(min(ROWS_OF_BLOCK, n_rows - start), 1 + n) for n, start in enumerate(starts)]
 
 
 def row(
@@ -185,9 +185,9 @@ def sets(options: argparse.Namespace) -> None:
         for held in (drawn_rows.MOST_PLACES, 400):
             drawn_rows.MOST_PLACES, before = held, drawn_rows.MOST_PLACES
             drawn_rows.FEWEST_OF_A_CLASS = min(1000, held // 4)
-            found = [compared(X, y, parameters) for parameters in designs.values()]
+            results = [compared(X, y, parameters) for parameters in designs.values()]
             drawn_rows.MOST_PLACES, drawn_rows.FEWEST_OF_A_CLASS = before, 1000
-            others, worst = (max(part) for part in zip(*found, strict=True))
+            others, worst = (max(part) for part in zip(*results, strict=True))
             shown = "all" if held > len(X) else str(held)
             print(f"| {path.name.partition('.')[0]} | {shown} | {others} | {worst:.1e} |", flush=True)
 

@@ -1,12 +1,12 @@
 """Accuracy by size of the network for each design, and time and memory of a fit, as tables.
 
     python benchmarks/designs.py sizes [--data FOLDER_OF_CSV] [--splits 3] [--figure sizes.png]
-    python benchmarks/designs.py regions [--data FOLDER_OF_CSV] [--splits 3]
+    python benchmarks/designs.py leaves [--data FOLDER_OF_CSV] [--splits 3]
     python benchmarks/designs.py costs
 
-``sizes`` and ``regions`` use the sets and splits of `ffmlp benchmark`, one thread each; ``regions``
-varies the limit of regions beside a readout, and has log-losses, too. ``costs`` varies rows, features,
-classes and blobs one at a time; memory is the peak of a fresh process.
+``sizes`` and ``leaves`` use the sets and splits of `ffmlp benchmark`, one thread each; ``leaves``
+varies the limit of leaves of the trees that correct a readout, and has log-losses, too. ``costs``
+varies rows, features, classes and blobs one at a time; memory is the peak of a fresh process.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from threadpoolctl import threadpool_limits
 
 from ffmlp import FFMLPClassifier
 from ffmlp.benchmark.runs import at_most, log_loss
-from ffmlp.benchmark.sets import built_in, from_folder
+from ffmlp.benchmark.sets import built_in, from_files
 from ffmlp.datasets import Dataset
 from ffmlp.design import mixtures
 
@@ -44,7 +44,7 @@ SETTINGS: dict[str, list[dict]] = {
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=["sizes", "regions", "costs"])
+    parser.add_argument("what", choices=["sizes", "leaves", "costs"])
     parser.add_argument("--data", type=Path)
     parser.add_argument("--splits", type=int, default=3)
     parser.add_argument("--figure", type=Path)
@@ -53,9 +53,9 @@ def main() -> None:
     if options.what == "costs":
         print_costs()
         return
-    sets = built_in(0)[0] if options.data is None else from_folder(options.data)
-    if options.what == "regions":
-        print_regions(sets, options.splits)
+    sets = built_in(0)[0] if options.data is None else from_files(options.data)
+    if options.what == "leaves":
+        print_leaves(sets, options.splits)
         return
     points = [
         (design, setting, *np.mean([size_and_accuracy(data, setting, split) for data in sets
@@ -84,24 +84,24 @@ def size_and_accuracy(data: Dataset, setting: dict, split: int) -> tuple[int, fl
         return sum(clf.network_.layer_sizes[1:]), clf.score(test.X, test.y)
 
 
-def print_regions(sets: list[Dataset], n_splits: int) -> None:
-    print(f"means over {len(sets)} sets and {n_splits} splits; medians of regions and seconds")
-    print(f"{'limit':>6} {'accuracy':>9} {'log-loss':>9} {'regions':>8} {'without':>8} {'fit, s':>7}")
+def print_leaves(sets: list[Dataset], n_splits: int) -> None:
+    print(f"means over {len(sets)} sets and {n_splits} splits; medians of leaves and seconds")
+    print(f"{'limit':>6} {'accuracy':>9} {'log-loss':>9} {'leaves':>8} {'without':>8} {'fit, s':>7}")
     for limit in (0, 100, 300, 1000, 3000, "auto"):
-        found = np.array(
-            [regions_and_scores(data, limit, split) for data in sets for split in range(n_splits)]
+        measured = np.array(
+            [leaves_and_scores(data, limit, split) for data in sets for split in range(n_splits)]
         )
-        accuracy, loss = found[:, 1:3].mean(axis=0)
-        regions, seconds = np.median(found[:, [0, 3]], axis=0)
-        none = np.sum(found[:, 0] == 0)
+        accuracy, loss = measured[:, 1:3].mean(axis=0)
+        leaves, seconds = np.median(measured[:, [0, 3]], axis=0)
+        none = np.sum(measured[:, 0] == 0)
         print(
-            f"{limit:>6} {100 * accuracy:9.2f} {loss:9.4f} {regions:8.0f} {none:8} {seconds:7.2f}",
+            f"{limit:>6} {100 * accuracy:9.2f} {loss:9.4f} {leaves:8.0f} {none:8} {seconds:7.2f}",
             flush=True,
         )
 
 
-def regions_and_scores(data: Dataset, limit: int | str, split: int) -> tuple[float, ...]:
-    """Number of regions, test accuracy, log-loss and seconds of the fit on one split."""
+def leaves_and_scores(data: Dataset, limit: int | str, split: int) -> tuple[float, ...]:
+    """Number of leaves, test accuracy, log-loss and seconds of the fit on one split."""
     train, test = data.split(split)
     kept = at_most(MAX_ROWS, train.y, split)
     with threadpool_limits(1), warnings.catch_warnings():

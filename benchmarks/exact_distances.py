@@ -19,7 +19,7 @@ from sklearn.model_selection import train_test_split
 from ffmlp import FFMLPClassifier
 
 MOST_ROWS = 3000
-# Seconds are those of one core; other processes may use it, too.
+# Seconds of one core; other processes may use it, too.
 WAITING = 3.0
 NORMS = {"1": 1.0, "2": 2.0, "inf": np.inf}
 
@@ -53,7 +53,7 @@ def proved_by_set(options: argparse.Namespace) -> None:
         clf, samples, scale = fitted(path, options.neurons, options.rows)
         results = Parallel(n_jobs=options.jobs)(delayed(timed)(clf, x, scale, options) for x in samples)
         seconds = [spent for _, spent in results]
-        exact = [found and spent <= options.seconds for found, spent in results]
+        exact = [proved and spent <= options.seconds for proved, spent in results]
         shares.append(np.mean(exact))
         medians.append(np.median(seconds))
         print(
@@ -68,8 +68,8 @@ def timed(clf: FFMLPClassifier, x: np.ndarray, scale: np.ndarray, options: argpa
     """Whether the distance of a sample is proved, and the seconds of one core that it took."""
     start = process_time()
     limit = WAITING * options.seconds
-    found = clf.robustness(x[None], NORMS[options.norm], scale=scale, time_limit=limit)
-    return bool(found.exact[0]), process_time() - start
+    nearest = clf.robustness(x[None], NORMS[options.norm], scale=scale, time_limit=limit)
+    return bool(nearest.exact[0]), process_time() - start
 
 
 def fitted(path: Path, n_neurons: int, n_rows: int) -> tuple[FFMLPClassifier, np.ndarray, np.ndarray]:

@@ -46,8 +46,8 @@ def attacked() -> None:
     print("\n| network | FGSM | PGD | random search | HopSkipJump | exact |")
     print("|---|---|---|---|---|---|")
     for name, model in models.items():
-        found = [attack(model, X, RADIUS, 2) for attack in (fgsm, pgd, random_search)]
-        distances = [attack.distance for attack in found] + [hop_skip_jump(model, X).distance]
+        attacks = [attack(model, X, RADIUS, 2) for attack in (fgsm, pgd, random_search)]
+        distances = [attack.distance for attack in attacks] + [hop_skip_jump(model, X).distance]
         # A step of this length is rounded.
         reached = RADIUS * (1 + 1e-9)
         cells = [f"{np.count_nonzero(distance <= reached)}" for distance in distances]
@@ -72,12 +72,11 @@ def times() -> None:
         ratio = ""
         for norm in (2, 1, "inf"):
             start = perf_counter()
-            found = clf.robustness(X, norm, scale=X.std(axis=0))
+            nearest = clf.robustness(X, norm, scale=X.std(axis=0))
             cells.append(f"{perf_counter() - start:.2f}")
             if norm == 2:
-                ratio = (
-                    "exact" if found.exact.all() else f"{np.median(found.lower / found.distance):.2f}"
-                )
+                gap = np.median(nearest.lower / nearest.distance)
+                ratio = "exact" if nearest.exact.all() else f"{gap:.2f}"
         print(f"| {name} | {' | '.join(cells)} | {ratio} |")
 
 

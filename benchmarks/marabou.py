@@ -45,9 +45,9 @@ class Question:
 
 def questions(clf: FFMLPClassifier, rows: np.ndarray, scale: np.ndarray) -> list[Question]:
     """The rows whose distances are exact."""
-    found = clf.robustness(rows, norm="inf", scale=scale, time_limit=PATIENCE)
-    usable = np.flatnonzero(found.exact & np.isfinite(found.distance))
-    return [Question(clf, rows[row], found.distance[row] * scale) for row in usable]
+    nearest = clf.robustness(rows, norm="inf", scale=scale, time_limit=PATIENCE)
+    usable = np.flatnonzero(nearest.exact & np.isfinite(nearest.distance))
+    return [Question(clf, rows[row], nearest.distance[row] * scale) for row in usable]
 
 
 def answer(question: Question, factor: float, seconds: int) -> str:
@@ -62,7 +62,7 @@ def answer(question: Question, factor: float, seconds: int) -> str:
 def limited(model: Any, text: str, seconds: int) -> str:
     """What Marabou says within seconds of one core, in a process that the system stops after them.
 
-    Marabou's own limit counts the time of other processes, too, and it does not always keep it.
+    Marabou's limit counts the time of other processes, too, and it does not always keep it.
     """
     receiver, sender = multiprocessing.Pipe(duplex=False)
     process = multiprocessing.Process(target=send_verdict, args=(sender, model, text, seconds))
@@ -78,7 +78,7 @@ def limited(model: Any, text: str, seconds: int) -> str:
 
 def send_verdict(sender: Connection, model: Any, text: str, seconds: int) -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
-    sender.send(verdict(model, text, seconds=0)[0])  # 0: no limit of its own
+    sender.send(verdict(model, text, seconds=0)[0])  # 0: without Marabou's limit
 
 
 def main() -> None:

@@ -62,8 +62,8 @@ def compared(path: Path, options: argparse.Namespace) -> None:
     for method in options.methods:
         explainer = dice_ml.Dice(data, model, method=method)
         ratios, start = [], perf_counter()
-        for place, answer in enumerate(ours):
-            row = rows.iloc[[place]]
+        for number, answer in enumerate(ours):
+            row = rows.iloc[[number]]
             theirs = dice_cost(clf, explainer, row, units, numbers, frozen, limits)
             if np.isfinite(theirs) and len(answer):
                 ratios.append(theirs / answer[0].cost)
@@ -104,13 +104,13 @@ def dice_cost(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            found = explainer.generate_counterfactuals(  # type: ignore[attr-defined]
+            changes = explainer.generate_counterfactuals(  # type: ignore[attr-defined]
                 row, total_CFs=5, desired_class="opposite", features_to_vary=varied,
                 permitted_range=ranges, verbose=False,
             )  # fmt: skip
         except Exception:  # DiCE raises many kinds of errors if it finds nothing
             return np.inf
-    changed = found.cf_examples_list[0].final_cfs_df
+    changed = changes.cf_examples_list[0].final_cfs_df
     if changed is None or not len(changed):
         return np.inf
     changed = changed[list(row)].astype(row.dtypes.to_dict())

@@ -26,8 +26,8 @@ import numpy as np
 from ffmlp.report.pages import Table, to_markdown
 from ffmlp.report.records import read_records
 from ffmlp.reproduction import findings as reproduced
-from ffmlp.reproduction.accuracy_tables import with_spread
 from ffmlp.reproduction.experiments import Run
+from ffmlp.reproduction.report_tables import with_spread
 from ffmlp.reproduction.reported import ROWS, ROWS_BY_KEY, Row
 from ffmlp.reproduction.verdicts import Comparison, by_split, values, verdict_counts
 from ffmlp.words import counted

@@ -2,7 +2,7 @@
 
     python benchmarks/rows.py [--rows 100000 1000000] [--classes 2 5] [--threads 2] [--regions 0 auto]
 
-Each fit has a process of its own. Memory is its peak, the data included, which are as long as the input.
+Each fit has a fresh process. Memory is its peak, the data included.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
     python benchmarks/soak.py
 
-Each design predicts and explains again and again. Memory is that of the process after a warm-up and at
+Each design predicts and explains again and again. Memory is measured after a warm-up and at
 the end. Then, threads on one model predict and explain at the same time; each must get what one gets.
 """
 
@@ -49,24 +49,24 @@ def soaked(clf: Any, X: Any, n_predictions: int, n_explanations: int) -> tuple[f
 
 
 def in_threads(clf: Any, X: Any, n_threads: int) -> int:
-    """The number of threads whose probabilities or explanations differ from those of one thread."""
+    """The number of threads whose probabilities or explanations differ from a single thread's."""
 
     def answers() -> tuple[bytes, list[str]]:
         explained = clf.explain(X[:5])
         return clf.predict_proba(X).tobytes(), [str(explained[number]) for number in range(5)]
 
-    wanted, found, together = answers(), list[Any](), threading.Barrier(n_threads)
+    wanted, made, together = answers(), list[Any](), threading.Barrier(n_threads)
 
     def work() -> None:
         together.wait()
-        found.append(answers())
+        made.append(answers())
 
     threads = [threading.Thread(target=work) for _ in range(n_threads)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    return n_threads - sum(answer == wanted for answer in found)
+    return n_threads - sum(answer == wanted for answer in made)
 
 
 def main() -> None:

@@ -105,17 +105,17 @@ def pruning_against_sign_codes(quick: bool) -> None:
         X, y, planes = gaussian_classes(n_rows, spread=spread, blobs_per_class=blobs_per_class)
         weights, biases = planes.weights, planes.biases
         words = pack(X @ weights.T + biases > 0)
-        found: list[tuple[Regions, int]] = []
+        pruned: list[tuple[Regions, int]] = []
 
-        def pruning(words=words, y=y, planes=planes, threshold=threshold, found=found):
+        def pruning(words=words, y=y, planes=planes, threshold=threshold, pruned=pruned):
             regions = tabulate(words, len(planes), y, 4)
-            found.append((regions, len(prune(regions, threshold).deleted)))
+            pruned.append((regions, len(prune(regions, threshold).deleted)))
 
         codes_time = pruning_time = np.inf
         for _ in range(5 if n_rows >= 1_000_000 else 15):
             codes_time = min(codes_time, best(lambda w=weights, b=biases, X=X: X @ w.T + b > 0, 1))
             pruning_time = min(pruning_time, best(pruning, 1))
-        regions, n_deleted = found[0]
+        regions, n_deleted = pruned[0]
         print(
             f"  {n_rows:11d} {len(planes):11d} {len(regions):11d} {spread:11.1f} {threshold:11.2f} "
             f"{n_deleted:11d} {codes_time:11.4f} {pruning_time:11.4f} {pruning_time / codes_time:11.1f}"

@@ -39,11 +39,11 @@ class Attack:
 
     def start(self) -> None:
         """Start a process for the time that is left."""
-        own = self.folder / str(len(self.states))
-        own.mkdir(parents=True)
-        options = ["--seed", str(self.seed), str(len(self.states)), "--folder", str(own)]
+        run = self.folder / str(len(self.states))
+        run.mkdir(parents=True)
+        options = ["--seed", str(self.seed), str(len(self.states)), "--folder", str(run)]
         left = ["--seconds", str(max(0.0, self.end - time.monotonic()))]
-        self.own, self.log = own, (own / "log").open("wb")
+        self.run, self.log = run, (run / "log").open("wb")
         self.process = subprocess.Popen(
             [sys.executable, "-m", "fuzz.worker", self.name, *options, *left],
             stdout=self.log,
@@ -74,7 +74,7 @@ class Attack:
         return True
 
     def _takes_too_long(self) -> bool:
-        now = self.own / "now"
+        now = self.run / "now"
         cpu, changed = _cpu_seconds(self.process.pid), now.stat().st_mtime if now.exists() else 0.0
         if changed != self.input:
             self.input, self.cpu_before, self.since = changed, cpu, time.monotonic()
@@ -83,14 +83,14 @@ class Attack:
     def _record(self, problem: str) -> None:
         self.log.close()
         self.states.append(self._state())
-        told, now = (self.own / "log").read_text(errors="replace")[-20_000:], self.own / "now"
+        log, now = (self.run / "log").read_text(errors="replace")[-20_000:], self.run / "now"
         keep_failure(
-            self.name, now.read_bytes() if now.exists() else b"", f"The process {problem}.\n{told}"
+            self.name, now.read_bytes() if now.exists() else b"", f"The process {problem}.\n{log}"
         )
         self.deaths.append(problem)
 
     def _state(self) -> dict[str, Any]:
-        path = self.own / "state"
+        path = self.run / "state"
         return json.loads(path.read_text()) if path.exists() else {}
 
     def summary(self) -> tuple[int, int, float, int, dict[str, int]]:

@@ -1,4 +1,4 @@
-"""Calls of compiled functions as JSON: what was once found is checked again, whatever draws new ones."""
+"""Calls of compiled functions as JSON: every past failure is checked again, whatever draws new ones."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def written(function: str, arguments: Sequence[Any], is_hostile: bool) -> bytes:
     whole = {
         "function": function,
         "hostile": is_hostile,
-        "arguments": [_written(own) for own in arguments],
+        "arguments": [_written(argument) for argument in arguments],
     }
     return json.dumps(whole).encode()
 

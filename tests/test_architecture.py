@@ -4,6 +4,7 @@ import ast
 import json
 import subprocess
 import sys
+from collections import defaultdict
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -15,28 +16,90 @@ SOURCE = Path(ffmlp.__file__).parent
 MODULES = sorted(SOURCE.rglob("*.py"))
 DATA = Path(__file__).parent / "data"
 
+# Modules that only one other module of their package imports, and why they are not part of it.
+READ_ALONE = {
+    "design.trees.growth": "how a tree grows, in integers; its correction of a readout comes after",
+    "export.verifiers": "what verifiers read, a way out beside ONNX",
+    "network.quick_classes": "a fast way to the classes, with the plain way as its oracle",
+    "robustness.nearest_change": "a branch and bound with its proof, one of several exact methods",
+    "tables.parquet_tables": "the parser of one format",
+    "tables.text_tables": "the parser of one format",
+}
+
 
 def name_of(path):
     parts = path.relative_to(SOURCE).with_suffix("").parts
     return parts[:-1] if parts[-1] == "__init__" else parts
 
 
-NAMES = {name_of(path) for path in MODULES}
+NAMES = {name_of(path): path for path in MODULES}
 
 
-def imported_modules(path):
-    """The modules of this package that a module imports, inside of functions too, but not for types."""
+def imports(path):
+    """The module and the names of each import from this package, in functions too, but not for types."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     for node in ast.walk(tree):
         if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
             node.body = []
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "ffmlp":
-            module = tuple(node.module.split(".")[1:])
-            for alias in node.names:
-                yield (*module, alias.name) if (*module, alias.name) in NAMES else module
+            yield tuple(node.module.split(".")[1:]), [alias.name for alias in node.names]
         elif isinstance(node, ast.Import):
-            yield from (tuple(a.name.split(".")[1:]) for a in node.names if a.name.startswith("ffmlp."))
+            names = [alias.name for alias in node.names if alias.name.startswith("ffmlp.")]
+            yield from ((tuple(name.split(".")[1:]), []) for name in names)
+
+
+def imported_modules(path):
+    """The modules of this package that a module imports."""
+    for module, names in imports(path):
+        for name in names:
+            yield (*module, name) if (*module, name) in NAMES else module
+        if not names:
+            yield module
+
+
+def importers():
+    """The modules that import each module, also by way of a package that passes its names on."""
+    packages = [path for path in MODULES if path.name == "__init__.py"]
+    passed_on = {
+        (*name_of(package), name): module
+        for package in packages
+        for module, names in imports(package)
+        for name in names
+    }
+    users = defaultdict(set)
+    for path in set(MODULES) - set(packages):
+        for module, names in imports(path):
+            for imported in [(*module, name) for name in names] or [module]:
+                source = imported if imported in NAMES else passed_on.get(imported, module)
+                users[source].add(name_of(path))
+    return users
+
+
+def is_half(module):
+    """Whether one thing has a module in ``network/``, where it predicts, and in ``design/``."""
+    return all((room, *module[1:]) in NAMES for room in ("network", "design"))
+
+
+def test_a_file_name_occurs_once():
+    """Apart from commands, and from modules that are halves of one thing."""
+    files = defaultdict(list)
+    for module, path in NAMES.items():
+        if path.name != "__init__.py" and module[0] != "cli":
+            files[module[-1]].append(module)
+    for first, *others in files.values():
+        assert not others or (len(others) == 1 and is_half(first)), [first, *others]
+
+
+def test_a_module_that_one_other_of_its_package_imports_is_part_of_it():
+    """Apart from commands, halves of one thing, and modules that are read on their own."""
+    alone = {}
+    for module, (first, *others) in importers().items():
+        is_module = module in NAMES and NAMES[module].name != "__init__.py"
+        inside = first[:-1] == module[:-1] and not others
+        if is_module and inside and module[0] != "cli" and not is_half(module):
+            alone[".".join(module)] = ".".join(first)
+    assert alone.keys() == READ_ALONE.keys(), alone
 
 
 def test_imports_between_packages_have_no_cycle():
@@ -116,3 +179,12 @@ def test_missing_extras_are_reported_in_one_place():
 
 def test_the_names_of_the_package_are_the_public_ones():
     assert dir(ffmlp) == sorted(ffmlp.__all__)
+    for name in ffmlp.__all__:
+        assert getattr(ffmlp, name).__name__ == name
+    with pytest.raises(AttributeError, match="'ffmlp' has no attribute 'nothing'"):
+        ffmlp.nothing  # noqa: B018
+
+
+def test_the_command_line_starts_without_scikit_learn():
+    code = "import sys, ffmlp.cli; sys.exit('sklearn' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)

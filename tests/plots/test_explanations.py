@@ -2,45 +2,30 @@ from functools import partial
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
+from matplotlib.path import Path
 from problems import IRIS, four_moons, region_design, swallowed
 from sklearn.datasets import load_iris
 
 from ffmlp import FFMLPClassifier
-
-matplotlib = pytest.importorskip("matplotlib")
-pytest.importorskip("pandas")
-matplotlib.use("Agg")
-
-from matplotlib import pyplot  # noqa: E402
-from matplotlib.figure import Figure  # noqa: E402
-from matplotlib.path import Path  # noqa: E402
-
-from ffmlp.plots import (  # noqa: E402
+from ffmlp.plots import (
     ChangeDisplay,
     CounterfactualsDisplay,
     DecisionRegionsDisplay,
     DecisionSliceDisplay,
+    DriftDisplay,
     EffectsDisplay,
     ExplanationDisplay,
     FamiliarityDisplay,
     PruningPathDisplay,
     RobustAccuracyDisplay,
 )
+from ffmlp.words import short_number
 
+pytest.importorskip("pandas")
 X, Y = four_moons(300)
 NAMED = load_iris(as_frame=True)
 LABELS = NAMED.target_names[NAMED.target]
-
-
-@pytest.fixture
-def ax():
-    return Figure(layout="constrained").subplots()
-
-
-@pytest.fixture(autouse=True)
-def closed():
-    yield
-    pyplot.close("all")
 
 
 @pytest.fixture(scope="module", params=[0, 100], ids=["readout", "regions"])
@@ -279,7 +264,7 @@ def test_a_change_is_drawn_with_both_values(readout):
     np.testing.assert_allclose(widths, np.multiply(signs, change.sizes[:3]))
     assert max(change.sizes) == pytest.approx(change.distance, rel=1e-3)  # the maximum norm
     texts = [text.get_text() for text in display.ax_.texts]
-    assert texts[0] == f"{change.changes[0][1]:.4g} → {change.changes[0][2]:.4g}"
+    assert texts[0] == " → ".join(map(short_number, change.changes[0][1:]))
     assert f"to {change.label}" in display.ax_.get_title()
     with pytest.raises(ValueError, match="Call explain with counterfactual=True"):
         ChangeDisplay.from_explanation(readout.explain(NAMED.data.iloc[[70]])[0])
@@ -290,10 +275,26 @@ def test_a_change_is_drawn_with_both_values(readout):
 def test_familiar_and_unfamiliar_samples_are_drawn(readout):
     odd = NAMED.data.iloc[::10].assign(**{"petal length (cm)": 20.0})
     display = FamiliarityDisplay.from_estimator(readout, odd, keep=0.95)
-    assert not display.found.familiar.any()
+    assert not display.familiarity.familiar.any()
     heights = [bar.get_height() for bar in display.ax_.patches]
     assert sum(heights) == len(odd) == heights[-1]  # far samples are in the last bin
     assert display.ax_.get_title().startswith("100.0% of the samples are unfamiliar")
     again = FamiliarityDisplay.from_estimator(readout, NAMED.data, title="all")
-    assert again.ax_.lines[0].get_xdata()[0] == again.found.threshold
+    assert again.ax_.lines[0].get_xdata()[0] == again.familiarity.threshold
     assert again.ax_.get_title() == "all"
+
+
+def test_drift_shows_unfamiliar_samples_and_the_most_changed_blobs(ax):
+    X, y = IRIS
+    clf = FFMLPClassifier(2, design="blob", random_state=0).fit(X, y)
+    display = DriftDisplay.from_estimator(clf, X[y < 2], X[y > 0], max_blobs=3, ax=ax)
+    names = [label.get_text() for label in ax.get_yticklabels()]
+    assert names[0] == "unfamiliar"
+    assert len(names) == 4
+    drift = display.drift
+    shown = [drift.names.index(name) for name in names]
+    widths = [bar.get_width() for bar in ax.patches]
+    np.testing.assert_allclose(widths, 100 * drift.shares[:, shown].ravel())
+    assert display.title.startswith(f"Drift: {drift.distance:.1%} of the samples moved\n(by chance")
+    with pytest.raises(ValueError, match="max_blobs must be at least 1, got 0"):
+        DriftDisplay.from_drift(drift, max_blobs=0)

@@ -1,8 +1,5 @@
 import numpy as np
 import pytest
-
-pytest.importorskip("matplotlib")
-
 from matplotlib.figure import Figure
 
 from ffmlp.plots import AccuracyIntervalsDisplay

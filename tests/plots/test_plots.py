@@ -1,8 +1,11 @@
-import subprocess
 import sys
 
 import numpy as np
 import pytest
+from matplotlib import pyplot
+from matplotlib.collections import LineCollection
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
 from problems import IRIS, four_moons, region_design, steps, with_trees, xor
 from sklearn.datasets import make_moons
 from sklearn.exceptions import NotFittedError
@@ -10,17 +13,7 @@ from sklearn.linear_model import LogisticRegression
 
 from ffmlp import FFMLPClassifier, Hyperplanes, two_class_lda
 from ffmlp.backprop import BackpropClassifier
-
-matplotlib = pytest.importorskip("matplotlib")
-pd = pytest.importorskip("pandas")
-matplotlib.use("Agg")
-
-from matplotlib import pyplot  # noqa: E402
-from matplotlib.collections import LineCollection  # noqa: E402
-from matplotlib.colors import to_hex  # noqa: E402
-from matplotlib.figure import Figure  # noqa: E402
-
-from ffmlp.plots import (  # noqa: E402
+from ffmlp.plots import (
     AccuracyCurvesDisplay,
     AccuracyTimeDisplay,
     DecisionRegionsDisplay,
@@ -32,24 +25,21 @@ from ffmlp.plots import (  # noqa: E402
     View,
 )
 
+pd = pytest.importorskip("pandas")
 X, Y, BLOBS = xor()
+MOONS = four_moons(400)
 NAMES = np.array(["same", "opposite"])[Y]
-
-
-@pytest.fixture
-def ax():
-    return Figure(layout="constrained").subplots()
-
-
-@pytest.fixture(autouse=True)
-def closed():
-    yield
-    pyplot.close("all")
 
 
 @pytest.fixture(scope="module")
 def clf():
     return region_design().fit(X, NAMES, blobs=BLOBS)
+
+
+@pytest.fixture(scope="module")
+def detailed():
+    """A classifier of four moons with many hyperplanes and regions."""
+    return region_design(3, error_threshold=None, random_state=0).fit(*MOONS)
 
 
 def legend(ax):
@@ -142,11 +132,6 @@ def test_decision_regions_are_the_predictions(ax, labels):
     assert len(ax.lines) == len(clf.hyperplanes_)
 
 
-def test_decision_regions_without_hyperplanes(ax, clf):
-    DecisionRegionsDisplay.from_estimator(clf, X, NAMES, hyperplanes=False, grid_resolution=9, ax=ax)
-    assert not ax.lines
-
-
 @pytest.mark.filterwarnings("error")
 def test_decision_regions_of_another_classifier_fitted_to_a_data_frame(ax):
     frame = pd.DataFrame(X, columns=["width", "length"])
@@ -162,16 +147,15 @@ def test_decision_regions_of_another_classifier_fitted_to_a_data_frame(ax):
     assert not ax.lines
 
 
-def test_hyperplanes_are_labelled_on_their_lines(ax):
-    X, y = four_moons(400)
-    clf = region_design(3, error_threshold=None, random_state=0).fit(X, y)
-    display = HyperplanesDisplay.from_estimator(clf, X, y, ax=ax)
+def test_hyperplanes_are_labelled_on_their_lines(ax, detailed):
+    display = HyperplanesDisplay.from_estimator(detailed, *MOONS, ax=ax)
+    planes = detailed.hyperplanes_
     drawn = np.flatnonzero(np.isfinite(display.segments).all(axis=(1, 2)))
     assert len(ax.lines) == len(ax.texts) == len(drawn) > 10
     for line, text in zip(drawn, ax.texts, strict=True):
         assert text.get_text() == f"$h_{{{line + 1}}}$"
-        h = clf.hyperplanes_.log_odds(np.array([text.get_position()]))[0, line]
-        assert abs(h) < 1e-9 * (1 + np.abs(clf.hyperplanes_.weights[line]).sum())
+        h = planes.log_odds(np.array([text.get_position()]))[0, line]
+        assert abs(h) < 1e-9 * (1 + np.abs(planes.weights[line]).sum())
 
 
 def test_hyperplanes_need_a_fitted_estimator_that_has_them(ax):
@@ -196,9 +180,8 @@ def test_responses_are_those_of_the_network(clf, layer):
         np.testing.assert_allclose(np.asarray(ax.images[0].get_array()), response / response.max())
 
 
-def test_opposite_neurons_share_a_column():
-    X, y = four_moons(400)
-    network = region_design(3, error_threshold=0.01, random_state=0).fit(X, y).network_
+def test_opposite_neurons_share_a_column(detailed):
+    X, network = MOONS[0], detailed.network_
     n_hyperplanes = len(network.hyperplanes)
     assert n_hyperplanes > 6  # more than one block of rows
     figure = Figure()
@@ -212,12 +195,8 @@ def test_opposite_neurons_share_a_column():
     assert [ax.get_title() for ax in display.axes_] == [f"neuron {number}" for number in some]
     assert display.cells.tolist() == [[0, 1], [1, 1], [0, 0]]
     assert all(len(ax.lines) == 1 for ax in display.axes_)
-
-
-def test_columns_of_responses(clf):
-    display = ResponsesDisplay.from_estimator(
-        clf, X, layer=2, grid_resolution=5, max_columns=2, figure=Figure()
-    )
+    options = {"layer": 3, "grid_resolution": 5, "max_columns": 2, "figure": Figure()}
+    display = ResponsesDisplay.from_estimator(network, X, **options)
     assert display.cells.tolist() == [[0, 0], [0, 1], [1, 0], [1, 1]]
 
 
@@ -277,8 +256,7 @@ def test_network_draws_opposite_neurons_in_two_shades_of_one_colour(ax, clf):
 
 @pytest.mark.parametrize("max_neurons", [20, 23, 40])
 def test_a_one_sided_network_has_one_neuron_for_each_hyperplane(ax, max_neurons):
-    X, y = four_moons(400)
-    clf = FFMLPClassifier(design="readout", gaussianise=False, max_neurons=max_neurons).fit(X, y)
+    clf = FFMLPClassifier(design="readout", gaussianise=False, max_neurons=max_neurons).fit(*MOONS)
     network = clf.network_
     assert network.hyperplanes.one_sided
     display = NetworkDisplay.from_estimator(clf, max_neurons=14, ax=ax)
@@ -302,18 +280,15 @@ def test_network_with_grey_regions(ax, clf):
         assert (np.ptp(others, axis=1) > 0.1).all()
 
 
-def test_some_hyperplanes_of_a_network(ax):
-    X, y = four_moons(400)
-    clf = region_design(3, error_threshold=0.01, random_state=0).fit(X, y)
-    n = len(clf.hyperplanes_)
-    display = NetworkDisplay.from_estimator(clf, hyperplanes=[3, 0], max_neurons=10, ax=ax)
+def test_some_hyperplanes_of_a_network(ax, detailed):
+    n = len(detailed.hyperplanes_)
+    display = NetworkDisplay.from_estimator(detailed, hyperplanes=[3, 0], max_neurons=10, ax=ax)
     assert display.neurons[1].tolist() == [3, n + 3, 0, n]
     assert max(map(len, display.neurons)) == 10
 
 
-def test_large_networks_are_cut_short(ax):
-    X, y = four_moons(400)
-    network = region_design(3, error_threshold=None, random_state=0).fit(X, y).network_
+def test_large_networks_are_cut_short(ax, detailed):
+    network = detailed.network_
     display = NetworkDisplay.from_estimator(network, ax=ax)
     sizes = network.layer_sizes
     assert sizes[1] > 24
@@ -332,14 +307,6 @@ def test_network_of_named_features_and_classes(ax):
     NetworkDisplay.from_estimator(clf, ax=ax)
     assert {*names, *labels} <= {text.get_text() for text in ax.texts}
     assert ax.get_title() == "Network of 4 → 4 → 3 → 3 neurons"
-
-
-def test_accuracy_curves_of_one_run(ax):
-    AccuracyCurvesDisplay([0.5, 0.75, 1.0], [0.5, 0.6, 0.7], title="curves").plot(ax)
-    assert [line.get_ydata().tolist() for line in ax.lines] == [[0.5, 0.75, 1.0], [0.5, 0.6, 0.7]]
-    assert ax.lines[0].get_xdata().tolist() == [0, 1, 2]
-    assert legend(ax) == ["training", "test"]
-    assert not ax.collections
 
 
 def test_accuracy_curves_of_a_trained_network(ax):
@@ -376,9 +343,6 @@ def test_accuracy_curves_of_several_runs(ax):
 def test_wrong_accuracies(train, message):
     with pytest.raises(ValueError, match=message):
         AccuracyCurvesDisplay(train, [0.5])
-
-
-def test_the_average_over_batches_begins_after_epoch_0():
     with pytest.raises(ValueError, match=r"batch must be accuracies in \[0, 1\]"):
         AccuracyCurvesDisplay([0.5, 0.5], [0.5, 0.5], batch=[np.nan, np.nan])
 
@@ -489,28 +453,23 @@ def test_drawing_without_matplotlib_says_what_to_install(monkeypatch, clf):
         )
 
 
-def test_plots_can_be_imported_without_matplotlib():
-    code = "import sys; sys.modules['matplotlib'] = None; import ffmlp.plots"
-    subprocess.run([sys.executable, "-c", code], check=True)
-
-
-def test_regions_beside_a_readout_are_one_box(ax):
+def test_leaves_beside_a_readout_are_one_box(ax):
     *_, clf = with_trees()
     display = NetworkDisplay.from_estimator(clf, ax=ax)
-    n_regions = len(clf.network_.stages.trees)
+    n_leaves = len(clf.network_.stages.trees)
     assert [len(layer) for layer in display.neurons] == [3, 24, 3, 3]
     texts = [text.get_text() for text in ax.texts]
-    assert texts.count(f"{n_regions} regions") == 1
-    assert f"{3 + n_regions} neurons" in texts
+    assert texts.count(f"{n_leaves} leaves") == 1
+    assert f"{3 + n_leaves} neurons" in texts
 
 
-def test_responses_of_a_readout_are_drawn_without_its_regions():
+def test_responses_of_a_readout_are_drawn_without_its_leaves():
     X, y = steps()
     X, y = X[:, :2], (X[:, 0] > 0.3) ^ (X[:, 1] > -0.2)
     clf = FFMLPClassifier(design="readout", max_leaves=200, random_state=0).fit(X, y)
-    n_regions = len(clf.network_.stages.trees)
+    n_leaves = len(clf.network_.stages.trees)
     options = {"layer": 2, "grid_resolution": 9, "figure": Figure(layout="constrained")}
     assert ResponsesDisplay.from_estimator(clf, X, **options).neurons.tolist() == [0, 1]
-    options["neurons"] = [1 + n_regions]
-    (region,) = ResponsesDisplay.from_estimator(clf, X, **options).responses
-    assert set(np.unique(region)) <= {0.0, 1.0}
+    options["neurons"] = [1 + n_leaves]
+    (leaf,) = ResponsesDisplay.from_estimator(clf, X, **options).responses
+    assert set(np.unique(leaf)) <= {0.0, 1.0}

@@ -2,13 +2,10 @@
 
 import numpy as np
 import pytest
-from problems import four_moons, region_design, xor
-from sklearn.linear_model import LogisticRegression
-
-pytest.importorskip("matplotlib")
-
 from matplotlib.contour import ContourSet
 from matplotlib.figure import Figure
+from problems import four_moons, region_design, xor
+from sklearn.linear_model import LogisticRegression
 
 from ffmlp import FFMLPClassifier
 from ffmlp.plots import (
@@ -22,11 +19,6 @@ from ffmlp.plots import (
 from ffmlp.plots.samples import SILENT
 
 X, Y = four_moons(400)
-
-
-@pytest.fixture
-def ax():
-    return Figure(layout="constrained").subplots()
 
 
 def hatched(ax):

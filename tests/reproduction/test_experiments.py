@@ -2,17 +2,22 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from problems import four_moons, region_design
 
 from ffmlp import datasets
-from ffmlp.report.records import read_records, write_records
+from ffmlp.backprop import BackpropClassifier
+from ffmlp.report.records import read_records
 from ffmlp.reproduction import experiments
 from ffmlp.reproduction.experiments import (
+    RADII,
     Run,
     Settings,
+    attacked_accuracy,
     available,
     collected,
     design,
     open_parts,
+    proved_accuracy,
     run_split,
     split_of,
     trained,
@@ -31,6 +36,8 @@ TINY = Settings(
     sweep_components=(1,),
     optimal_seconds=5.0,
 )
+X, Y = four_moons(300)
+TEST = datasets.Dataset("moons", X[::3], Y[::3], None)
 TIMES = ("seconds", "gmm", "boundaries", "regions", "classes")
 
 
@@ -68,16 +75,13 @@ def test_every_split_has_every_method_and_every_start(iris_runs):
     assert once == {"ff_optimal", "sweep_ff", "sweep_bp_ff", *robust}
 
 
-def test_runs_of_the_designs(iris_runs):
+def test_runs_of_the_designs_and_of_random_starts(iris_runs):
     designed = [run for run in iris_runs if run.method == "ff"]
     assert all(run.test_accuracy > 0.85 for run in designed)
     assert all(run.gmm + run.boundaries + run.regions + run.classes < run.seconds for run in designed)
     assert all(run.n_blobs == 6 for run in designed)
-
-
-def test_starts_differ(iris_runs):
-    final = [run.train_accuracy for run in iris_runs if run.method == "bp_random_50"]
-    assert len(set(final)) > 1
+    starts = [run.train_accuracy for run in iris_runs if run.method == "bp_random_50"]
+    assert len(set(starts)) > 1
 
 
 def test_the_same_seed_gives_the_same_runs_apart_from_times(iris_runs):
@@ -102,12 +106,6 @@ def test_training_starts_at_the_bare_network_not_at_predict():
     assert clf.score(test.X, test.y) > bare + 0.1
 
 
-def test_runs_survive_the_file(iris_runs, tmp_path):
-    write_records(tmp_path / "runs.csv", iris_runs, Run)
-    assert read_records(tmp_path / "runs.csv", Run) == iris_runs
-    assert [path.name for path in tmp_path.iterdir()] == ["runs.csv"]
-
-
 def test_parts_in_any_order_and_with_an_interruption_give_the_same_runs(tmp_path, monkeypatch):
     monkeypatch.setattr(experiments, "PEERS", {})
     rows = [IRIS, WINE]
@@ -129,14 +127,27 @@ def test_parts_in_any_order_and_with_an_interruption_give_the_same_runs(tmp_path
     assert read_records(tmp_path / "b" / "runs.csv", Run) == runs[1]
 
 
-def test_a_folder_of_other_settings_is_refused(tmp_path):
-    open_parts([], TINY, tmp_path)
-    with pytest.raises(ValueError, match="holds runs with other settings"):
-        open_parts([], Settings(), tmp_path)
-
-
 def test_a_set_that_is_not_available_is_reported(tmp_path):
     settings = Settings(pima_path=str(tmp_path / "nowhere.csv"))
     rows, missing = available([IRIS, ROWS_BY_KEY["pima"]], settings)
     assert rows == [IRIS]
     assert "nowhere.csv" in missing["pima"]
+
+
+def test_attacks_leave_no_less_than_what_is_proved():
+    clf = region_design(3, random_state=0).fit(X, Y)
+    proved, attacked = proved_accuracy(clf, TEST), attacked_accuracy(clf, TEST)
+    assert proved[0] == attacked[0] == clf.score(TEST.X, TEST.y)
+    assert (attacked >= proved).all()
+    assert np.abs(attacked - proved).max() < 0.05  # in the plane the search is dense
+    for accuracies in (proved, attacked):
+        assert (np.diff(accuracies) <= 0).all()
+        assert len(accuracies) == len(RADII)
+
+
+def test_where_nothing_is_left_the_rest_is_zero():
+    bp = BackpropClassifier((4, 4), n_epochs=1, random_state=0).fit(X, Y)
+    accuracies = attacked_accuracy(bp, TEST, (0.0, 50.0, 60.0))
+    assert accuracies[0] == bp.score(TEST.X, TEST.y)
+    assert accuracies[-1] <= accuracies[0]
+    assert len(accuracies) == 3

@@ -17,15 +17,14 @@ from matplotlib.collections import PathCollection
 
 from ffmlp import two_class_lda
 from ffmlp.plots.samples import SILENT
-from ffmlp.reproduction import figures, gallery
+from ffmlp.reproduction import figures
+from ffmlp.reproduction.figures import FIGURES
 from ffmlp.reproduction.findings import NAMES, TITLE, tables
-from ffmlp.reproduction.gallery import FIGURES
 
 
 @pytest.fixture(autouse=True)
 def cheap(monkeypatch):
     monkeypatch.setattr(experiments, "N_EPOCHS", 2)
-    monkeypatch.setattr(gallery, "DOTS_PER_INCH", 30)
 
 
 @cache
@@ -85,13 +84,12 @@ def test_all_planes_of_a_figure_have_equal_aspect_and_equal_limits(plan):
 
 def colours_of(ax, kind):
     """The different colours of lines, samples or the image of a panel."""
-    if kind == "image":
-        found = np.asarray(ax.images[0].get_array()).reshape(-1, 3)
-    elif kind == "lines":
-        found = [line.get_color() for line in ax.lines]
-    else:
-        found = [dots.get_facecolor()[0, :3] for dots in ax.collections]
-    return {tuple(np.round(colour, 6)) for colour in found}
+    colours = {
+        "image": lambda: np.asarray(ax.images[0].get_array()).reshape(-1, 3),
+        "lines": lambda: [line.get_color() for line in ax.lines],
+        "samples": lambda: [dots.get_facecolor()[0, :3] for dots in ax.collections],
+    }
+    return {tuple(colour) for colour in np.round(colours[kind](), 6)}
 
 
 def test_a_colour_has_one_meaning_in_the_figure_of_xor():
@@ -141,10 +139,7 @@ def test_mirror_points_confuse_one_neuron_but_not_two():
 
 
 def test_the_overview_shows_every_row():
-    rows = [
-        (row.title, {"our FF-MLP": [90.0, 91.0]}, {"our FF-MLP": row.reported["ff"][1]}) for row in ROWS
-    ]
-    figure = figures.overview(rows)
+    figure = figures.overview(ROWS, [run for row in ROWS for run in all_runs(row.key)])
     assert [ax.get_ylabel().replace("\n", " ") for ax in figure.axes[1:]] == [row.title for row in ROWS]
     width, height = figure.get_size_inches()
     assert width < height  # portrait
@@ -166,11 +161,11 @@ def test_a_figure_of_several_rows_can_show_one(plan):
 
 
 def test_only_figures_of_the_rows_that_were_run(tmp_path):
-    assert gallery.open_figures([ROWS_BY_KEY["iris"]], Settings(), tmp_path) == []
+    assert figures.open_figures([ROWS_BY_KEY["iris"]], Settings(), tmp_path) == []
     xor = [ROWS_BY_KEY["xor"]]
-    for task in gallery.open_figures(xor, Settings(), tmp_path):
+    for task in figures.open_figures(xor, Settings(), tmp_path):
         task()
-    pictures = gallery.pictures(xor, all_runs("xor"), tmp_path)
+    pictures = figures.pictures(xor, all_runs("xor"), tmp_path)
     names = ["overview", "two-blobs", "mirror-points", "xor", "responses-xor", "sets-xor"]
     files = {f"{tmp_path.name}/{path.name}": path.read_bytes() for path in tmp_path.iterdir()}
     assert [picture.link for picture in pictures] == [f"{tmp_path.name}/{name}.png" for name in names]
@@ -179,18 +174,12 @@ def test_only_figures_of_the_rows_that_were_run(tmp_path):
     assert pictures[0].beside == TITLE
 
 
-def test_what_is_drawn_is_not_drawn_again(tmp_path):
-    rows = [ROWS_BY_KEY["two_moons"]]
-    first, *others = gallery.open_figures(rows, Settings(), tmp_path)
-    first()
-    assert len(gallery.open_figures(rows, Settings(), tmp_path)) == len(others)
-
-
-def test_a_figure_can_be_drawn_by_another_process_with_the_same_pixels(tmp_path):
+def test_another_process_draws_the_same_pixels_and_what_is_drawn_is_not_drawn_again(tmp_path):
     rows = [ROWS_BY_KEY["two_moons"]]
     for name in "ab":
-        first, *_ = gallery.open_figures(rows, Settings(), tmp_path / name)
+        first, *others = figures.open_figures(rows, Settings(), tmp_path / name)
         pickle.loads(pickle.dumps(first))()
+        assert len(figures.open_figures(rows, Settings(), tmp_path / name)) == len(others)
     (one,), (other,) = ((tmp_path / name).iterdir() for name in "ab")
     assert one.read_bytes() == other.read_bytes()
 

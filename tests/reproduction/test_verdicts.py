@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from reproduction_runs import all_runs, runs_of
+from reproduction_runs import runs_of
 from scipy.stats import ttest_rel
 
 from ffmlp import datasets
@@ -15,7 +15,6 @@ from ffmlp.reproduction.verdicts import (
     ordering,
     outside,
     paired_p_value,
-    stuck_below,
 )
 
 IRIS, XOR, THREE, NINE = (ROWS_BY_KEY[key] for key in ("iris", "xor", "three_blobs", "nine_blobs_0.3"))
@@ -58,8 +57,8 @@ def test_a_comparison_is_of_the_splits_that_both_have():
 
 def test_starts_are_averaged_by_split():
     runs = [*runs_of("iris", 0, bp_random_50=(90, 60)), *runs_of("iris", 1, bp_random_50=(70, 60))]
-    found = by_split(runs, IRIS, "bp_random_50", "test_accuracy")
-    assert found == {0: pytest.approx(0.8), 1: pytest.approx(0.6)}
+    means = by_split(runs, IRIS, "bp_random_50", "test_accuracy")
+    assert means == {0: pytest.approx(0.8), 1: pytest.approx(0.6)}
 
 
 @pytest.mark.parametrize(
@@ -121,10 +120,6 @@ def test_a_range_needs_two_runs():
     assert outside(np.array([1.0, 2.0]), 3.0)
     assert not outside(np.array([1.0, 2.0]), 2.0)
     assert not outside(np.array([1.0]), 3.0)
-
-
-def test_half_of_the_runs_are_stuck():
-    assert stuck_below(IRIS, all_runs()) == pytest.approx((0.35 + 0.9) / 2)
 
 
 def test_drops_are_falls_of_five_points_from_epoch_to_epoch():

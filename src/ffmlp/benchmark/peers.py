@@ -34,7 +34,7 @@ from ffmlp.extras import common_name, why_missing
 class SampledNetworkClassifier(ClassifierMixin, BaseEstimator):
     """SWIM: a hidden layer of tanh neurons sampled from pairs of samples, then least squares.
 
-    Width and regularisation are those of the example in the package ``swimnetworks``.
+    Width and regularisation are as in the example of the package ``swimnetworks``.
     """
 
     def __init__(self, random_state: int = 0) -> None:
@@ -77,7 +77,7 @@ def _scaled(classifier: Any) -> Pipeline:
     return make_pipeline(StandardScaler(), classifier)
 
 
-OWN: dict[str, Callable[[int], Any]] = {
+FFMLP_MODELS: dict[str, Callable[[int], Any]] = {
     "ffmlp": lambda seed: FFMLPClassifier(random_state=seed),
     "ffmlp-smooth": lambda seed: FFMLPClassifier(max_leaves=0, random_state=seed),
     "ffmlp-region": lambda seed: FFMLPClassifier(
@@ -91,7 +91,7 @@ OWN: dict[str, Callable[[int], Any]] = {
 }
 
 MODELS: dict[str, Callable[[int], Any]] = {
-    **OWN,
+    **FFMLP_MODELS,
     "lda": lambda seed: LinearDiscriminantAnalysis(),
     # Unregularised, QDA refuses collinear features and classes of fewer samples than features.
     "qda": lambda seed: _scaled(QuadraticDiscriminantAnalysis(solver="eigen", shrinkage="auto")),
@@ -115,7 +115,7 @@ MODELS: dict[str, Callable[[int], Any]] = {
 
 # Models that take categories and missing values themselves, with the parameters that they need for it.
 TAKE_TABLES: dict[str, dict[str, Any]] = {
-    **{name: {} for name in OWN},
+    **{name: {} for name in FFMLP_MODELS},
     "boosting": {},
     "xgboost": {"enable_categorical": True},
     "lightgbm": {},

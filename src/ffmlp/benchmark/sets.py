@@ -108,7 +108,7 @@ LARGE: tuple[tuple[str, str, Callable[[], list[Dataset]]], ...] = (
 
 @dataclass(frozen=True)
 class Roles:
-    """What the columns of a file are, as a user says it: the labels are the last one if it is None."""
+    """What a user says about the columns of a file; the last column has the labels if target is None."""
 
     target: str | None = None
     categorical: tuple[str, ...] = ()
@@ -120,16 +120,16 @@ def from_files(
     roles: Roles = Roles(),  # noqa: B008
     dialect: Dialect = Dialect(),  # noqa: B008
 ) -> list[Dataset]:
-    """The data set of a file or of files of a pattern, or those of all data files of a folder."""
+    """The data set of a file or of the files of a pattern, or of each data file of a folder."""
     paths = _tables(path) if path.is_dir() else [path]
     if not paths:
         raise ValueError(f"{path} contains no data file. Use .csv, .tsv or .parquet.")
     sets: dict[str, Dataset] = {}
-    for one in paths:
-        name = one.name.partition(".")[0]
+    for file in paths:
+        name = file.name.partition(".")[0]
         if name in sets:
             raise ValueError(f"{path} has two files named {name!r}. Rename one of them.")
-        sets[name] = read_set(one, name, roles, dialect)
+        sets[name] = read_set(file, name, roles, dialect)
     return list(sets.values())
 
 

@@ -62,9 +62,9 @@ def run(options: argparse.Namespace) -> None:
     require("ffmlp benchmark", "tqdm", extra="benchmark")
     from tqdm import tqdm
 
-    from ffmlp.benchmark import pages
+    from ffmlp.benchmark import leaderboard
     from ffmlp.benchmark.peers import select_models
-    from ffmlp.benchmark.runs import Settings, all_results, benchmark
+    from ffmlp.benchmark.runs import Settings, benchmark
     from ffmlp.benchmark.sets import Roles, built_in, from_files, large
 
     roles = Roles(options.target, tuple(options.categorical), tuple(options.ignore))
@@ -83,11 +83,11 @@ def run(options: argparse.Namespace) -> None:
         runs = benchmark(
             sets, models, settings, options.out, list(sizes), options.jobs, lambda run: bar.update()
         )
-    results = all_results(runs, settings)
-    pages.write_pages(results, runs, settings, missing, options.out)
-    for table in (with_escapes(pages.summary(one)) for one in results if one.models):
-        put(f"{table.title}\n{pages.to_text(table)}\n")
+    results = leaderboard.all_results(runs, settings)
+    leaderboard.write_pages(results, runs, settings, missing, options.out)
+    for table in (with_escapes(leaderboard.summary(one)) for one in results if one.models):
+        put(f"{table.title}\n{leaderboard.to_text(table)}\n")
     for what, reason in missing.items():
         print(one_line(f"{what} not run: {reason}"), file=sys.stderr)
     page = options.out / "report.html"
-    put(one_line(f"{counted(len(runs), 'run')}: {page}, pages.md and runs.csv"))
+    put(one_line(f"{counted(len(runs), 'run')}: {page}, report.md and runs.csv"))

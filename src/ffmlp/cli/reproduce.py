@@ -45,7 +45,7 @@ def run(options: argparse.Namespace) -> None:
     from tqdm import tqdm
 
     from ffmlp.report import pages
-    from ffmlp.reproduction import experiments, findings, gallery
+    from ffmlp.reproduction import experiments, figures, findings
     from ffmlp.storage.whole_files import write_whole
 
     make = experiments.Settings.quick if options.quick else experiments.Settings
@@ -58,15 +58,15 @@ def run(options: argparse.Namespace) -> None:
         print(one_line(f"{key} is left out: {reason}"), file=sys.stderr)
     if not rows:
         raise ValueError("no data set of these rows is available.")
-    figures = options.out / "figures"
+    folder = options.out / "figures"
     tasks = experiments.open_parts(rows, settings, options.out)
-    tasks += gallery.open_figures(rows, settings, figures)
+    tasks += figures.open_figures(rows, settings, folder)
     with tqdm(total=len(tasks), unit="part", disable=None) as bar:  # drawn on a terminal only
         parallel = Parallel(options.jobs or cpu_count(), return_as="generator_unordered")
         for _ in parallel(delayed(task)() for task in tasks):
             bar.update()
     runs = experiments.collected(rows, settings, options.out)
-    pictures = gallery.pictures(rows, runs, figures)
+    pictures = figures.pictures(rows, runs, folder)
     content = findings.TITLE, findings.findings(runs), findings.tables(runs, missing), pictures
     write_whole(options.out / "report.md", pages.to_markdown(*content).encode())
     write_whole(options.out / "report.html", pages.to_html(*content).encode())

@@ -17,10 +17,11 @@ from ffmlp.plots.comparisons import (
 from ffmlp.plots.explanations import (
     ChangeDisplay,
     CounterfactualsDisplay,
+    DriftDisplay,
     EffectsDisplay,
     ExplanationDisplay,
+    FamiliarityDisplay,
 )
-from ffmlp.plots.familiarity import DriftDisplay, FamiliarityDisplay
 from ffmlp.plots.networks import NetworkDisplay, ResponsesDisplay, TwoNeuronDisplay
 from ffmlp.plots.samples import (
     DecisionRegionsDisplay,

@@ -30,7 +30,7 @@ class AccuracyCurvesDisplay(AxesDisplay):
     train, test : array-like of shape (n_epochs + 1,) or (n_runs, n_epochs + 1)
         Accuracies in [0, 1], from epoch 0. Of several runs, the mean and the range are drawn.
     batch : array-like of the shape of ``train``, default=None
-        Training accuracies averaged over the batches of each epoch; those of epoch 0 are NaN.
+        Training accuracies averaged over the batches of each epoch, NaN at epoch 0.
     title : str, default=None
 
     Examples
@@ -87,9 +87,7 @@ class AccuracyCurvesDisplay(AxesDisplay):
             )
         return runs
 
-    def plot(self, ax: Axes | None = None) -> AccuracyCurvesDisplay:
-        """Draw into ``ax``, or into a new figure."""
-        ax = self._open(ax)
+    def _draw(self, ax: Axes) -> None:
         curves = {"training": self.train, "test": self.test, _BATCH: self.batch}
         for number, (name, runs) in enumerate(curves.items()):
             if runs is None:
@@ -105,7 +103,6 @@ class AccuracyCurvesDisplay(AxesDisplay):
         ax.xaxis.set_major_locator(matplotlib("ticker").MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
         ax.grid(alpha=0.3)
         ax.legend(loc="lower right")
-        return self
 
 
 @dataclass(eq=False)
@@ -145,7 +142,7 @@ class PruningPathDisplay(AxesDisplay):
         ----------
         estimator : FFMLPClassifier
         error_threshold : float, default=None
-            The threshold to draw; by default that of the fit.
+            The threshold to draw; by default the threshold of the fit.
 
         Raises
         ------
@@ -171,9 +168,7 @@ class PruningPathDisplay(AxesDisplay):
         title = "Error along the pruning path" if title is None else title
         return cls(left, errors, threshold, title).plot(ax)
 
-    def plot(self, ax: Axes | None = None) -> PruningPathDisplay:
-        """Draw into ``ax``, or into a new figure."""
-        ax = self._open(ax)
+    def _draw(self, ax: Axes) -> None:
         style: dict[str, Any] = {"where": "post", "marker": "o", "markersize": 3.5}
         ax.step(self.n_hyperplanes, self.error_rates, color=colours(0), label="training error", **style)
         if self.error_threshold < 1:
@@ -185,7 +180,6 @@ class PruningPathDisplay(AxesDisplay):
         ax.set(xlabel="number of hyperplanes", ylabel="training error rate", title=self.title)
         ax.grid(alpha=0.3)
         ax.legend(loc="best")
-        return self
 
 
 class RobustAccuracyDisplay(AxesDisplay):
@@ -213,9 +207,7 @@ class RobustAccuracyDisplay(AxesDisplay):
                     f"{row.shape}."
                 )
 
-    def plot(self, ax: Axes | None = None) -> RobustAccuracyDisplay:
-        """Draw into ``ax``, or into a new figure."""
-        ax = self._open(ax)
+    def _draw(self, ax: Axes) -> None:
         for number, (name, row) in enumerate(self.accuracies.items()):
             style = ("-o", "--s", ":D", "-.^")[number % 4]
             ax.plot(self.radii, row, style, color=colours(number), markersize=4, label=name)
@@ -223,7 +215,6 @@ class RobustAccuracyDisplay(AxesDisplay):
         ax.set_ylim(0.0, 1.02)
         ax.grid(alpha=0.3)
         ax.legend(loc="lower left")
-        return self
 
 
 _HALF: dict[str, Any] = {"linewidth": 4.5, "alpha": 0.5, "zorder": 3}
@@ -236,7 +227,7 @@ _MARK |= {"linestyle": "none", "zorder": 5}
 class AccuracyIntervalsDisplay(FigureDisplay):
     """Accuracies of methods over many splits: median, middle half and middle 80 %, row by row.
 
-    Every row has an axis of its own, so that rows of very different accuracies can be read.
+    The axes differ from row to row, so that rows of very different accuracies can be read.
 
     Parameters
     ----------
@@ -277,25 +268,23 @@ class AccuracyIntervalsDisplay(FigureDisplay):
             raise ValueError("rows must not be empty.")
         self.methods = list(dict.fromkeys(name for _, *both in rows for part in both for name in part))
 
-    def plot(self, figure: AnyFigure | None = None) -> AccuracyIntervalsDisplay:
-        """Draw into ``figure``, or into a new one."""
+    def _draw(self, figure: AnyFigure) -> None:
         n_rows = len(self.rows)
-        figure = self._open(figure, (5.4, 1.9 + 0.82 * n_rows))
+        self._resize(5.4, 1.9 + 0.82 * n_rows)
         legend, *axes = figure.subplots(n_rows + 1, 1, height_ratios=[1.5] + [1] * n_rows)
         self.axes_ = np.array(axes, object)
         for ax, (title, accuracies, references) in zip(axes, self.rows, strict=True):
-            for place, name in enumerate(self.methods):
+            for number, name in enumerate(self.methods):
                 values = np.asarray(accuracies.get(name, ()), np.float64)
                 if len(values):
-                    _draw_interval(ax, place, values)
+                    _draw_interval(ax, number, values)
                 if name in references:
-                    ax.plot(references[name], place, **_MARK)
+                    ax.plot(references[name], number, **_MARK)
             self._frame(ax, title)
         axes[-1].set_xlabel("test accuracy in %")
         self._draw_legend(legend)
         if self.title:
             figure.suptitle(self.title)
-        return self
 
     def _frame(self, ax: Axes, title: str) -> None:
         ax.set_ylabel(title.replace(" (", "\n("), rotation=0, ha="right", va="center")
@@ -324,7 +313,7 @@ class AccuracyIntervalsDisplay(FigureDisplay):
 
 
 def _dot(number: int) -> dict[str, Any]:
-    """The dot of a method, in a colour and a shape of its own."""
+    """The dot of a method, with its colour and its shape."""
     return {"color": colours(number), "marker": "osD^vP*X"[number % 8], **_DOT}
 
 
@@ -354,7 +343,7 @@ class AccuracyTimeDisplay(AxesDisplay):
     accuracies : array-like of shape (n_classifiers,)
         In [0, 1].
     highlighted : sequence of bool, default=None
-        Classifiers with a colour and a marker of their own.
+        Classifiers that are drawn as circles in another colour.
     title : str, default=None
 
     Attributes
@@ -400,18 +389,23 @@ class AccuracyTimeDisplay(AxesDisplay):
         if not ((self.accuracies >= 0) & (self.accuracies <= 1)).all():
             raise ValueError(f"accuracies must be in [0, 1], got {self.accuracies.tolist()}.")
 
-    def plot(self, ax: Axes | None = None) -> AccuracyTimeDisplay:
-        """Draw into ``ax``, or into a new figure."""
-        ax = self._open(ax, (8.0, 5.5))
+    def _draw(self, ax: Axes) -> None:
+        self._resize(8.0, 5.5)
         for number, (chosen, marker) in enumerate(((self.highlighted, "o"), (~self.highlighted, "s"))):
-            place = self.seconds[chosen], self.accuracies[chosen]
-            ax.scatter(*place, s=42, color=colours(number), marker=marker, edgecolors=INK, zorder=3)
+            ax.scatter(
+                self.seconds[chosen],
+                self.accuracies[chosen],
+                s=42,
+                color=colours(number),
+                marker=marker,
+                edgecolors=INK,
+                zorder=3,
+            )
         ax.set_xscale("log")
         ax.margins(0.12)
         ax.set(xlabel="fit time in seconds", ylabel="accuracy", title=self.title)
         ax.grid(alpha=0.3)
         self._draw_labels()
-        return self
 
     def _draw_labels(self) -> None:
         """Write each name near its dot, where it hides neither a dot nor another name."""
@@ -420,19 +414,19 @@ class AccuracyTimeDisplay(AxesDisplay):
         pixels = whole.dpi / 72
         points = np.column_stack([self.seconds, self.accuracies])
         dots = self.ax_.transData.transform(points)
-        taken = [np.array([dot - 4.0 * pixels, dot + 4.0 * pixels]) for dot in dots]
+        bbox, inside = matplotlib("transforms").Bbox, self.ax_.get_window_extent()
+        taken = [bbox([dot - 4.0 * pixels, dot + 4.0 * pixels]) for dot in dots]
         self.labels_ = []
         for name, point, dot in zip(self.names, points, dots, strict=True):
             text = self.ax_.text(0, 0, name, fontsize="small")
             size = np.array(text.get_window_extent().size)
             text.remove()
             # A side or a corner of the text is at the offset; around it is a margin of two pixels.
-            low = dot + pixels * _OFFSETS + (np.sign(_OFFSETS) - 1) / 2 * size
-            boxes = np.stack([low - 2, low + size + 2], axis=1)
-            outside = np.prod(size + 4) - _overlaps(boxes, self.ax_.get_window_extent().get_points())
-            hidden = sum((_overlaps(boxes, box) for box in taken), start=outside)
-            # The first free place, or else where it hides least.
-            best = np.argmin(np.where(hidden > 1e-6 * np.prod(size), hidden, 0.0))
+            corners = dot + pixels * _OFFSETS + (np.sign(_OFFSETS) - 1) / 2 * size
+            boxes = [bbox([corner - 2, corner + size + 2]) for corner in corners]
+            outside = [inside.count_contains(box.corners()) < 4 for box in boxes]
+            # The first free box, or else the one that overlaps least others.
+            best = np.argmin([box.count_overlaps(taken) for box in boxes] + np.array(outside))
             taken.append(boxes[best])
             self.labels_.append(self._label(name, tuple(point), _OFFSETS[best]))
 
@@ -443,9 +437,3 @@ class AccuracyTimeDisplay(AxesDisplay):
         if np.abs(offset).max() > 10:  # a line connects a name with a dot that is not next to it
             style["arrowprops"] = {"arrowstyle": "-", "color": "0.5", "lw": 0.6}
         return self.ax_.annotate(name, point, offset, ha=_SIDES[across], va=_HEIGHTS[up], **style)
-
-
-def _overlaps(boxes: Floats, box: Floats) -> Floats:
-    """The area (n,) that a box shares with each of the boxes (n, 2, 2), all given by two corners."""
-    shared = np.minimum(boxes[:, 1], box[1]) - np.maximum(boxes[:, 0], box[0])
-    return np.maximum(shared, 0.0).prod(axis=1)

@@ -1,4 +1,4 @@
-"""Why a sample gets its class, what would change it, and effect curves."""
+"""Why a sample gets its class, what would change it, effects, familiarity and drift."""
 
 from __future__ import annotations
 
@@ -12,11 +12,13 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_array
 
 from ffmlp.arrays import Floats
+from ffmlp.explain.drift import Drift, occupancy
 from ffmlp.explain.explanation import Counterfactual, Explanation
 from ffmlp.explain.whole_model import EffectCurve, effect_curves
+from ffmlp.network.blobs import Familiarity
 from ffmlp.plots.samples import DecisionRegionsDisplay
-from ffmlp.plots.view import INK, AxesDisplay, FigureDisplay, colours, fitted_attribute
-from ffmlp.words import class_name
+from ffmlp.plots.view import INK, AxesDisplay, FigureDisplay, colours, fitted_attribute, network_of
+from ffmlp.words import class_name, short_number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,7 +34,7 @@ _MAX_LETTERS = 52
 
 @dataclass(eq=False)
 class ExplanationDisplay(AxesDisplay):
-    """The explanation of one sample as a waterfall, from the lead of its reference to its own.
+    """The explanation of one sample as a waterfall, from the lead of its reference to its lead.
 
     Each bar is what a column adds to the lead of the predicted class over the next one. To the right of
     zero the predicted class leads, to the left the other one.
@@ -101,10 +103,9 @@ class ExplanationDisplay(AxesDisplay):
             title = f"{winner} rather than {rival}"
         return cls(explanation, max_bars, title).plot(ax)
 
-    def plot(self, ax: Axes | None = None) -> ExplanationDisplay:
-        """Draw into ``ax``, or into a new figure."""
+    def _draw(self, ax: Axes) -> None:
         explanation, bars = self.explanation, self.explanation.bars(self.max_bars)
-        ax = self._open(ax, (7.5, 1.9 + 0.38 * len(bars)))
+        self._resize(7.5, 1.9 + 0.38 * len(bars))
         values = np.array([value for _, value in bars])
         stops = explanation.reference_lead + np.cumsum(values)
         starts, places = stops - values, np.arange(len(bars))
@@ -120,10 +121,12 @@ class ExplanationDisplay(AxesDisplay):
         ax.set_yticks(places, labels, fontsize="small")
         ax.set_ylim(len(bars) - 0.2, -0.8)
         ax.axvline(0.0, color=INK, linewidth=0.8, linestyle=":")
-        marks = {"reference": (explanation.reference_lead, -0.6), "sample": (explanation.lead, None)}
-        for name, (lead, place) in marks.items():
-            height = len(bars) - 0.4 if place is None else place
-            ax.plot(lead, height, marker="D" if name == "sample" else "o", color=INK, markersize=5)
+        marks = (
+            ("reference", explanation.reference_lead, -0.6, "o"),
+            ("sample", explanation.lead, len(bars) - 0.4, "D"),
+        )
+        for name, lead, height, marker in marks:
+            ax.plot(lead, height, marker=marker, color=INK, markersize=5)
             text = f" {name} {lead:+z.3g}"
             ax.annotate(text, (lead, height), va="center", ha="left", fontsize="small", color=INK)
         low, high = min(0.0, starts.min(), stops.min()), max(0.0, starts.max(), stops.max())
@@ -131,7 +134,6 @@ class ExplanationDisplay(AxesDisplay):
         ax.set_xlim(low - 0.25 * space, high + space)
         unit = f"lead over {class_name(explanation.rival)}{explanation.unit}"
         ax.set(title=self.title, xlabel=f"{unit}\ncompared with {explanation.reference}")
-        return self
 
 
 @dataclass(eq=False)
@@ -172,16 +174,15 @@ class ChangeDisplay(AxesDisplay):
         usual = f"{kind} from {explanation.label} to {change.label}"
         return cls(change, max_bars, usual if title is None else title).plot(ax)
 
-    def plot(self, ax: Axes | None = None) -> ChangeDisplay:
-        """Draw into ``ax``, or into a new figure."""
+    def _draw(self, ax: Axes) -> None:
         shown = self.change.changes[: self.max_bars]
-        ax = self._open(ax, (6.4, 1.4 + 0.38 * len(shown)))
+        self._resize(6.4, 1.4 + 0.38 * len(shown))
         signs = np.sign([after - before for _, before, after in shown])
         sizes = signs * self.change.sizes[: len(shown)]
         places = np.arange(len(shown))
         shades = np.where(sizes[:, None] > 0, _FOR, _AGAINST)
         drawn = ax.barh(places, sizes, 0.5, color=shades, edgecolor=INK, linewidth=0.5)
-        texts = [f"{before:.4g} → {after:.4g}" for _, before, after in shown]
+        texts = [f"{short_number(before)} → {short_number(after)}" for _, before, after in shown]
         ax.bar_label(drawn, texts, padding=4, fontsize="small")
         labels = [shorten(name, _MAX_LETTERS, placeholder=" …") for name, _, _ in shown]
         ax.set_yticks(places, labels, fontsize="small")
@@ -189,7 +190,6 @@ class ChangeDisplay(AxesDisplay):
         ax.axvline(0.0, color=INK, linewidth=0.8)
         ax.margins(x=0.35)
         ax.set(title=self.title, xlabel="change in standard deviations of the column")
-        return self
 
 
 @dataclass(eq=False)
@@ -237,9 +237,9 @@ class CounterfactualsDisplay(AxesDisplay):
         norm, scale, frozen, bounds
             As in `FFMLPClassifier.robustness`.
         """
-        found = estimator.robustness(samples, norm, scale=scale, frozen=frozen, bounds=bounds)
-        there = np.isfinite(found.distance)
-        exact = bool(found.exact[there].all())
+        nearest = estimator.robustness(samples, norm, scale=scale, frozen=frozen, bounds=bounds)
+        there = np.isfinite(nearest.distance)
+        exact = bool(nearest.exact[there].all())
         if title is None:
             length = f"L{float(norm):g}".replace("inf", "∞")
             title = f"Smallest change {'' if exact else 'found '}to another class ({length} norm)"
@@ -247,17 +247,16 @@ class CounterfactualsDisplay(AxesDisplay):
         display = DecisionRegionsDisplay.from_estimator(
             estimator, X, y, hyperplanes=False, title=title, ax=ax
         )
-        made = cls(display, starts, found.points[there], exact)
+        made = cls(display, starts, nearest.points[there], exact)
+        made.ax_, made.figure_ = display.ax_, display.figure_
         made._draw_arrows(display.ax_)
         return made
 
-    def plot(self, ax: Axes | None = None) -> CounterfactualsDisplay:
-        """Draw into ``ax``, or into a new figure."""
-        self._draw_arrows(self.regions.plot(ax).ax_)
-        return self
+    def _draw(self, ax: Axes) -> None:
+        self.regions.plot(ax)
+        self._draw_arrows(ax)
 
     def _draw_arrows(self, ax: Axes) -> None:
-        self._open(ax)
         style = {"arrowstyle": "-|>", "color": INK, "lw": 1.6, "shrinkA": 0, "shrinkB": 0}
         for start, end in zip(self.starts, self.ends, strict=True):
             ax.annotate("", end, start, arrowprops=style, zorder=5)
@@ -331,23 +330,21 @@ class EffectsDisplay(FigureDisplay):
         title = f"What each column does to the lead of class {label}" if title is None else title
         return cls(tuple(curves[:max_columns]), label, number, title).plot(figure)
 
-    def plot(self, figure: AnyFigure | None = None) -> EffectsDisplay:
-        """Draw into ``figure``, or into a new one."""
+    def _draw(self, figure: AnyFigure) -> None:
         n_columns = min(_PER_ROW, len(self.curves))
         n_rows = -(-len(self.curves) // n_columns)
-        figure = self._open(figure, (3.2 * n_columns, 0.5 + 2.5 * n_rows))
+        self._resize(3.2 * n_columns, 0.5 + 2.5 * n_rows)
         axes = figure.subplots(n_rows, n_columns, sharey=True, squeeze=False).ravel()
         for ax in axes[len(self.curves) :]:
             ax.set_axis_off()
         self.axes_ = axes[: len(self.curves)]
         for ax, curve in zip(self.axes_, self.curves, strict=True):
-            self._draw(ax, curve)
+            self._draw_curve(ax, curve)
         for ax in self.axes_[::n_columns]:
             ax.set_ylabel("change of the lead", fontsize="small")
         figure.suptitle(self.title)
-        return self
 
-    def _draw(self, ax: Axes, curve: EffectCurve) -> None:
+    def _draw_curve(self, ax: Axes, curve: EffectCurve) -> None:
         low, middle, high = (part[:, self.number] for part in (curve.low, curve.middle, curve.high))
         colour = colours(self.number)
         ax.axhline(0.0, color=INK, linewidth=0.6, linestyle=":")
@@ -364,3 +361,131 @@ class EffectsDisplay(FigureDisplay):
         ax.set_xlabel(curve.column, fontsize="small")
         ax.tick_params(labelsize="x-small")
         ax.spines[["top", "right"]].set_visible(False)
+
+
+_N_BINS = 40
+# Scores beyond this multiple of the threshold are drawn in the last bin.
+_FARTHEST = 3.0
+
+
+@dataclass(eq=False)
+class FamiliarityDisplay(AxesDisplay):
+    """The scores of samples, and the threshold beyond which they are unfamiliar.
+
+    Attributes
+    ----------
+    familiarity : Familiarity
+    title : str
+    """
+
+    familiarity: Familiarity
+    title: str
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        *,
+        keep: float = 0.99,
+        title: str | None = None,
+        ax: Axes | None = None,
+    ) -> FamiliarityDisplay:
+        """Draw how familiar the rows of X are; ``keep`` as in `FFMLPClassifier.familiarity`."""
+        familiarity = estimator.familiarity(X, keep)
+        if title is None:
+            share = float(np.mean(~familiarity.familiar))
+            title = f"{share:.1%} of the samples are unfamiliar, {1 - keep:.1%} of the training samples"
+        return cls(familiarity, title).plot(ax)
+
+    def _draw(self, ax: Axes) -> None:
+        self._resize(6.4, 3.4)
+        threshold, familiar = self.familiarity.threshold, self.familiarity.familiar
+        most = _FARTHEST * threshold if threshold > 0 else 1.0
+        edges = np.linspace(0.0, most, _N_BINS + 1)
+        scores = np.minimum(self.familiarity.scores, most)
+        for number, (name, rows) in enumerate({"familiar": familiar, "unfamiliar": ~familiar}.items()):
+            label = f"{name} ({int(rows.sum())})"
+            shade: Any = colours(3 * number)
+            ax.hist(scores[rows], edges.tolist(), color=shade, alpha=0.8, label=label)
+        ax.axvline(threshold, color=INK, linestyle="--", linewidth=1, label="threshold")
+        ax.set(xlabel="standard deviations from the nearest blob", ylabel="samples", title=self.title)
+        ax.spines[["top", "right"]].set_visible(False)
+        ax.legend(frameon=False, fontsize="small")
+
+
+_BAR = 0.38
+
+
+@dataclass(eq=False)
+class DriftDisplay(AxesDisplay):
+    """The share of samples in each blob, before and after; the most changed blobs first.
+
+    Attributes
+    ----------
+    drift : Drift
+        ``before`` and ``after`` (counts), ``names``, ``distance``, ``by_chance``, ``p_value``.
+    max_blobs : int
+    title : str
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from sklearn.datasets import load_iris
+    >>> from ffmlp import FFMLPClassifier
+    >>> from ffmlp.plots import DriftDisplay
+    >>> X, y = load_iris(return_X_y=True)
+    >>> clf = FFMLPClassifier(1, design="blob", random_state=0).fit(X, y)
+    >>> ax = Figure(layout="constrained").subplots()
+    >>> drift = DriftDisplay.from_estimator(clf, X[::2], X[75:], ax=ax).drift
+    >>> round(drift.distance, 2), drift.p_value
+    (0.33, 0.001)
+    """
+
+    drift: Drift
+    max_blobs: int
+    title: str
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        before: ArrayLike,
+        after: ArrayLike,
+        *,
+        keep: float = 0.99,
+        max_blobs: int = 15,
+        title: str | None = None,
+        ax: Axes | None = None,
+    ) -> DriftDisplay:
+        """Draw two sets of samples; samples that are unfamiliar at ``keep`` are in no blob."""
+        network = network_of(estimator)
+        counts = [occupancy(network, estimator.familiarity(X, keep)) for X in (before, after)]
+        return cls.from_drift(Drift.between(network, *counts), max_blobs=max_blobs, title=title, ax=ax)
+
+    @classmethod
+    def from_drift(
+        cls, drift: Drift, *, max_blobs: int = 15, title: str | None = None, ax: Axes | None = None
+    ) -> DriftDisplay:
+        """Draw a drift that was computed before."""
+        if max_blobs < 1:
+            raise ValueError(f"max_blobs must be at least 1, got {max_blobs}.")
+        chance = f"by chance {drift.by_chance:.1%}, p = {drift.p_value:.3f}"
+        usual = f"Drift: {drift.distance:.1%} of the samples moved\n({chance})"
+        return cls(drift, max_blobs, usual if title is None else title).plot(ax)
+
+    def _draw(self, ax: Axes) -> None:
+        last = len(self.drift.names) - 1
+        blobs = [blob for blob in self.drift.order.tolist() if blob != last][: self.max_blobs]
+        shown = [last, *blobs]
+        self._resize(6.4, 1.6 + 0.32 * len(shown))
+        places = np.arange(len(shown))
+        for number, (name, shares) in enumerate(
+            zip(("before", "after"), self.drift.shares, strict=True)
+        ):
+            ax.barh(places + _BAR * number, 100 * shares[shown], _BAR, color=colours(number), label=name)
+        ax.set_yticks(places + _BAR / 2, [self.drift.names[blob] for blob in shown])
+        ax.invert_yaxis()
+        ax.set(xlabel="share of the samples in %", title=self.title)
+        ax.grid(axis="x", alpha=0.3)
+        ax.legend(loc="best")

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from ffmlp.plots.view import AnyFigure
 
 
-# Colours of hyperplanes by number: those that resemble positive weights and regions come late.
+# Colours of hyperplanes by number: colours like positive weights or regions come late.
 _ORDER = (2, 5, 4, 3, 6, 0, 1, 7, 8)
 
 
@@ -57,7 +57,8 @@ class NetworkDisplay(AxesDisplay):
 
     The two neurons of a hyperplane have the same colour, one of them lighter. Neurons of l_2 have the
     colour of their class, or greys. In stages 2 and 3, positive weights are red lines, negative weights
-    thin black lines, and zero weights are not drawn. One box stands for all regions beside a readout.
+    thin black lines, and zero weights are not drawn. One box stands for all leaves of the trees that
+    correct a readout.
 
     Attributes
     ----------
@@ -115,10 +116,9 @@ class NetworkDisplay(AxesDisplay):
             title = "Network of {} → {} → {} → {} neurons".format(*network.layer_sizes)
         return cls(network, drawn, weights, title, grey).plot(ax)
 
-    def plot(self, ax: Axes | None = None) -> NetworkDisplay:
-        """Draw into ``ax``, or into a new figure."""
+    def _draw(self, ax: Axes) -> None:
         rows = max(map(len, self.neurons)) + 2
-        ax = self._open(ax, (9.0, max(4.0, 1.4 + 0.36 * rows)))
+        self._resize(9.0, max(4.0, 1.4 + 0.36 * rows))
         heights = [self._heights(layer) for layer in range(4)]
         self._draw_links(heights)
         # Neurons fit between their neighbours, whatever the size of the axes.
@@ -127,10 +127,9 @@ class NetworkDisplay(AxesDisplay):
             self._draw_layer(layer, heights[layer], min(22.0, 0.75 * height / rows))
         ax.set(xlim=(-0.75, 3.75), ylim=(-0.12, 1.12), title=self.title)
         ax.set_axis_off()
-        return self
 
     def _heights(self, layer: int) -> Floats:
-        """The heights of the drawn neurons of a layer, then of the ellipsis and of the regions."""
+        """The heights of the drawn neurons of a layer, then of the ellipsis and of the leaves."""
         n_drawn = len(self.neurons[layer])
         n_places = n_drawn + (n_drawn < self.network.weighted_sizes[layer])
         n_places += layer == 2 and self.network.stages.trees is not None
@@ -174,8 +173,8 @@ class NetworkDisplay(AxesDisplay):
         normal = "normal vector, in the colour of its hyperplane"
         links = {normal: self._colours(1)[0], positive: RED, negative: "0.6"}
         handles = [line([], [], color=colour, label=label) for label, colour in links.items()]
-        place: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0)}
-        self.ax_.legend(handles=handles, ncols=3, frameon=False, **place)
+        below: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0)}
+        self.ax_.legend(handles=handles, ncols=3, frameon=False, **below)
 
     def _draw_layer(self, layer: int, heights: Floats, diameter: float) -> None:
         ax, neurons, shown = self.ax_, self.neurons[layer], heights[: len(self.neurons[layer])]
@@ -190,22 +189,22 @@ class NetworkDisplay(AxesDisplay):
         if left:
             ax.text(layer, heights[len(neurons)], f"⋮  {left} more", ha="center", va="center")
         if layer == 2 and self.network.stages.trees is not None:
-            self._draw_regions(self.network.stages.trees, heights[-1])
+            self._draw_leaves(self.network.stages.trees, heights[-1])
         size = self.network.layer_sizes[layer]
         title = f"{SYMBOLS[layer]}: {self.network.kinds[layer]}"
         ax.text(layer, 1.06, title, ha="center", va="center", parse_math=True)
         ax.text(layer, -0.06, counted(size, "neuron"), ha="center", va="center")
 
-    def _draw_regions(self, trees: Trees, height: float) -> None:
-        """One box for all regions, linked to the hyperplanes that they compare and to classes."""
+    def _draw_leaves(self, trees: Trees, height: float) -> None:
+        """One box for all leaves, linked to the hyperplanes that the trees compare and to classes."""
         compared = np.isin(self.neurons[1] % len(self.network.hyperplanes), trees.axes)
         before, after = (self._heights(layer)[: len(self.neurons[layer])] for layer in (1, 3))
-        for layer, places in ((1, before[compared]), (3, after)):
-            for place in places:
-                self.ax_.plot([layer, 2], [place, height], ":", color=INK, linewidth=0.8, zorder=1)
+        for layer, ends in ((1, before[compared]), (3, after)):
+            for end in ends:
+                self.ax_.plot([layer, 2], [end, height], ":", color=INK, linewidth=0.8, zorder=1)
         box = {"boxstyle": "round,pad=0.35", "facecolor": "white", "edgecolor": INK, "linewidth": 0.8}
         style: dict[str, Any] = {"ha": "center", "va": "center", "zorder": 4, "bbox": box}
-        self.ax_.text(2, height, f"{len(trees)} regions", **style)
+        self.ax_.text(2, height, f"{len(trees)} leaves", **style)
 
 
 def draw_neurons(
@@ -234,9 +233,9 @@ def draw_perceptron(ax: Axes, plane: Hyperplanes, feature_names: Sequence[str], 
             start, stop = heights[[feature, neuron]]
             ax.plot([0, 1], [start, stop], color=shades[neuron], linewidth=2.2, zorder=1)
             # A level link has its label beside it, the others where they do not cross.
-            place = start + 0.06 * sign if feature == neuron else start + 0.74 * (stop - start)
+            up = start + 0.06 * sign if feature == neuron else start + 0.74 * (stop - start)
             label = value(f"{minus}w_{feature}", weight)
-            ax.text(0.5 if feature == neuron else 0.74, place, label, bbox=box, **text)
+            ax.text(0.5 if feature == neuron else 0.74, up, label, bbox=box, **text)
         outside = heights[neuron] + 0.17 * sign
         ax.text(1, outside, "bias " + value(f"{minus}b", sign * plane.biases[0]), **text)
         ax.text(1.16, heights[neuron], f"ReLU(${minus}h$)", **(text | {"ha": "left"}))
@@ -297,7 +296,7 @@ class ResponsesDisplay(FigureDisplay):
             1 is l_1, 2 is l_2 and 3 is l_out. In l_1, the two neurons of a hyperplane are one above
             the other.
         neurons : sequence of int, default=None
-            The neurons to draw; all of the layer by default, but no regions beside a readout.
+            The neurons to draw; all of the layer by default, but no leaves of trees.
         grid_resolution : int, default=120
         samples : bool, default=False
             Whether to draw X, too.
@@ -315,13 +314,13 @@ class ResponsesDisplay(FigureDisplay):
         if not len(chosen) or not ((chosen >= 0) & (chosen < size)).all():
             raise ValueError(f"layer {layer} has neurons 0 to {size - 1}, got neurons={neurons!r}.")
         response = network.responses(view.grid(grid_resolution))[layer - 1][:, chosen]
-        below, place = np.zeros(len(chosen), np.intp), np.arange(len(chosen))
+        below, panel = np.zeros(len(chosen), np.intp), np.arange(len(chosen))
         if layer == 1:
             below, hyperplane = np.divmod(chosen, len(network.hyperplanes))
-            place = np.unique(hyperplane, return_inverse=True)[1]
-        n_blocks = -(-(place.max() + 1) // max_columns)
-        n_columns = -(-(place.max() + 1) // n_blocks)  # blocks of equal length, as far as possible
-        block, column = np.divmod(place, n_columns)
+            panel = np.unique(hyperplane, return_inverse=True)[1]
+        n_blocks = -(-(panel.max() + 1) // max_columns)
+        n_columns = -(-(panel.max() + 1) // n_blocks)  # blocks of equal length, as far as possible
+        block, column = np.divmod(panel, n_columns)
         rows_of_each = 2 if layer == 1 and not network.hyperplanes.one_sided else 1
         cells = np.column_stack([rows_of_each * block + below, column])
         if title is None:
@@ -329,10 +328,9 @@ class ResponsesDisplay(FigureDisplay):
         maps = response.T.reshape(len(chosen), grid_resolution, grid_resolution)
         return cls(view, chosen, maps, cells, samples, title).plot(figure)
 
-    def plot(self, figure: AnyFigure | None = None) -> ResponsesDisplay:
-        """Draw into ``figure``, or into a new one."""
+    def _draw(self, figure: AnyFigure) -> None:
         n_rows, n_columns = self.cells.max(axis=0) + 1
-        figure = self._open(figure, (1.0 + 2.1 * n_columns, 0.8 + 2.0 * n_rows))
+        self._resize(1.0 + 2.1 * n_columns, 0.8 + 2.0 * n_rows)
         grid = figure.add_gridspec(n_rows, n_columns)
         self.axes_ = np.empty(len(self.neurons), object)
         for panel, (row, column) in enumerate(self.cells):
@@ -345,7 +343,6 @@ class ResponsesDisplay(FigureDisplay):
         figure.suptitle(self.title)
         figure.supxlabel(self.view.feature_names[0], fontsize="medium")
         figure.supylabel(self.view.feature_names[1], fontsize="medium")
-        return self
 
 
 @dataclass(eq=False)
@@ -356,7 +353,7 @@ class TwoNeuronDisplay(FigureDisplay):
     ----------
     samples : SamplesDisplay
     plane : Hyperplanes
-        The line: its weights are those of neuron 0, and their opposites those of neuron 1.
+        The line: neuron 0 has its weights, neuron 1 their opposites.
     responses : ndarray of shape (2, grid_resolution, grid_resolution)
         Responses of both neurons at the points of ``samples.view.grid(grid_resolution)``.
     title : str
@@ -400,9 +397,9 @@ class TwoNeuronDisplay(FigureDisplay):
         title = "Two-class LDA as a two-neuron perceptron" if title is None else title
         return cls(samples, plane, maps, title).plot(figure)
 
-    def plot(self, figure: AnyFigure | None = None) -> TwoNeuronDisplay:
-        """Draw into ``figure``, or into a new one."""
-        figure, view = self._open(figure, (9, 8)), self.samples.view
+    def _draw(self, figure: AnyFigure) -> None:
+        self._resize(9, 8)
+        view = self.samples.view
         self.axes_ = np.ravel(figure.subplots(2, 2))
         segments = view.segments(self.plane)
         self.samples.plot(self.axes_[0])
@@ -414,4 +411,3 @@ class TwoNeuronDisplay(FigureDisplay):
             draw_lines(ax, segments, "white")
         figure.colorbar(image, ax=list(self.axes_[2:]), label="response / maximum")
         figure.suptitle(self.title)
-        return self

@@ -80,9 +80,7 @@ class SamplesDisplay(AxesDisplay):
         view = View.of(X, limits=limits)
         return undrawn_samples(view, y, "Samples" if title is None else title).plot(ax)
 
-    def plot(self, ax: Axes | None = None) -> SamplesDisplay:
-        """Draw into ``ax``, or into a new figure."""
-        ax = self._open(ax)
+    def _draw(self, ax: Axes) -> None:
         size = float(np.clip(8000 / len(self.classes), 14, 40))
         style: dict[str, Any] = {"s": size, "edgecolors": INK, "linewidths": 0.3, "zorder": 2}
         for number, label in enumerate(self.labels):
@@ -91,7 +89,6 @@ class SamplesDisplay(AxesDisplay):
             ax.scatter(x, y, color=colours(number), marker=marker, label=str(label), **style)
         self.view.frame(ax, self.title)
         self.draw_legend()
-        return self
 
     def draw_legend(self) -> None:
         """Draw a legend of all that has a label."""
@@ -122,7 +119,7 @@ class DecisionRegionsDisplay(AxesDisplay):
     predictions : ndarray of shape (grid_resolution, grid_resolution)
         Predicted labels at the points of ``samples.view.grid(grid_resolution)``.
     segments : ndarray of shape (L, 2, 2)
-        Ends of each hyperplane within the view; NaN for those outside of it. L is 0 if none are drawn.
+        Ends of each hyperplane within the view, or NaN. L is 0 if none are drawn.
     outlines : ndarray of shape (G, n_points, 2)
         The line two standard deviations around the mean of each blob; G is 0 if none are drawn.
     outline_classes : ndarray of shape (G,)
@@ -199,37 +196,20 @@ class DecisionRegionsDisplay(AxesDisplay):
             display.silent = ~output.any(axis=1).reshape(display.predictions.shape)
         return display.plot(ax)
 
-    def plot(self, ax: Axes | None = None) -> DecisionRegionsDisplay:
-        """Draw into ``ax``, or into a new figure."""
-        ax = self._open(ax)
-        draw_regions(ax, self.samples, self.predictions, self.segments, self.silent)
+    def _draw(self, ax: Axes) -> None:
+        shades = colours(np.searchsorted(self.samples.labels, self.predictions))
+        amount = np.full(self.predictions.shape, 0.65)
+        if self.silent is not None:
+            amount[self.silent] = 0.85
+        self.samples.view.image(ax, lighter(shades, amount[..., None]), interpolation="nearest")
+        draw_lines(ax, self.segments)
+        self.samples.plot(ax)
+        if self.silent is not None and self.silent.any():
+            _hatch(ax, self.samples.view, self.silent)
+            self.samples.draw_legend()
         for outline, colour in zip(self.outlines, colours(self.outline_classes), strict=True):
             ax.plot(*outline.T, color=INK, linewidth=3.0, zorder=4)
             ax.plot(*outline.T, color=colour, linewidth=1.6, zorder=4)
-        return self
-
-
-def draw_regions(
-    ax: Axes,
-    samples: SamplesDisplay,
-    predictions: NDArray,
-    segments: Floats,
-    silent: NDArray[np.bool_] | None,
-) -> None:
-    """Draw predicted labels on the grid in light colours, then lines and samples.
-
-    ``silent`` parts of the grid are paler and hatched.
-    """
-    shades = colours(np.searchsorted(samples.labels, predictions))
-    amount = np.full(predictions.shape, 0.65)
-    if silent is not None:
-        amount[silent] = 0.85
-    samples.view.image(ax, lighter(shades, amount[..., None]), interpolation="nearest")
-    draw_lines(ax, segments)
-    samples.plot(ax)
-    if silent is not None and silent.any():
-        _hatch(ax, samples.view, silent)
-        samples.draw_legend()
 
 
 def _hatch(ax: Axes, view: View, chosen: NDArray[np.bool_]) -> None:
@@ -288,16 +268,14 @@ class HyperplanesDisplay(AxesDisplay):
         samples = undrawn_samples(View.of(X, _names(estimator, X), limits), y, title)
         return cls(samples, samples.view.segments(planes)).plot(ax)
 
-    def plot(self, ax: Axes | None = None) -> HyperplanesDisplay:
-        """Draw into ``ax``, or into a new figure."""
-        ax = self._open(self.samples.plot(ax).ax_)
+    def _draw(self, ax: Axes) -> None:
+        self.samples.plot(ax)
         draw_lines(ax, self.segments)
         box = {"facecolor": "white", "edgecolor": INK, "boxstyle": "round,pad=0.15", "linewidth": 0.8}
         style: dict[str, Any] = {"ha": "center", "va": "center", "bbox": box, "zorder": 4}
         for number, (x, y) in enumerate(self._label_places(), start=1):
             if np.isfinite(x):
                 ax.text(x, y, f"$h_{{{number}}}$", **style)
-        return self
 
     def _label_places(self) -> Floats:
         """A point (L, 2) of each segment, near one of its ends if no other label is there."""
@@ -321,32 +299,17 @@ def _names(estimator: Any, X: Any) -> Sequence[str] | None:
 _MAX_COSINE = 0.98
 
 
-@dataclass(eq=False)
-class DecisionSliceDisplay(AxesDisplay):
+class DecisionSliceDisplay(DecisionRegionsDisplay):
     """Predictions on a plane, under the samples projected onto it.
 
     The plane is either a *slice*, spanned by two features while the others keep the values of one
     sample, or a *projection*, whose coordinates are the responses of two hyperplanes. A sample off the
-    plane may have another class than the plane has below it.
-
-    Attributes
-    ----------
-    samples : SamplesDisplay
-    predictions : ndarray of shape (grid_resolution, grid_resolution)
-        Predicted labels at the points of ``samples.view.grid(grid_resolution)``.
-    segments : ndarray of shape (n, 2, 2)
-        The two hyperplanes of a projection, as lines; none for a slice.
-    silent : ndarray of shape (grid_resolution, grid_resolution)
-        Where the output of the network is zero: these parts of the plane are hatched.
+    plane may have another class than the plane has below it. The attributes are the same as those of
+    `DecisionRegionsDisplay`; the segments are the two hyperplanes of a projection.
     """
 
-    samples: SamplesDisplay
-    predictions: NDArray
-    segments: Floats
-    silent: NDArray[np.bool_]
-
     @classmethod
-    def from_estimator(
+    def from_estimator(  # type: ignore[override]
         cls,
         estimator: Any,
         X: Any,
@@ -399,17 +362,12 @@ class DecisionSliceDisplay(AxesDisplay):
         drawn = undrawn_samples(plane.view, y, title, estimator.classes_)
         shape = grid_resolution, grid_resolution
         silent = ~mapped.forward(plane.points).any(axis=1).reshape(shape)
-        return cls(drawn, predicted.reshape(shape), plane.segments, silent).plot(ax)
-
-    def plot(self, ax: Axes | None = None) -> DecisionSliceDisplay:
-        """Draw into ``ax``, or into a new figure."""
-        draw_regions(self._open(ax), self.samples, self.predictions, self.segments, self.silent)
-        return self
+        return cls(drawn, predicted.reshape(shape), plane.segments, silent=silent).plot(ax)
 
 
 @dataclass(frozen=True, eq=False)
 class _Plane:
-    """A plane to draw; ``points`` are those of its grid, after the map of the features."""
+    """A plane to draw; ``points`` is its grid, after the map of the features."""
 
     view: View
     points: Floats

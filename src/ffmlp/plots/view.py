@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,6 +15,7 @@ from ffmlp.arrays import Floats
 from ffmlp.extras import imported
 from ffmlp.network.hyperplanes import Hyperplanes
 from ffmlp.network.network import Network
+from ffmlp.words import short_number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -57,30 +58,50 @@ def network_of(estimator: Any) -> Network:
     return estimator if isinstance(estimator, Network) else fitted_attribute(estimator, "network_")
 
 
-class AxesDisplay:
+class _Display:
+    """A display in a figure, which is made if none is given."""
+
+    figure_: AnyFigure
+    _is_new: bool
+
+    def _resize(self, width: float, height: float) -> None:
+        """Set the size of a figure that was made for this display, in inches."""
+        if self._is_new:
+            self.figure_.set_size_inches(width, height)  # type: ignore[union-attr]
+
+
+class AxesDisplay(_Display):
     """A display with one axes."""
 
     ax_: Axes
-    figure_: AnyFigure
 
-    def _open(self, ax: Axes | None, figsize: tuple[float, float] = (6.4, 4.8)) -> Axes:
+    def plot(self, ax: Axes | None = None) -> Self:
+        """Draw into ``ax``, or into a new figure."""
+        self._is_new = ax is None
         if ax is None:
-            _, ax = matplotlib("pyplot").subplots(figsize=figsize, layout="constrained")
+            _, ax = matplotlib("pyplot").subplots(layout="constrained")
         self.ax_, self.figure_ = ax, ax.figure
-        return ax
+        self._draw(ax)
+        return self
+
+    def _draw(self, ax: Axes) -> None:
+        raise NotImplementedError
 
 
-class FigureDisplay:
+class FigureDisplay(_Display):
     """A display with several axes of one figure."""
 
     axes_: NDArray[np.object_]
-    figure_: AnyFigure
 
-    def _open(self, figure: AnyFigure | None, figsize: tuple[float, float]) -> AnyFigure:
-        if figure is None:
-            figure = matplotlib("pyplot").figure(figsize=figsize, layout="constrained")
-        self.figure_ = figure
-        return figure
+    def plot(self, figure: AnyFigure | None = None) -> Self:
+        """Draw into ``figure``, or into a new one."""
+        self._is_new = figure is None
+        self.figure_ = matplotlib("pyplot").figure(layout="constrained") if figure is None else figure
+        self._draw(self.figure_)
+        return self
+
+    def _draw(self, figure: AnyFigure) -> None:
+        raise NotImplementedError
 
 
 def colours(numbers: ArrayLike) -> Floats:
@@ -158,29 +179,20 @@ class View:
                 "Hyperplanes of gaussianised features are not straight lines. Fit with "
                 "gaussianise=False to draw them."
             )
-        lines = zip(planes.weights, planes.biases, strict=True)
-        return np.array([self._segment(normal, offset) for normal, offset in lines])
-
-    def _segment(self, normal: Floats, offset: float) -> Floats:
         # In units of the view, the scale of the features does not matter.
         size = self.high - self.low
-        scaled = normal * size
-        length = np.hypot(*scaled)
-        if not length > 0:
-            return np.full((2, 2), np.nan)
-        unit = scaled / length
-        foot = -(offset + normal @ self.low) / length * unit
-        along = np.array([-unit[1], unit[0]])
-        start, stop = -np.inf, np.inf
-        for origin, slope in zip(foot, along, strict=True):
-            if slope != 0:
-                near, far = sorted([-origin / slope, (1 - origin) / slope])
-                start, stop = max(start, near), min(stop, far)
-            elif not 0 <= origin <= 1:
-                start = np.inf
-        if start > stop:
-            return np.full((2, 2), np.nan)
-        return self.low + size * (foot + np.outer([start, stop], along))
+        normals = planes.weights * size
+        lengths = np.linalg.norm(normals, axis=1, keepdims=True)
+        with np.errstate(divide="ignore", invalid="ignore"):  # a normal of zero is no line
+            units = normals / lengths
+            feet = -(planes.biases + planes.weights @ self.low)[:, None] / lengths * units
+        along = units[:, ::-1] * [-1, 1]
+        slopes = np.where(along == 0, 1e-200, along)  # a line along an axis never leaves across it
+        enters, leaves = np.sort([-feet / slopes, (1 - feet) / slopes], axis=0)
+        start, stop = enters.max(axis=1), leaves.min(axis=1)
+        ends = feet[:, None] + np.column_stack([start, stop])[:, :, None] * along[:, None]
+        ends[~(start <= stop)] = np.nan
+        return self.low + size * ends
 
     def frame(self, ax: Axes, title: str, *, labelled: bool = True) -> None:
         """Set limits, labels and title of the axes."""
@@ -200,7 +212,7 @@ class View:
         share = response / largest if largest > 0 else response
         image = self.image(ax, share, cmap=HEAT, vmin=0, vmax=1)
         box = {"facecolor": "white", "alpha": 0.75, "edgecolor": "none", "pad": 1.5}
-        note = f"max {largest:.3g}"
+        note = f"max {short_number(largest, 3)}"
         ax.text(0.97, 0.03, note, ha="right", transform=ax.transAxes, fontsize="x-small", bbox=box)
         self.frame(ax, title, labelled=labelled)
         return image

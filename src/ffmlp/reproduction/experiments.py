@@ -115,11 +115,11 @@ class Run:
 
     ``start`` numbers random starts and ``setting`` identifies a run of a sweep. ``silent`` is the share
     of test samples to which no neuron of l_2 of the bare network responds. ``seconds`` and the four
-    steps of the design are times. Of a training, ``start_train_accuracy`` and ``start_test_accuracy``
-    are those of the bare network at epoch 0, ``reached`` is the first epoch with the test accuracy of
-    our designed network, and drops are epochs that lower an accuracy by five points or more:
-    ``batch_drops`` of the training accuracy averaged over batches, ``train_drops`` of that at the end
-    of an epoch.
+    steps of the design are times. The other fields are of trainings. ``start_train_accuracy`` and
+    ``start_test_accuracy`` belong to the bare network at epoch 0. ``reached`` is the first epoch with
+    the test accuracy of our designed network. Drops are epochs that lower an accuracy by five points or
+    more: ``batch_drops`` count the training accuracy averaged over batches, ``train_drops`` the
+    training accuracy at the end of an epoch.
     """
 
     row: str
@@ -231,8 +231,8 @@ def _deviation_runs(
     row: Row, split: int, literal: FFMLPClassifier, parts: Parts, seed: int
 ) -> Iterator[Run]:
     """What does each deviation from the paper's letter change?"""
-    known = parts[0]
-    samples = training_intake(FFMLPClassifier(), known.X, known.y, None, known.blobs).samples
+    data = parts[0]
+    samples = training_intake(FFMLPClassifier(), data.X, data.y, None, data.blobs).samples
     for method, changes in DEVIATIONS.items():
         plan = replace(literal.selection_.plan, **changes)
         network = design_network(samples, plan, check_random_state(seed), Progress()).network
@@ -352,7 +352,7 @@ def open_parts(rows: Sequence[Row], settings: Settings, folder: Path) -> list[Ca
 
 
 def collected(rows: Sequence[Row], settings: Settings, folder: Path) -> list[Run]:
-    """All runs of the folder, which are written to one file, too."""
+    """All runs of the folder, which are also written to ``runs.csv``."""
     files = (path for _, _, path in _parts(rows, settings, folder))
     runs = [run for path in files for run in read_records(path, Run)]
     write_records(folder / "runs.csv", runs, Run)

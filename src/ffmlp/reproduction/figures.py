@@ -1,15 +1,19 @@
 """The paper's figures, from the first split of its rows (extra ``plots``).
 
-Every figure is a function of rows and settings; `ffmlp.reproduction.gallery` lists the rows of each.
+Every figure is a function of rows and settings; `FIGURES` lists the rows of each.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import io
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from threadpoolctl import threadpool_limits
 
 from ffmlp.arrays import Floats
 from ffmlp.classifier import FFMLPClassifier
@@ -31,8 +35,10 @@ from ffmlp.plots import (
 from ffmlp.plots.networks import half_space_colours
 from ffmlp.plots.samples import SILENT
 from ffmlp.plots.view import INK, draw_lines, greys, matplotlib
+from ffmlp.report.pages import Picture
 from ffmlp.reproduction.experiments import (
     RADII,
+    Run,
     Settings,
     attacked_accuracy,
     design,
@@ -40,7 +46,11 @@ from ffmlp.reproduction.experiments import (
     split_of,
     trained,
 )
+from ffmlp.reproduction.findings import NAMES, TITLE
+from ffmlp.reproduction.report_tables import CLAIM_BY_CLAIM, RANDOM_STARTS, ROBUSTNESS, SIZES, TABLE_I
 from ffmlp.reproduction.reported import Row
+from ffmlp.reproduction.verdicts import by_split
+from ffmlp.storage.whole_files import write_whole
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -48,6 +58,8 @@ if TYPE_CHECKING:
 
     from ffmlp.plots.view import AnyFigure
 
+# Sharp on a projector: a figure of 12 inches is 1680 pixels wide.
+DOTS_PER_INCH = 140
 # More lines would hide the regions.
 _MAX_LINES = 16
 # Cells of a decision map in each direction: their edges are not seen.
@@ -84,8 +96,8 @@ def _share_legend(figure: AnyFigure, **options: Any) -> None:
         if (legend := ax.get_legend()) is not None:
             legend.remove()
     names = sorted(entries, key=lambda name: name == SILENT)  # after all classes
-    place: Any = {"loc": "outside right upper", "title": "class", "markerscale": 1.5} | options
-    figure.legend([entries[name] for name in names], names, **place)
+    style: Any = {"loc": "outside right upper", "title": "class", "markerscale": 1.5} | options
+    figure.legend([entries[name] for name in names], names, **style)
 
 
 def _finish_curves(figure: Figure) -> None:
@@ -111,13 +123,31 @@ def _equal_aspect(axes: Iterable[Axes]) -> None:
         ax.set_aspect("equal")
 
 
+def _planes(drawings: Sequence[Callable[..., Any]], n_columns: int, *, side: float = 5.0) -> Figure:
+    """A panel for each drawing of the plane; the panels share one legend."""
+    figure = _panels(len(drawings), n_columns, side=side)
+    for ax, draw in zip(figure.axes, drawings, strict=True):
+        draw(ax=ax)
+    _equal_aspect(figure.axes)
+    _share_legend(figure)
+    return figure
+
+
 def _designed(row: Row, settings: Settings) -> tuple[Dataset, Dataset, FFMLPClassifier]:
     train, test = split_of(row, settings, 0)
     return train, test, design(row, train, settings.seed)
 
 
+def _all_designed(
+    rows: list[Row], settings: Settings
+) -> tuple[list[tuple[Row, Dataset, Dataset, FFMLPClassifier]], Floats]:
+    """The designed network of each row, and a square around the training samples of all rows."""
+    made = [(row, *_designed(row, settings)) for row in rows]
+    return made, _square(*(train.X for _, train, *_ in made))
+
+
 def _draw_result(
-    ax: Axes, estimator: Any, train: Dataset, test: Dataset, limits: Floats, title: str
+    estimator: Any, train: Dataset, test: Dataset, limits: Floats, title: str, *, ax: Axes
 ) -> DecisionRegionsDisplay:
     """Training samples over decision regions, with training and test accuracy in the title."""
     scores = (f"{100 * estimator.score(part.X, part.y):.2f} %" for part in (train, test))
@@ -190,9 +220,9 @@ def _draw_products(ax: Axes, products: Floats, labels: list[str], title: str) ->
     height, largest = 0.7 / len(products), np.abs(products).max()
     shades = half_space_colours([0, 1], 1, 2)
     for neuron, values in enumerate(products):
-        places = np.arange(len(labels)) + height * (neuron - (len(products) - 1) / 2)
+        heights = np.arange(len(labels)) + height * (neuron - (len(products) - 1) / 2)
         style: Any = {"color": shades[neuron], "edgecolor": INK, "linewidth": 0.6}
-        ax.barh(places, values, 0.9 * height, label=f"neuron {neuron}", **style)
+        ax.barh(heights, values, 0.9 * height, label=f"neuron {neuron}", **style)
     ax.axvline(0, color=INK, linewidth=0.8)
     ax.set(xlim=(-1.15 * largest, 1.15 * largest), xlabel="weight × response", title=title)
     ax.set_yticks(range(len(labels)), labels)
@@ -227,7 +257,7 @@ def xor_stages(rows: list[Row], settings: Settings) -> Figure:
         clf, train.X, train.y, **common, title="Stage 1: hyperplanes", ax=axes[1]
     )
     _draw_regions(axes[2], clf, train, limits, "Stage 2: regions")
-    _draw_result(axes[3], clf, train, test, limits, "Stage 3: classes")
+    _draw_result(clf, train, test, limits, "Stage 3: classes", ax=axes[3])
     segments = View.of(train.X, limits=limits).segments(clf.hyperplanes_)
     (drawn,) = np.nonzero(np.isfinite(segments).all(axis=(1, 2)))
     shades = half_space_colours(drawn, len(segments), len(clf.classes_))
@@ -258,15 +288,16 @@ def _draw_regions(ax: Axes, clf: FFMLPClassifier, train: Dataset, limits: Floats
 def sets(rows: list[Row], settings: Settings) -> Figure:
     """Training samples of the two-dimensional sets."""
     shown = list({row.dataset: row for row in reversed(rows)}.values())[::-1]
-    parts = [split_of(row, settings, 0)[0] for row in shown]
-    limits = _square(*(train.X for train in parts))
-    figure = _panels(len(shown), 3)
-    for ax, row, train in zip(figure.axes, shown, parts, strict=True):
-        title = row.title.partition(" (")[0]
-        SamplesDisplay.from_data(train.X, train.y, limits=limits, title=title, ax=ax)
-    _equal_aspect(figure.axes)
-    _share_legend(figure)
-    return figure
+    parts = {row.title.partition(" (")[0]: split_of(row, settings, 0)[0] for row in shown}
+    limits = _square(*(train.X for train in parts.values()))
+    return _planes(
+        [
+            partial(SamplesDisplay.from_data, train.X, train.y, limits=limits, title=title)
+            for title, train in parts.items()
+        ],
+        3,
+        side=4.0,
+    )
 
 
 def responses(rows: list[Row], settings: Settings) -> Figure:
@@ -285,28 +316,23 @@ def responses(rows: list[Row], settings: Settings) -> Figure:
 
 def partitioning_lines(rows: list[Row], settings: Settings) -> Figure:
     """The hyperplanes after pruning."""
-    made = [_designed(row, settings) for row in rows]
-    limits = _square(*(train.X for train, *_ in made))
-    figure = _panels(len(rows), 2, side=5.0)
-    for ax, row, (train, _, clf) in zip(figure.axes, rows, made, strict=True):
+    made, limits = _all_designed(rows, settings)
+    drawings = []
+    for row, train, _, clf in made:
         title = f"{row.title}: {len(clf.hyperplanes_)} lines, {clf.network_.layer_sizes[2]} regions"
-        HyperplanesDisplay.from_estimator(clf, train.X, train.y, limits=limits, title=title, ax=ax)
-    _equal_aspect(figure.axes)
-    _share_legend(figure)
-    return figure
+        draw = partial(HyperplanesDisplay.from_estimator, clf, train.X, train.y, limits=limits)
+        drawings.append(partial(draw, title=title))
+    return _planes(drawings, 2)
 
 
 def results(rows: list[Row], settings: Settings) -> Figure:
     """Decision regions of the designed networks."""
-    made = [_designed(row, settings) for row in rows]
-    limits = _square(*(train.X for train, *_ in made))
-    figure = _panels(len(rows), 2, side=5.0)
-    for ax, row, (train, test, clf) in zip(figure.axes, rows, made, strict=True):
+    made, limits = _all_designed(rows, settings)
+    drawings = []
+    for row, train, test, clf in made:
         sizes = f"{len(clf.hyperplanes_)} hyperplanes, {clf.network_.layer_sizes[2]} regions"
-        _draw_result(ax, clf, train, test, limits, f"{row.title}: {sizes}")
-    _equal_aspect(figure.axes)
-    _share_legend(figure)
-    return figure
+        drawings.append(partial(_draw_result, clf, train, test, limits, f"{row.title}: {sizes}"))
+    return _planes(drawings, 2)
 
 
 def mixture_and_result(rows: list[Row], settings: Settings) -> Figure:
@@ -315,32 +341,38 @@ def mixture_and_result(rows: list[Row], settings: Settings) -> Figure:
     rng, blobs = np.random.default_rng(settings.seed), clf.blobs_
     counts = rng.multinomial(len(train.y), blobs.weights)
     drawn = np.vstack(list(map(rng.multivariate_normal, blobs.means, blobs.covariances, counts)))
-    limits = _square(train.X, drawn)
-    figure = _panels(3, 3, side=4.4)
-    left, middle, right = figure.axes
-    SamplesDisplay.from_data(train.X, train.y, limits=limits, title="Training samples", ax=left)
-    title, classes = f"Samples from the {len(blobs)} fitted blobs", np.repeat(blobs.classes, counts)
-    SamplesDisplay.from_data(drawn, classes, limits=limits, title=title, ax=middle)
-    _draw_result(right, clf, train, test, limits, "FF-MLP")
-    _equal_aspect(figure.axes)
-    _share_legend(figure)
-    return figure
+    limits, classes = _square(train.X, drawn), np.repeat(blobs.classes, counts)
+    title = f"Samples from the {len(blobs)} fitted blobs"
+    samples = partial(SamplesDisplay.from_data, limits=limits)
+    drawings: list[Callable[..., Any]] = [
+        partial(samples, train.X, train.y, title="Training samples"),
+        partial(samples, drawn, classes, title=title),
+        partial(_draw_result, clf, train, test, limits, "FF-MLP"),
+    ]
+    return _planes(drawings, 3, side=4.4)
 
 
 def before_and_after(rows: list[Row], settings: Settings) -> Figure:
     """Decision regions of the designed networks, and below them those after backpropagation."""
-    made = [_designed(row, settings) for row in rows]
-    limits = _square(*(train.X for train, *_ in made))
-    figure = _panels(2 * len(rows), len(rows), side=5.0)
-    for column, (row, (train, test, clf)) in enumerate(zip(rows, made, strict=True)):
-        above, below = figure.axes[column], figure.axes[len(rows) + column]
-        _draw_result(above, clf, train, test, limits, f"{row.title}: FF-MLP")
+    made, limits = _all_designed(rows, settings)
+    above, below = [], []
+    for row, train, test, clf in made:
         bp = trained(clf, "design", train, test, settings.seed)
-        title = f"{row.title}: BP, {bp.n_epochs} epochs from FF-MLP"
-        _draw_result(below, bp, train, test, limits, title)
-    _equal_aspect(figure.axes)
-    _share_legend(figure)
-    return figure
+        draw = partial(partial, _draw_result, train=train, test=test, limits=limits)
+        above.append(draw(clf, title=f"{row.title}: FF-MLP"))
+        below.append(draw(bp, title=f"{row.title}: BP, {bp.n_epochs} epochs from FF-MLP"))
+    return _planes(above + below, len(rows))
+
+
+def initialisations(rows: list[Row], settings: Settings) -> Figure:
+    """Decision regions after backpropagation from the designed network and from random weights."""
+    train, test, clf = _designed(rows[0], settings)
+    drawings = []
+    for start, name in (("design", "FF-MLP"), ("random", "random")):
+        bp = trained(clf, start, train, test, settings.seed)
+        title = f"{name} initialisation, {bp.n_epochs} epochs"
+        drawings.append(partial(_draw_result, bp, train, test, _square(train.X), title))
+    return _planes(drawings, 2)
 
 
 def accuracy_curves(rows: list[Row], settings: Settings) -> Figure:
@@ -351,19 +383,6 @@ def accuracy_curves(rows: list[Row], settings: Settings) -> Figure:
         bp = trained(clf, "design", train, test, settings.seed)
         AccuracyCurvesDisplay.from_estimator(bp, title=row.title, ax=ax)
     _finish_curves(figure)
-    return figure
-
-
-def initialisations(rows: list[Row], settings: Settings) -> Figure:
-    """Decision regions after backpropagation from the designed network and from random weights."""
-    train, test, clf = _designed(rows[0], settings)
-    limits = _square(train.X)
-    figure = _panels(2, 2, side=5.0)
-    for ax, start, name in zip(figure.axes, ("design", "random"), ("FF-MLP", "random"), strict=True):
-        bp = trained(clf, start, train, test, settings.seed)
-        _draw_result(ax, bp, train, test, limits, f"{name} initialisation, {bp.n_epochs} epochs")
-    _equal_aspect(figure.axes)
-    _share_legend(figure)
     return figure
 
 
@@ -381,12 +400,209 @@ def robust_accuracies(rows: list[Row], settings: Settings) -> Figure:
     return figure
 
 
-def overview(rows: Sequence[tuple[str, Mapping[str, ArrayLike], Mapping[str, float]]]) -> Figure:
-    """Test accuracy of several methods, row by row, with the paper's values beside them.
+# The methods of the overview: our method, the field of its runs, and the paper's name.
+_METHODS = {
+    "literal FF-MLP": ("literal", "test_accuracy", "ff"),
+    "our FF-MLP": ("ff", "test_accuracy", ""),
+    "its bare network": ("bp_ff_50", "start_test_accuracy", ""),
+    "BP from its bare network": ("bp_ff_50", "test_accuracy", "bp_ff_50"),
+    "BP from random weights": ("bp_random_50", "test_accuracy", "bp_random_50"),
+}
+_OVERVIEW = (
+    "The axes differ from row to row. BP starts from the bare network of our FF-MLP, which has no "
+    "rule for regions without training samples, or from random weights (the mean of the starts on "
+    "each split)."
+)
 
-    A row is its title, the test accuracies in % of each method, one for each split, and the paper's
-    test accuracy in % of some methods.
-    """
+
+def overview(rows: Sequence[Row], runs: Sequence[Run]) -> Figure:
+    """Test accuracies in % of several methods over the splits of each row, and the paper's values."""
+    shown = []
+    for row in rows:
+        ours, paper = {}, {}
+        for name, (method, field, reported) in _METHODS.items():
+            ours[name] = 100 * np.array(list(by_split(runs, row, method, field).values()))
+            if reported in row.reported:
+                paper[name] = row.reported[reported][1]
+        shown.append((row.title, ours, paper))
     figure = _figure(5.4, 1.9 + 0.82 * len(rows))  # as wide as a phone shows it in full
-    AccuracyIntervalsDisplay(rows, reference="the paper", title="").plot(figure)
+    AccuracyIntervalsDisplay(shown, reference="the paper", title="").plot(figure)
     return figure
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A figure of the paper: its rows, and the function that draws it.
+
+    ``beside`` is the title of the table in the report that the figure follows.
+    """
+
+    name: str
+    title: str
+    caption: str
+    beside: str
+    rows: tuple[str, ...]
+    drawing: Callable[[list[Row], Settings], Figure]
+
+
+def open_figures(rows: Sequence[Row], settings: Settings, folder: Path) -> list[Callable[[], None]]:
+    """Calls, in any order and by any process, that draw the figures which the folder does not have."""
+    folder.mkdir(parents=True, exist_ok=True)
+    drawn = [(plan, shown, folder / _file_name(plan, shown)) for plan, shown in _plans(rows)]
+    return [
+        partial(_draw, plan, shown, settings, path) for plan, shown, path in drawn if not path.exists()
+    ]
+
+
+def pictures(rows: Sequence[Row], runs: Sequence[Run], folder: Path) -> list[Picture]:
+    """The overview of these runs, which is drawn here, and the figures of these rows."""
+    path = folder / "overview.png"
+    _write(overview(rows, runs), path)
+    others = (
+        _picture(folder / _file_name(plan, shown), plan.title, plan.caption, plan.beside)
+        for plan, shown in _plans(rows)
+    )
+    return [_picture(path, "Test accuracy, row by row", _OVERVIEW, TITLE), *others]
+
+
+def _picture(path: Path, title: str, caption: str, beside: str) -> Picture:
+    return Picture(path.read_bytes(), title, caption, beside, f"{path.parent.name}/{path.name}")
+
+
+def _plans(rows: Sequence[Row]) -> list[tuple[Plan, list[Row]]]:
+    """The figures that show any of these rows, with the rows that they show."""
+    chosen = [(plan, [row for row in rows if row.key in plan.rows]) for plan in FIGURES]
+    return [(plan, shown) for plan, shown in chosen if shown]
+
+
+def _draw(plan: Plan, shown: list[Row], settings: Settings, path: Path) -> None:
+    with threadpool_limits(1):
+        figure = plan.drawing(shown, settings)
+    figure.suptitle(plan.title, fontsize="x-large", fontweight="bold")
+    _write(figure, path)
+
+
+def _write(figure: Figure, path: Path) -> None:
+    content = io.BytesIO()
+    # Tight: a label that leaves the figure is not cut off.
+    figure.savefig(content, format="png", dpi=DOTS_PER_INCH, bbox_inches="tight", pad_inches=0.12)
+    write_whole(path, content.getvalue())
+
+
+def _file_name(plan: Plan, shown: Sequence[Row]) -> str:
+    """The name of the figure, and its rows if they are not all of them."""
+    keys = [row.key for row in shown]
+    return "-".join([plan.name, *(keys if len(keys) < len(plan.rows) else ())]) + ".png"
+
+
+_PLANAR = (
+    "xor", "three_blobs", "nine_blobs_0.1", "nine_blobs_0.3",
+    "circle_and_ring_4", "circle_and_ring_16", "two_moons", "four_moons",
+)  # fmt: skip
+
+FIGURES = (
+    Plan(
+        "two-blobs", "Two Gaussian blobs and their two neurons",
+        "Two-class LDA is a perceptron: one neuron has weights w and bias b, the other one their "
+        "opposites, and each responds on its side of the line, in proportion to the distance.",
+        NAMES, ("xor",), two_blobs,
+    ),
+    Plan(
+        "mirror-points", "Mirror points and sign confusion",
+        "Without ReLU, the next layer cannot tell a positive response times a positive weight from a "
+        "negative response times a negative weight; with ReLU, each of two neurons speaks for its own "
+        "side only.",
+        NAMES, ("xor",), mirror_points,
+    ),
+    Plan(
+        "xor", "XOR, stage by stage",
+        "Two lines divide the plane into four regions, one for each blob, and each region votes for "
+        "its class; the network below computes this.",
+        NAMES, ("xor",), xor_stages,
+    ),
+    Plan(
+        "responses-xor", "XOR: responses of the neurons",
+        "The two neurons of a line respond on its two sides (one above the other), and each neuron of "
+        "the second layer in one quadrant.",
+        NAMES, ("xor",), responses,
+    ),
+    Plan(
+        "architecture", "The architecture of a designed network",
+        "A hyperplane has two neurons in the first layer, one for each side (colour and light "
+        "colour), a region with training samples has one in the second, and a class has an output.",
+        NAMES, ("three_blobs",), architecture,
+    ),
+    Plan(
+        "sets", "The two-dimensional sets",
+        "Training samples of the first split, with standardised features.",
+        TABLE_I, _PLANAR, sets,
+    ),
+    Plan(
+        "responses-three-blobs", "3-Gaussian-blobs: responses of the neurons",
+        "A neuron of the first layer responds in a half-plane (the opposite one is below it), a "
+        "neuron of the second layer in a wedge, and two wedges contain one blob.",
+        SIZES, ("three_blobs",), responses,
+    ),
+    Plan(
+        "responses-nine-blobs", "9-Gaussian-blobs: responses of the neurons",
+        "Four pairs of half-planes separate rows and columns, and each neuron of the second layer "
+        "covers one of the nine cells.",
+        SIZES, ("nine_blobs_0.3",), responses,
+    ),
+    Plan(
+        "lines", "Partitioning lines",
+        "The lines separate blobs of different classes; many are nearly parallel or meet in nearly "
+        "one point, so few regions are occupied.",
+        SIZES, ("three_blobs", "nine_blobs_0.3"), partitioning_lines,
+    ),
+    Plan(
+        "thresholds", "9-Gaussian-blobs by error threshold",
+        "A higher threshold (in brackets) keeps fewer hyperplanes and nearly the same boundaries.",
+        TABLE_I, ("nine_blobs_0.1", "nine_blobs_0.3"), results,
+    ),
+    Plan(
+        "two-new-moons", "2-new-moons: samples, mixture and result",
+        "Samples from two blobs for each moon resemble the training samples, and the decision "
+        "boundary follows the moons.",
+        TABLE_I, ("two_moons",), mixture_and_result,
+    ),
+    Plan(
+        "four-new-moons", "4-new-moons: result of FF-MLP",
+        "Three blobs for each moon are enough for boundaries that follow all four moons; in the "
+        "hatched parts no training sample lies, and the region that is violated least gives the class.",
+        TABLE_I, ("four_moons",), results,
+    ),
+    Plan(
+        "circle-and-ring", "Circle-and-ring by number of blobs for the ring",
+        "More blobs (in brackets) give a rounder boundary; the lower panels show the network after "
+        "backpropagation.",
+        TABLE_I, ("circle_and_ring_4", "circle_and_ring_16"), before_and_after,
+    ),
+    Plan(
+        "curves", "Accuracy during backpropagation from the designed network",
+        "Averaged over the batches of an epoch, training accuracy hides the drops that it has at the "
+        "end of epochs, together with test accuracy.",
+        CLAIM_BY_CLAIM,
+        ("three_blobs", "nine_blobs_0.1", "nine_blobs_0.3", "four_moons", "circle_and_ring_16"),
+        accuracy_curves,
+    ),
+    Plan(
+        "initialisation-nine-blobs", "9-Gaussian-blobs: designed and random initialisation",
+        "Backpropagation from the design keeps the grid of nine cells; from random weights, with the "
+        "same number of neurons, it does not find the grid.",
+        RANDOM_STARTS, ("nine_blobs_0.3",), initialisations,
+    ),
+    Plan(
+        "initialisation-four-new-moons", "4-new-moons: designed and random initialisation",
+        "The boundaries follow the moons with the designed initialisation; with random weights they "
+        "are too straight.",
+        RANDOM_STARTS, ("four_moons",), initialisations,
+    ),
+    Plan(
+        "robustness", "Robust accuracy by radius",
+        "The curve of FF-MLP is exact and the others are upper bounds, so a network with a curve "
+        "below the curve of FF-MLP is less robust.",
+        ROBUSTNESS, ("nine_blobs_0.3", "circle_and_ring_16", "two_moons", "four_moons"),
+        robust_accuracies,
+    ),
+)  # fmt: skip

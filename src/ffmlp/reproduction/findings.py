@@ -1,4 +1,4 @@
-"""The report: what was found, in five sentences, and all tables."""
+"""The report: its findings in five sentences, and all tables."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from itertools import pairwise
 import numpy as np
 
 from ffmlp.report.pages import Table
-from ffmlp.reproduction import accuracy_tables, backprop_tables, network_tables
-from ffmlp.reproduction.accuracy_tables import milliseconds
+from ffmlp.reproduction import report_tables
 from ffmlp.reproduction.experiments import Run
+from ffmlp.reproduction.report_tables import LARGE, milliseconds, swept_by_size
 from ffmlp.reproduction.reported import ROWS, Row
 from ffmlp.reproduction.verdicts import values, verdict_counts
 from ffmlp.words import counted
@@ -36,7 +36,7 @@ _NAMES = {
     "BP": (
         "Backpropagation: stochastic gradient descent on the cross-entropy with learning rate 0.01, "
         "no momentum, batches of 32, from a designed network or from random weights. The number in "
-        "brackets is that of the epochs. Epoch 0 is the bare network before training."
+        "brackets counts the epochs. Epoch 0 is the bare network before training."
     ),
     "D_1, D_2": (
         "The number of neurons in layer l_1, two for each hyperplane, and in layer l_2, one for each "
@@ -61,18 +61,17 @@ def rows_of(runs: Sequence[Run]) -> list[Row]:
 
 
 def findings(runs: list[Run]) -> list[str]:
-    """What was found, in five sentences."""
+    """The findings in five sentences."""
     rows = rows_of(runs)
     n_splits = 1 + max(run.split for run in runs)
-    means = [
-        accuracy_tables.mean_over_rows(rows, runs, method) for method in accuracy_tables.DEVIATION_CHAIN
-    ]
+    chain = report_tables.DEVIATION_CHAIN
+    means = [report_tables.mean_over_rows(rows, runs, method) for method in chain]
     steps = [f"{after - before:+z.1f}" for before, after in pairwise(means)]
     paper = np.mean([row.reported["ff"][1] for row in rows])
     verdicts = verdict_counts(rows, runs, "literal")
     n_claims = sum(verdicts.values()) - verdicts["tie in the paper"]
-    stuck = 100 * np.mean([backprop_tables.stuck_share(row, runs) for row in rows])
-    duels = [backprop_tables.against_random(row, runs) for row in rows]
+    stuck = 100 * np.mean([report_tables.stuck_share(row, runs) for row in rows])
+    duels = [report_tables.against_random(row, runs) for row in rows]
     n_better, n_worse = (sum(duel.sign == sign for duel in duels) for sign in (1, -1))
     ratios = [
         values(runs, row, "bp_random_50", "seconds").mean() / values(runs, row, "ff", "seconds").mean()
@@ -85,8 +84,8 @@ def findings(runs: list[Run]) -> list[str]:
         f"form {steps[1]}, shrunk covariances {steps[2]}.",
         f"2. With the literal method, {verdicts['confirmed']} of {counted(n_claims, 'ordering')} that "
         f"the paper claims are confirmed, {verdicts['contradicted']} contradicted and "
-        f"{verdicts['undecided']} undecided; on {counted(verdicts['tie in the paper'], 'row')} its own "
-        "numbers are within one sample.",
+        f"{verdicts['undecided']} undecided; on {counted(verdicts['tie in the paper'], 'row')} the "
+        "paper's numbers are within one sample.",
         f"3. Backpropagation from random weights of the same size is stuck in {stuck:.0f} % of its "
         f"runs; our FF-MLP is significantly better on {n_better} of {counted(len(rows), 'row')} and "
         f"significantly worse on {n_worse}.",
@@ -98,16 +97,16 @@ def findings(runs: list[Run]) -> list[str]:
 
 
 def _on_larger_networks(rows: Sequence[Row], runs: list[Run]) -> str:
-    """The finding on backpropagation from designed networks, against their own start."""
-    _, large = backprop_tables.swept_by_size(rows, runs)
+    """The finding on backpropagation from designed networks, compared with their start."""
+    _, large = swept_by_size(rows, runs)
     if not large:
         return "4. None of the designed networks of these rows is large."
     changes = np.array([network.change for network in large])
     silent = np.mean([network.before - network.predicted for network in large])
     return (
-        f"4. Backpropagation from designed networks with more than {backprop_tables.LARGE} neurons in "
+        f"4. Backpropagation from designed networks with more than {LARGE} neurons in "
         f"l_1 changes their test accuracy by {np.median(changes):+z.1f} points in the median of "
-        f"{counted(len(large), 'network')}, against their own start ({np.sum(changes > 0)} gain, "
+        f"{counted(len(large), 'network')}, compared with their start ({np.sum(changes > 0)} gain, "
         f"{np.sum(changes < 0)} lose); reading them as bare networks costs {-silent:.1f} points before "
         "any training."
     )
@@ -126,11 +125,7 @@ def tables(runs: list[Run], missing: dict[str, str]) -> list[Table]:
     """All tables, for the rows that were run."""
     rows = rows_of(runs)
     absent = [[key, reason] for key, reason in missing.items()]
-    made = [
-        *accuracy_tables.tables(rows, runs),
-        *backprop_tables.tables(rows, runs),
-        *network_tables.tables(rows, runs),
-        Table("Missing rows", "Rows that could not be run.", ["row", "reason"], absent),
-    ]
+    missing_rows = Table("Missing rows", "Rows that could not be run.", ["row", "reason"], absent)
+    made = [*report_tables.tables(rows, runs), missing_rows]
     names = Table(NAMES, "", ["name", "meaning"], [list(pair) for pair in _NAMES.items()])
     return [names, *(table for table in made if table.lines)]

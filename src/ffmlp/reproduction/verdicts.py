@@ -32,18 +32,18 @@ METHODS = {
 
 def values(runs: Sequence[Run], row: Row, method: str, name: str) -> Floats:
     """The values of a field for the runs of one method, without empty ones."""
-    found = [getattr(run, name) for run in runs if (run.row, run.method) == (row.key, method)]
-    return np.array([value for value in found if value is not None], np.float64)
+    fields = (getattr(run, name) for run in runs if (run.row, run.method) == (row.key, method))
+    return np.array([value for value in fields if value is not None], np.float64)
 
 
 def by_split(runs: Sequence[Run], row: Row, method: str, name: str) -> dict[int, float]:
     """The mean of a field over the starts of each split."""
-    found: dict[int, list[float]] = {}
+    of_starts: dict[int, list[float]] = {}
     for run in runs:
         value = getattr(run, name)
         if (run.row, run.method) == (row.key, method) and value is not None:
-            found.setdefault(run.split, []).append(value)
-    return {split: float(np.mean(each)) for split, each in found.items()}
+            of_starts.setdefault(run.split, []).append(value)
+    return {split: float(np.mean(each)) for split, each in of_starts.items()}
 
 
 def n_test(row: Row) -> int:

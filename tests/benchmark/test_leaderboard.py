@@ -5,18 +5,24 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ffmlp.benchmark import pages
-from ffmlp.benchmark.pages import (
+from ffmlp.benchmark.leaderboard import (
     GROWTH,
+    MARK,
     TITLE,
+    accuracy_and_time,
+    all_results,
+    growth,
     introduction,
+    is_best,
+    ranks,
     summary,
     summary_title,
     tables,
     to_text,
+    wins,
     write_pages,
 )
-from ffmlp.benchmark.runs import MARK, BenchmarkRun, Settings, all_results, is_best, ranks, wins
+from ffmlp.benchmark.runs import BenchmarkRun, Settings
 
 SETTINGS = Settings(0, 2, {"iris": "a", "two": "b"}, {"ffmlp": "0.1.0", "numpy": "2.4.6"})
 SUMMARY = "Summary, 3000 training rows at most"
@@ -56,8 +62,8 @@ def some_runs():
     for name in ("iris", "two"):
         for split, accuracy in enumerate((0.8, 0.9)):
             where, sizes = (name, "3000", split), (90, 60, 4, 3)
-            runs.append(BenchmarkRun(*where, "ffmlp", *sizes, accuracy, 0.5, 1.0, 0.01, 0.001, 47))
-            runs.append(BenchmarkRun(*where, "svm", *sizes, 0.95, 0.6, None, 0.02, 0.002, 255))
+            runs.append(BenchmarkRun(*where, "ffmlp", *sizes, accuracy, 0.5, 1.0, 0.01, 0.001, 7))
+            runs.append(BenchmarkRun(*where, "svm", *sizes, 0.95, 0.6, None, 0.02, 0.002, 2550))
             failed = {"error": "ValueError: a < b"} if name == "two" else {"accuracy": 1.0}
             runs.append(BenchmarkRun(*where, "qda", *sizes, fit_seconds=0.5, **failed))
     return [*runs, BenchmarkRun("iris", "3000", 0, "lda", *sizes, 0.9, package="lda-maker 1.2")]
@@ -76,19 +82,9 @@ def tables_of(runs, missing):
 def test_tables():
     made = tables_of(some_runs(), {"swim": "not here"})
     assert made[SUMMARY].lines == [
-        ["svm", "95.00 ± 0.00", "1.50", "1", "60.00 ± 0.00", "–", "0.0200", "0.0020", "255"],
+        ["svm", "95.00 ± 0.00", "1.50", "1", "60.00 ± 0.00", "–", "0.0200", "0.0020", "2,550"],
         [f"qda {MARK}", "100.00", "2.00", "1", "–", "–", "0.5000", "–", "–"],
-        [
-            "ffmlp",
-            "85.00 ± 5.00",
-            "2.50",
-            "0",
-            "50.00 ± 0.00",
-            "1.000 ± 0.000",
-            "0.0100",
-            "0.0010",
-            "47",
-        ],
+        ["ffmlp", "85.00 ± 5.00", "2.50", "0", "50.00 ± 0.00", "1.000 ± 0.000", "0.0100", "0.0010", "7"],
     ]
     by_set = made["Accuracy (%) by set, 3000 training rows at most"]
     assert by_set.header == ["set", "ffmlp", "svm", "qda"]
@@ -109,15 +105,9 @@ def bold_cells(table):
 
 def test_the_best_values_are_bold_but_not_those_of_a_model_that_failed():
     made = tables_of(some_runs(), {})
-    assert bold_cells(made[SUMMARY]) == {
-        "accuracy (%)": "svm",
-        "rank": "svm",
-        "wins": "svm",
-        "balanced accuracy (%)": "svm",
-        "log-loss": "ffmlp",
-        "fit (s)": "ffmlp",
-        "predict (s)": "ffmlp",
-    }
+    best = dict.fromkeys(("accuracy (%)", "rank", "wins", "balanced accuracy (%)"), "svm")
+    best |= dict.fromkeys(("log-loss", "fit (s)", "predict (s)"), "ffmlp")
+    assert bold_cells(made[SUMMARY]) == best
     assert made["Accuracy (%) by set, 3000 training rows at most"].bold == {(0, 3), (1, 2)}
 
 
@@ -131,19 +121,11 @@ def test_values_that_look_equal_are_all_bold():
 
 def test_numbers_of_training_rows_are_compared():
     made = tables_of(with_all_rows(some_runs()), {})
-    assert [title for title in made if title.startswith(("Summary", GROWTH))] == [
-        GROWTH,
-        SUMMARY,
-        "Summary, all training rows",
-    ]
+    titles = [title for title in made if title.startswith(("Summary", GROWTH))]
+    assert titles == [GROWTH, SUMMARY, "Summary, all training rows"]
     table = made[GROWTH]
-    assert table.header == [
-        "model",
-        "accuracy (%), 3000",
-        "accuracy (%), all",
-        "fit (s), 3000",
-        "fit (s), all",
-    ]
+    measured = ["accuracy (%), 3000", "accuracy (%), all", "fit (s), 3000", "fit (s), all"]
+    assert table.header == ["model", *measured]
     assert table.lines == [
         ["ffmlp", "85.00 ± 5.00", "85.50 ± 5.00", "0.0100", "0.0100"],
         ["svm", "95.00 ± 0.00", "95.50 ± 0.00", "0.0200", "0.0200"],
@@ -209,13 +191,6 @@ def test_pages(tmp_path):
         assert f"(figures/accuracy_time_{one.train_rows}.png)" in section
 
 
-def drawn(monkeypatch, draw, *arguments):
-    """The axes of a figure, instead of its file."""
-    pytest.importorskip("matplotlib")
-    monkeypatch.setattr(pages, "_png", lambda figure: figure.axes)
-    return draw(*arguments)
-
-
 def points(container):
     return container.lines[0].get_xydata().astype(float)
 
@@ -224,23 +199,19 @@ def bars(container):
     return [segment.tolist() for segment in container.lines[2][0].get_segments()]
 
 
-def test_accuracies_have_error_bars(monkeypatch):
-    results = all_results(some_runs(), SETTINGS)[0]
-    (axes,) = drawn(monkeypatch, pages.accuracy_and_time, results)
+def test_accuracies_have_error_bars():
+    pytest.importorskip("matplotlib")
+    (axes,) = accuracy_and_time(all_results(some_runs(), SETTINGS)[0]).axes
     first, second, *_ = bars(axes.containers[0])
     np.testing.assert_allclose(first, [[0.01, 0.8], [0.01, 0.9]])
     np.testing.assert_allclose(second, [[0.02, 0.95], [0.02, 0.95]])
 
 
-def test_accuracy_and_time_are_drawn_over_training_rows(monkeypatch):
-    results = all_results(with_all_rows(some_runs()), SETTINGS)
-    accuracy, time = drawn(monkeypatch, pages.growth, results)
-    assert [container.get_label() for container in accuracy.containers] == [
-        "ffmlp",
-        "svm",
-        f"qda {MARK}",
-    ]
+def test_accuracy_and_time_are_drawn_over_training_rows():
+    pytest.importorskip("matplotlib")
+    accuracy, time = growth(all_results(with_all_rows(some_runs()), SETTINGS)).axes
     ffmlp, svm, qda = accuracy.containers
+    assert [model.get_label() for model in (ffmlp, svm, qda)] == ["ffmlp", "svm", f"qda {MARK}"]
     np.testing.assert_allclose(points(ffmlp), [[90, 0.85], [900, 0.855]])
     np.testing.assert_allclose(bars(ffmlp)[1], [[900, 0.805], [900, 0.905]])
     np.testing.assert_allclose(points(svm), [[90, 0.95], [900, 0.955]])

@@ -10,7 +10,6 @@ from sklearn.dummy import DummyClassifier
 from sklearn.metrics import log_loss as sklearn_log_loss
 
 from ffmlp.benchmark import peers
-from ffmlp.benchmark import runs as runs_module
 from ffmlp.benchmark.runs import BenchmarkRun, Settings, at_most, benchmark, log_loss, parts, run_one
 from ffmlp.benchmark.sets import checksum, labelled
 from ffmlp.report.records import read_records
@@ -70,7 +69,7 @@ def test_a_model_that_fails_is_a_result(models):
 
 def test_splits_are_those_of_the_seed_and_differ():
     accuracies = [run_one(IRIS, split, "ffmlp-region", 3, "20").accuracy for split in (0, 1, 2, 0)]
-    assert accuracies[0] == accuracies[3] == run_one(IRIS, 0, "ffmlp-region", 3, "20").accuracy
+    assert accuracies[0] == accuracies[3]
     assert len(set(accuracies)) > 1
 
 
@@ -117,9 +116,7 @@ def test_a_folder_of_other_settings_or_sets_is_refused(tmp_path):
 def test_runs_with_other_columns_are_refused(tmp_path):
     benchmark_of([], tmp_path)
     (tmp_path / "runs.csv").write_text("set,model\niris,lda\n", encoding="utf-8")
-    with pytest.raises(
-        ValueError, match=r"runs\.csv must have the columns set, train_rows, split, model"
-    ):
+    with pytest.raises(ValueError, match=r"runs\.csv must have the columns set, train_rows, split, "):
         benchmark_of(["lda"], tmp_path)
 
 
@@ -140,37 +137,29 @@ def test_too_few_rows_for_the_classes(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_numbers_of_training_rows_are_different_runs(models, tmp_path):
-    few = benchmark_of(["lda"], tmp_path, sizes=["30"])
+def test_numbers_of_training_rows_are_different_runs_the_smallest_first(tmp_path):
+    some = benchmark_of(["lda"], tmp_path, sizes=["50"])
     seen = []
-    runs = benchmark_of(["lda"], tmp_path, sizes=["all", "30"], on_run=seen.append)
+    runs = benchmark_of(["lda"], tmp_path, sizes=["all", "50", "30"], on_run=seen.append)
     assert [(run.set, run.train_rows, run.split, run.n_train) for run in runs] == [
         (name, size, split, n_train)
         for name, n_all in (("iris", 90), ("two", 60))
-        for size, n_train in (("30", 30), ("all", n_all))
+        for size, n_train in (("30", 30), ("50", 50), ("all", n_all))
         for split in (0, 1)
     ]
-    assert [run for run in runs if run.train_rows == "30"] == few
+    assert [run for run in runs if run.train_rows == "50"] == some
     # The finished runs first, then the others; all are counted.
-    assert len(seen) == 8
-    assert {run.train_rows for run in seen[:4]} == {"30"}
+    assert [run.train_rows for run in seen] == ["50"] * 4 + ["30"] * 4 + ["all"] * 4
 
 
-def test_small_numbers_of_training_rows_are_run_first(tmp_path):
-    seen = []
-    benchmark_of(["lda"], tmp_path, sizes=["all", "100", "20"], on_run=seen.append)
-    assert [run.train_rows for run in seen] == ["20"] * 4 + ["100"] * 4 + ["all"] * 4
-
-
-@pytest.mark.parametrize(("most", "n_train", "n_test"), [(10_000, 90, 60), (60, 90, 60), (20, 130, 20)])
-def test_the_test_part_is_bounded(monkeypatch, most, n_train, n_test):
-    monkeypatch.setattr(runs_module, "MAX_TEST_ROWS", most)
-    numbered = labelled("numbered", np.arange(150.0)[:, None], IRIS.y)
+@pytest.mark.parametrize(("n_rows", "n_train", "n_test"), [(150, 90, 60), (30_000, 20_000, 10_000)])
+def test_the_test_part_is_bounded(n_rows, n_train, n_test):
+    numbered = labelled("numbered", np.arange(n_rows)[:, None], np.arange(n_rows) % 3)
     train, test = parts(numbered, 1, "all")
     assert (len(train.y), len(test.y)) == (n_train, n_test)
-    assert sorted([*train.X[:, 0], *test.X[:, 0]]) == list(range(150))
+    assert sorted([*train.X[:, 0], *test.X[:, 0]]) == list(range(n_rows))
     for part in (train, test):
-        np.testing.assert_array_equal(part.y, IRIS.y[part.X[:, 0].astype(int)])
+        np.testing.assert_array_equal(part.y, part.X[:, 0] % 3)
         assert np.ptp(np.bincount(part.y)) <= 1
     few, same = parts(numbered, 1, "30")
     assert len(few.y) == 30
@@ -203,23 +192,16 @@ def test_every_installed_model_learns_iris(model, tmp_path, monkeypatch):
     assert (run.log_loss is None) == (model in ("svm", "swim"))
     trees = ("forest", "extratrees", "boosting", "xgboost", "lightgbm", "catboost", "ebm")
     assert (run.parameters is None) == (model in trees)
-    assert bool(run.package) == (model in peers.PACKAGES)
+    package = peers.PACKAGES.get(model, "")
+    assert run.package.startswith(package)
+    assert run.package.endswith(version(run.package.split()[0]) if package else "")
     assert list(tmp_path.iterdir()) == []  # no model writes files
-
-
-@pytest.mark.parametrize(
-    "model", [model for model in peers.PACKAGES if peers.missing_package(model) is None]
-)
-def test_the_version_of_a_package(model):
-    name, number = peers.package_version(model).split()
-    assert number == version(name)
-    assert name.startswith(peers.PACKAGES[model])
 
 
 def test_parameters_are_those_of_the_weights():
     clf = region_design(random_state=0).fit(IRIS.X, IRIS.y)
-    network = clf.network_
-    assert peers.n_parameters(clf) == sum(part.size for part in (*network.weights, *network.biases))
+    layers = (*clf.network_.weights, *clf.network_.biases)
+    assert peers.n_parameters(clf) == sum(part.size for part in layers)
     mlp = peers.MODELS["mlp"](0).set_params(mlpclassifier__max_iter=1)
     with pytest.warns(UserWarning, match="Stochastic Optimizer"):
         mlp.fit(IRIS.X, IRIS.y)
@@ -241,9 +223,6 @@ def test_models_that_are_not_installed(monkeypatch):
     )
     with pytest.raises(ImportError, match="pip install no_such_package"):
         peers.select_models(["svm", "lda"])
-    with pytest.raises(
-        ValueError,
-        match=r"Unknown model 'mars'. Available: ffmlp, ffmlp-smooth, ffmlp-region, ffmlp-paper, ",
-    ):
+    with pytest.raises(ValueError, match=r"Unknown model 'mars'. Available: ffmlp, ffmlp-smooth, "):
         peers.select_models(["svm", "mars"])
     assert peers.select_models(["svm", "qda", "svm"]) == (["svm", "qda"], {})
