@@ -92,6 +92,7 @@ async function checkLink(bench) {
   const text = await packedText(sharedState(bench, { stage: "regions", step: 0 }));
   const opened = new Workbench();
   restoreState(opened, await unpackedValue(text));
+  assert.deepEqual(opened.samples, bench.samples);
   assert.equal(savedText(opened), savedText(bench));
 }
 
@@ -147,5 +148,6 @@ for (const design of DESIGNS) {
 
 test("a network of a table is saved", () => {
   const bench = benchOfTable(tables.mixed);
+  assert.deepEqual(bench.table.labels, ["a", "b, c", 'd "e"']);
   leave("saved_table", { text: savedText(bench), classes: [...bench.predicted.classes] });
 });
