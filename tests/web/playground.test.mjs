@@ -19,7 +19,6 @@ import { Workbench } from "../../src/ffmlp/web/playground/workbench.js";
 import { floats, leave, vectors } from "./vectors.mjs";
 
 const { points, sets, tables } = vectors("playground");
-const DESIGNS = ["region", "paper", "blob"];
 
 function benchOf(set, design = "region") {
   const bench = new Workbench();
@@ -136,7 +135,7 @@ test("lines are added, shifted, turned and nudged where the pointer is", () => {
   assert(bench.isEdited);
 });
 
-for (const design of DESIGNS) {
+for (const design of ["region", "paper", "blob"]) {
   test(`a network of the ${design} design is saved`, () => {
     const bench = benchOf("four_moons", design);
     const view = viewOf(bench.samples, bench.drawn, 600, 400, true);
