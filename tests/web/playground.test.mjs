@@ -19,7 +19,6 @@ import { Workbench } from "../../src/ffmlp/web/playground/workbench.js";
 import { floats, leave, vectors } from "./vectors.mjs";
 
 const { points, sets, tables } = vectors("playground");
-const DESIGNS = ["region", "paper", "blob"];
 
 function benchOf(set, design = "region") {
   const bench = new Workbench();
@@ -92,6 +91,7 @@ async function checkLink(bench) {
   const text = await packedText(sharedState(bench, { stage: "regions", step: 0 }));
   const opened = new Workbench();
   restoreState(opened, await unpackedValue(text));
+  assert.deepEqual(opened.samples, bench.samples);
   assert.equal(savedText(opened), savedText(bench));
 }
 
@@ -135,7 +135,7 @@ test("lines are added, shifted, turned and nudged where the pointer is", () => {
   assert(bench.isEdited);
 });
 
-for (const design of DESIGNS) {
+for (const design of ["region", "paper", "blob"]) {
   test(`a network of the ${design} design is saved`, () => {
     const bench = benchOf("four_moons", design);
     const view = viewOf(bench.samples, bench.drawn, 600, 400, true);
@@ -147,5 +147,6 @@ for (const design of DESIGNS) {
 
 test("a network of a table is saved", () => {
   const bench = benchOfTable(tables.mixed);
+  assert.deepEqual(bench.table.labels, ["a", "b, c", 'd "e"']);
   leave("saved_table", { text: savedText(bench), classes: [...bench.predicted.classes] });
 });

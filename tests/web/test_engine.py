@@ -80,11 +80,9 @@ def node(tmp_path_factory, changed):
         text = json.dumps(values, default=lambda array: array.tolist(), allow_nan=False)
         (folder / f"{name}.json").write_text(text, encoding="utf-8")
     tests = sorted(map(str, Path(__file__).parent.glob("*.test.mjs")))
+    command = [program, "--test", "--test-reporter=spec", *tests]
     environment = os.environ | {"FFMLP_VECTORS": str(folder)}
-    done = subprocess.run(
-        [program, "--test", *tests], env=environment, capture_output=True, text=True, check=False
-    )
-    return folder, done
+    return folder, subprocess.run(command, env=environment, capture_output=True, text=True)
 
 
 def answers(node, name):

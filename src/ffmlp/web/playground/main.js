@@ -1,6 +1,5 @@
 /* The playground: controls, pictures and what connects them. */
 
-import { predictorOf } from "../design/prediction.js";
 import { FileProblem, MOST_BYTES } from "./csv.js";
 import { stepAt } from "./curve.js";
 import { Editor, WAYS, withoutPlane } from "./editing.js";
@@ -335,10 +334,4 @@ redraw();
 act(() => {});
 openLink();
 // For the console of the browser, and for tests.
-window.playground = {
-  bench,
-  page,
-  redraw,
-  savedText: () => savedText(bench),
-  classesOf: (X) => [...predictorOf(bench.network)(Float64Array.from(X)).classes],
-};
+window.playground = { bench, page, redraw, savedText: () => savedText(bench) };
