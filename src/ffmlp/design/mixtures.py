@@ -320,7 +320,7 @@ SAMPLES_PER_CELL = 6.0
 CELL_REGULARIZATION = 0.01
 LLOYD_ITERATIONS = 5
 # The number of small blobs for up to `_ROWS_OF_SMALL_DATA` samples, and how many more for twice as many.
-# The time of least squares grows with the square of their number; the regions beside a readout
+# The time of least squares grows with the square of their number; the trees that correct a readout
 # make better use of many samples.
 N_SMALL_BLOBS = 130
 _ROWS_OF_SMALL_DATA = 3000

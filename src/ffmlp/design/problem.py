@@ -136,8 +136,8 @@ class Plan:
     ``n_components`` is the number of blobs of each class, or None for many small blobs, each separated
     from its neighbours only. ``discriminant`` may also be "drawn_lda": LDA of samples that are drawn
     from the mixtures. ``shrink`` says whether covariances of few samples are shrunk, ``all_pairs``
-    whether blobs of the same class are separated, too. ``max_leaves`` limits the regions of the
-    readout design, where the evidence errs.
+    whether blobs of the same class are separated, too. ``max_leaves`` limits the trees that correct a
+    readout.
     """
 
     design: str
@@ -162,8 +162,8 @@ class Plan:
 class UpperLayers:
     """The hyperplanes that a design keeps, and the stages above them.
 
-    ``left_out`` (n, C) is the evidence of a readout for each sample, fitted without it, if regions are
-    to be grown. ``table`` are the regions between all hyperplanes, if the layers depend on them alone.
+    ``left_out`` (n, C) is the evidence of a readout for each sample, fitted without it, if trees are to
+    correct it. ``table`` are the regions between all hyperplanes, if the layers depend on them alone.
     """
 
     hyperplanes: Hyperplanes

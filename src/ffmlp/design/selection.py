@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from ffmlp.arrays import Floats, Indices, without_rounding
-from ffmlp.design.designs import Design, design_network
+from ffmlp.design.designs import design_network
 from ffmlp.design.lda import DISCRIMINANTS
 from ffmlp.design.problem import Plan, Progress, Samples
 from ffmlp.inputs.rows import evenly
@@ -105,28 +105,19 @@ def _components(n_components: tuple[int, ...] | None) -> str:
     return str(distinct[0]) if len(distinct) == 1 else f"{distinct[0]} to {distinct[-1]}"
 
 
-def selected_design(
-    samples: Samples, plans: Sequence[Plan], rng: np.random.RandomState, progress: Progress
-) -> tuple[Selection, Design]:
-    """The best of the plans, and its network."""
-    if len(plans) > 1 or plans[0].design == "readout":
-        samples = samples.merged()
-    selection = select(samples, plans, rng, progress)
-    return selection, design_network(samples, selection.plan, rng, progress)
-
-
 def select(
     samples: Samples, plans: Sequence[Plan], rng: np.random.RandomState, progress: Progress
 ) -> Selection:
     """The first plan, unless the one of least log-loss on held-out merged samples is clearly better."""
     unknown = np.full(len(plans), np.nan)
+    unjudged = Selection(tuple(plans), unknown, unknown, 0)
     if len(plans) == 1:
-        return Selection(tuple(plans), unknown, unknown, 0)
+        return unjudged
     with progress.step("selection"):
         judged = [_judged(plans, *parts, rng) for parts in splits(samples)]
         judged = [part for part in judged if part is not None]
         if not judged:  # all but a sample or two are of one class
-            return Selection(tuple(plans), unknown, unknown, 0)
+            return unjudged
         losses, hits, weight, importance = (
             np.concatenate(parts, axis=-1) for parts in zip(*judged, strict=True)
         )
@@ -159,15 +150,15 @@ def _judged(
     losses, hits = np.empty((2, len(plans), len(held.y)))
     for index, plan in enumerate(plans):
         # The whole readout stands for the small one, which approximates it and takes longer to fit, and
-        # for the one with regions. Greedy pruning stands for optimal pruning: its time limit is for one
+        # for the one with trees. Greedy pruning stands for optimal pruning, whose time limit is for one
         # search.
         plan = replace(plan, max_neurons=None, max_leaves=0, pruning="greedy")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # a fold has fewer samples than the user gave
             design = design_network(training, plan, rng, Progress())
         probability = design.network.probabilities(held.X)
-        own = probability[np.arange(len(held.y)), held.y]
-        losses[index] = -np.log(np.maximum(own, _SMALLEST_PROBABILITY))
+        of_truth = probability[np.arange(len(held.y)), held.y]
+        losses[index] = -np.log(np.maximum(of_truth, _SMALLEST_PROBABILITY))
         hits[index] = probability.argmax(axis=1) == held.y
     return losses, hits, held.weight, held.importance
 
@@ -239,7 +230,7 @@ def possible_plans(classifier: FFMLPClassifier, samples: Samples) -> list[Plan]:
 
 
 def _max_leaves(classifier: FFMLPClassifier, plan: Plan) -> float:
-    """Regions are for a readout of all its hyperplanes: a limit of the size allows none."""
+    """Trees correct a readout of all its hyperplanes: a limit of the size allows none."""
     if plan.design != "readout" or plan.max_neurons is not None or plan.error_threshold is not None:
         return 0
     return np.inf if classifier.max_leaves == AUTO else float(classifier.max_leaves)

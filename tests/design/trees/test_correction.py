@@ -7,8 +7,7 @@ from sklearn.metrics import log_loss
 from ffmlp import FFMLPClassifier, classifier
 from ffmlp.design.problem import Samples
 from ffmlp.design.trees import correction
-from ffmlp.design.trees.correction import dealt, grow_trees
-from ffmlp.design.trees.ensembles import Sequences, TreeSamples, best_link
+from ffmlp.design.trees.correction import Sequences, TreeSamples, best_link, dealt, grow_trees
 from ffmlp.design.trees.growth import Ranks, Tree
 
 
