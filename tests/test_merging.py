@@ -112,7 +112,7 @@ def test_what_cannot_be_merged_exactly_is_refused():
     with pytest.raises(ValueError, match="X has 2 features, but FFMLPClassifier is expecting 3"):
         FFMLPClassifier(2, design="region").fit(X[:, :2], y, like=first)
     for design in ("auto", "readout", "blob"):
-        with pytest.raises(ValueError, match='keep_statistics=True needs design="region" or'):
+        with pytest.raises(ValueError, match="keep_statistics=True needs design='region' or 'paper'"):
             FFMLPClassifier(design=design, keep_statistics=True).fit(X, y)
     assert second.statistics_.hyperplanes is first.statistics_.hyperplanes
     with pytest.raises(ValueError, match="like has the region design, which is used, got design='blob'"):

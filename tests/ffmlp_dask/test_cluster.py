@@ -21,7 +21,7 @@ import dask.array as da
 from distributed import Client, LocalCluster
 
 from ffmlp.dask import FFMLPClassifier
-from ffmlp.dask.blocks import Passes
+from ffmlp.dask.partitions import Passes
 
 # A longer run than in CI: FFMLP_KILLS=20 pytest tests/ffmlp_dask/test_cluster.py
 N_KILLS = int(os.environ.get("FFMLP_KILLS", "1"))

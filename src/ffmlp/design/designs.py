@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import eigh
 
 from ffmlp.arrays import AnyFloats, Floats, Indices
@@ -27,6 +28,7 @@ from ffmlp.design.readout import readout_design
 from ffmlp.design.region import region_design
 from ffmlp.design.scaling import Scaling
 from ffmlp.design.trees.correction import FEW_SAMPLES, N_FOLDS, dealt, tree_axes, with_trees
+from ffmlp.inputs.columns import Columns
 from ffmlp.inputs.features import Gaussianisation, mapped_features
 from ffmlp.inputs.gaussianise import fit_gaussianisation, quantiles
 from ffmlp.network.blobs import FARTHEST, Blobs, FamiliarSpace, feature_units
@@ -69,6 +71,15 @@ class Design:
     hyperplanes: Hyperplanes
     table: Regions | None
 
+    @classmethod
+    def of(
+        cls, blobs: Blobs, planes: Hyperplanes, upper: UpperLayers, labels: NDArray, columns: Columns
+    ) -> Design:
+        """The network of blobs, hyperplanes before pruning, and the layers above them."""
+        names = columns.input_names(labels)
+        network = Network(upper.hyperplanes, upper.stages, labels, blobs.classes, names, columns)
+        return cls(blobs, upper.pruning_path, network, planes, upper.table)
+
 
 def design_network(
     samples: Samples, plan: Plan, rng: np.random.RandomState, progress: Progress
@@ -78,11 +89,9 @@ def design_network(
     if upper.left_out is not None:
         with progress.step("regions"):
             upper = _corrected(samples, plan, upper, upper.left_out, rng, progress)
-    columns, labels = samples.columns, samples.labels
-    names = columns.input_names(labels)
-    network = Network(upper.hyperplanes, upper.stages, labels, blobs.classes, names, columns)
-    progress.say("network of {} → {} → {} → {} neurons".format(*network.layer_sizes))
-    return Design(blobs, upper.pruning_path, network, planes, upper.table)
+    design = Design.of(blobs, planes, upper, samples.labels, samples.columns)
+    progress.say("network of {} → {} → {} → {} neurons".format(*design.network.layer_sizes))
+    return design
 
 
 def _stages(

@@ -291,7 +291,7 @@ def _size_of_blob_design(samples: Samples, components: Any) -> int:
 def components_of_each(n_components: int | Mapping[Any, int], labels: NDArray) -> tuple[int, ...]:
     """The number of blobs of each class."""
     if not isinstance(n_components, Mapping):
-        return (_checked_count(n_components, "n_components"),) * len(labels)
+        return (int(n_components),) * len(labels)
     known = labels.tolist()
     for label in n_components:
         if label not in known:
@@ -304,15 +304,10 @@ def components_of_each(n_components: int | Mapping[Any, int], labels: NDArray) -
                 f"n_components has no entry for class {label!r}. Add one, or give a single int for "
                 "all classes."
             )
-    return tuple(_checked_count(n_components[label], f"n_components[{label!r}]") for label in known)
-
-
-def _checked_count(count: object, name: str) -> int:
-    if not isinstance(count, Integral) or isinstance(count, bool) or count < 1:
-        raise ValueError(
-            f"{name} must be an int of at least 1, or a mapping of class label to int, got {count!r}."
-        )
-    return int(count)
+        count = n_components[label]
+        if not isinstance(count, Integral) or isinstance(count, bool) or count < 1:
+            raise ValueError(f"n_components[{label!r}] must be an int of at least 1, got {count!r}.")
+    return tuple(int(n_components[label]) for label in known)
 
 
 @contextmanager

@@ -160,13 +160,13 @@ def test_digits_of_many_features_and_classes():
 @pytest.mark.parametrize("value", [-1, 1.5, True, "many", None])
 def test_wrong_numbers_of_regions(value):
     X, y = checkerboard(60)
-    with pytest.raises(ValueError, match="max_leaves must be an int of at least 0, or 'auto', got"):
+    with pytest.raises(ValueError, match="max_leaves must be an int of at least 0 or 'auto', got"):
         FFMLPClassifier(max_leaves=value).fit(X, y)
 
 
 def test_other_designs_have_no_regions_beside_them():
     X, y = checkerboard(60)
-    with pytest.raises(ValueError, match=r"max_leaves needs the readout design, got design='blob'"):
+    with pytest.raises(ValueError, match="max_leaves=10 needs design='readout', got design='blob'"):
         FFMLPClassifier(design="blob", max_leaves=10).fit(X, y)
 
 
@@ -219,7 +219,7 @@ def test_threads_change_no_bit(many, n_samples, monkeypatch):
 
 @pytest.mark.parametrize("n_jobs", [0, 1.5, True, "all"])
 def test_wrong_numbers_of_threads(n_jobs):
-    with pytest.raises(ValueError, match="n_jobs must be an int other than 0, or None for one thread"):
+    with pytest.raises(ValueError, match=r"n_jobs must be an int other than 0 .* or None, got"):
         FFMLPClassifier(n_jobs=n_jobs).fit(*checkerboard(60))
 
 

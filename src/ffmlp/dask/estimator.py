@@ -2,33 +2,50 @@
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 from dask.base import is_dask_collection
 from dask.delayed import Delayed, delayed
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
+from sklearn.utils import check_array
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ffmlp import classifier as local
-from ffmlp.dask.blocks import DaskPartitions, Passes, block_sum, blocks, is_array, is_frame
-from ffmlp.dask.survey import Survey, TableSchema, statistics_of_blocks
-from ffmlp.design.intake import intake
-from ffmlp.inputs.data_frames import chosen_columns, columns_of
-from ffmlp.merging import followed
+from ffmlp.arrays import Floats
+from ffmlp.dask.partitions import Block, DaskPartitions, Passes, block_sum, blocks, is_array, is_frame
+from ffmlp.design.region import occupied_regions
+from ffmlp.inputs.columns import Cells, category_name
+from ffmlp.inputs.data_frames import (
+    ColumnKind,
+    chosen_columns,
+    column_kinds,
+    columns_of,
+    table_cells,
+    untrained_columns,
+)
+from ffmlp.inputs.rows import Rows, WeightSums
+from ffmlp.merging import Statistics, followed, samples_like
 from ffmlp.network.blobs import Blobs
+from ffmlp.network.regions import Regions
 from ffmlp.parameters import (
+    NUMBERS,
     all_or_nothing,
+    are_numbers,
     check_given_blobs,
     check_parameters,
-    check_size,
-    check_two_classes,
-    class_weights,
+    checked_frequencies,
+    checked_intake,
     column_names,
 )
+
+# More categories of a column would not fit beside each other.
+MOST_CATEGORIES = 1_000_000
 
 
 class FFMLPClassifier(local.FFMLPClassifier):
@@ -115,7 +132,7 @@ class FFMLPClassifier(local.FFMLPClassifier):
     def fit_blocks(
         self, parts: list[Delayed], example: Any, passes: Passes, blobs: Any = None
     ) -> FFMLPClassifier:
-        """Design the network from delayed blocks (``ffmlp.dask.blocks.Block``).
+        """Design the network from delayed blocks (``ffmlp.dask.partitions.Block``).
 
         ``example`` has the columns of their samples. Each pass over the blocks is added to ``passes``.
         """
@@ -134,26 +151,22 @@ class FFMLPClassifier(local.FFMLPClassifier):
             survey.weights.check()
             if self.keep_statistics:
                 survey.weights.check_adds_up()
-            # Each label counts twice unless most rows have one of their own, which is worth a warning.
+            # Each label counts twice, unless most rows have a label that no other has: worth a warning.
             repeats = min(2, survey.n_rows // len(survey.labels))
             check_classification_targets(np.repeat(survey.labels, repeats))
-            schema, mass = TableSchema.of(survey), survey.mass
-            class_weight = class_weights(self.class_weight, survey.labels, mass)
-            check_two_classes(survey.labels[mass > 0])
-            check_size(self.max_neurons, len(survey.labels))
             if blobs is not None:
-                check_given_blobs(self, blobs, schema.categories, survey.labels)
-            table = DaskPartitions(parts, schema.rows, passes)
-            n_rows, labels = survey.n_rows, survey.labels
-            self._design(intake(table, names, labels, class_weight, given=blobs, n_rows=n_rows))
-            self._end(n_rows, len(parts), passes)
+                check_given_blobs(self, blobs, survey.categories, survey.labels)
+            table = DaskPartitions(parts, survey.rows, passes)
+            known = {"given": blobs, "n_rows": survey.n_rows}
+            self._design(checked_intake(self, table, survey.labels, survey.mass, **known))
+            self._end(survey.n_rows, len(parts), passes)
         return self
 
     def _end(self, n_rows: int, n_parts: int, passes: Passes) -> None:
         """Keep the times of the passes, and print them on demand."""
         self.pass_seconds_ = passes.seconds
         if self.verbose:
-            seconds = ", ".join(f"{one:.1f}" for one in passes.seconds)
+            seconds = ", ".join(f"{pass_seconds:.1f}" for pass_seconds in passes.seconds)
             print(
                 f"[FFMLPClassifier] {n_rows} rows in {n_parts} partitions, read in {len(passes)} passes "
                 f"of {seconds} s"
@@ -240,17 +253,17 @@ def _of_block(block: Any, fitted: local.FFMLPClassifier, method: str, options: d
     """What a method gives for a block; for that of a data frame, with its index."""
     if not len(block):  # scikit-learn refuses to predict nothing
         return _of_block(_nonempty(block), fitted, method, options)[:0]
-    found = getattr(fitted, method)(block, **options)
+    result = getattr(fitted, method)(block, **options)
     if method == "explain":
-        frame = found.to_frame()
+        frame = result.to_frame()
         return frame.set_axis(block.index) if hasattr(block, "index") else frame
     if not hasattr(block, "index"):
-        return found
+        return result
     import pandas as pd
 
-    if found.ndim == 1:
-        return pd.Series(found, block.index)
-    return pd.DataFrame(found, block.index, columns=list(fitted.classes_))
+    if result.ndim == 1:
+        return pd.Series(result, block.index)
+    return pd.DataFrame(result, block.index, columns=list(fitted.classes_))
 
 
 def _nonempty(block: Any) -> Any:
@@ -263,3 +276,155 @@ def _nonempty(block: Any) -> Any:
     # Objects may be texts or numbers: a missing cell is either.
     unknown = [column.dtype.kind in "OU" for _, column in row.items()]
     return row.mask(np.array([unknown]))
+
+
+@dataclass(frozen=True, eq=False)
+class Survey:
+    """The first look at rows: labels, weights and column kinds of a block; addable.
+
+    ``mass`` is the weight of each label, before weights are scaled.
+    """
+
+    names: tuple[str, ...]
+    n_rows: int
+    labels: NDArray
+    mass: Floats
+    weights: WeightSums
+    kinds: tuple[ColumnKind, ...]
+
+    @classmethod
+    def of(cls, names: Sequence[str], categorical: Any, block: Block) -> Survey:
+        """The survey of a block."""
+        columns = _columns(block.X, names)
+        if are_numbers(columns, categorical):
+            kinds = tuple(map(ColumnKind.of_numbers, _numbers(block.X).T))
+        else:
+            columns = list(_numbers(block.X).T) if columns is None else columns
+            kinds = column_kinds(columns, names, categorical)
+        labels, number = _distinct_labels(block.y, len(block.X))
+        weight = _weight(block)
+        mass = np.bincount(number, weight, len(labels)).astype(np.float64)
+        return cls(tuple(names), len(block.X), labels, mass, WeightSums.of(weight), kinds)
+
+    def __add__(self, other: Survey) -> Survey:
+        both = np.concatenate([self.labels, other.labels])
+        labels, number = _distinct_labels(both, len(both))
+        mass = np.bincount(number, np.concatenate([self.mass, other.mass]), len(labels))
+        kinds = []
+        for name, first, second in zip(self.names, self.kinds, other.kinds, strict=True):
+            try:
+                kind = first + second
+            except ValueError as error:
+                raise ValueError(
+                    f"Column {name!r} cannot be read: {error} Give it one type in all partitions."
+                ) from None
+            if kind.names is not None and len(kind.names) > MOST_CATEGORIES:
+                raise ValueError(
+                    f"Column {name!r} has more than {MOST_CATEGORIES} categories. Leave it out: such a "
+                    "column is an id."
+                )
+            kinds.append(kind)
+        n_rows, weights = self.n_rows + other.n_rows, self.weights + other.weights
+        return Survey(self.names, n_rows, labels, mass.astype(np.float64), weights, tuple(kinds))
+
+    @cached_property
+    def categories(self) -> tuple[tuple[str, ...] | None, ...]:
+        """The categories of each column; None for numbers."""
+        return tuple(kind.categories for kind in self.kinds)
+
+    def rows(self, block: Block) -> Rows:
+        """The rows of a block of the table that was surveyed, without those of weight 0."""
+        columns = _columns(block.X, self.names)
+        if all(known is None for known in self.categories) and are_numbers(columns, None):
+            values = _numbers(block.X)
+        else:
+            columns = list(_numbers(block.X).T) if columns is None else columns
+            values = table_cells(columns, untrained_columns(self.names, self.categories))
+        y = np.searchsorted(self.labels, np.asarray(block.y))
+        weight = _weight(block) if block.weight is None else self.weights.scaled(_weight(block))
+        rows = Rows(Cells(values, self.categories), y, weight)
+        return rows if (weight > 0).all() else rows.select(weight > 0)
+
+
+def statistics_of_blocks(
+    parts: list[Delayed], given: Statistics, like: FFMLPClassifier, passes: Passes
+) -> tuple[int, Statistics]:
+    """The number of rows, and their statistics for the hyperplanes of another classifier.
+
+    ``given`` are the statistics of that classifier.
+    """
+    counts = block_sum(parts, _Weights.of, passes)
+    counts.sums.check()
+    counts.sums.check_adds_up()
+    regions = block_sum(parts, partial(_regions_like, like, counts.sums), passes)
+    return counts.n_rows, replace(given, regions=regions)
+
+
+@dataclass(frozen=True)
+class _Weights:
+    """The number of rows of blocks, and the sums of their weights."""
+
+    n_rows: int
+    sums: WeightSums
+
+    @classmethod
+    def of(cls, block: Block) -> _Weights:
+        return cls(len(block.X), WeightSums.of(_weight(block)))
+
+    def __add__(self, other: _Weights) -> _Weights:
+        return _Weights(self.n_rows + other.n_rows, self.sums + other.sums)
+
+
+def _regions_like(like: FFMLPClassifier, weights: WeightSums, block: Block) -> Regions | None:
+    """The regions that the rows of a block occupy; None if all have weight 0."""
+    _distinct_labels(block.y, len(block.X))  # an error if they are no labels
+    samples = samples_like(like, block.X, np.asarray(block.y), weights.scaled(_weight(block)))
+    return occupied_regions(like.statistics_.hyperplanes, samples) if len(samples.y) else None
+
+
+def _columns(X: Any, names: Sequence[str]) -> list[Any] | None:
+    """The columns of a block, None for an array of numbers; an error unless their names are these."""
+    # Names that are not texts are unknown to the classifier, as in scikit-learn.
+    has_names = hasattr(X, "columns") and all(isinstance(name, str) for name in X.columns)
+    of_block = list(X.columns) if has_names else [f"x{j}" for j in range(X.shape[1])]
+    if of_block != list(names):
+        raise ValueError(
+            f"it has the columns {of_block[:10]}, but X has {list(names)[:10]}. Give all partitions the "
+            "same columns in the same order."
+        )
+    return columns_of(X)
+
+
+def _numbers(X: Any) -> NDArray:
+    return check_array(X, ensure_min_samples=0, **NUMBERS)
+
+
+def _weight(block: Block) -> Floats:
+    n_rows = len(block.X)
+    return np.ones(n_rows) if block.weight is None else checked_frequencies(block.weight, n_rows)
+
+
+def _distinct_labels(y: Any, n_rows: int) -> tuple[NDArray, NDArray]:
+    """The distinct labels, and the number of each sample's label among them."""
+    labels = np.asarray(y)
+    if labels.shape != (n_rows,):
+        raise ValueError(
+            f"y must have one label for each of the {n_rows} rows, got shape {labels.shape}. Give X and "
+            "y the same partitions."
+        )
+    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+        raise ValueError("Input y contains NaN or infinity. Leave out rows without a label.")
+    try:
+        distinct, number = np.unique(labels, return_inverse=True)
+    except TypeError as error:
+        _require_labels(labels)
+        raise ValueError(f"y has labels of several types: {error}. Give all the same type.") from error
+    _require_labels(distinct)
+    return distinct, number
+
+
+def _require_labels(labels: NDArray) -> None:
+    """Raise a ValueError if labels are missing."""
+    is_object = labels.dtype.kind == "O"
+    if is_object and any(not isinstance(label, str) and not category_name(label) for label in labels):
+        raise ValueError("Input y has missing labels. Leave out rows without a label.")
