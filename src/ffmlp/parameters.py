@@ -117,10 +117,11 @@ def check_parameters(classifier: FFMLPClassifier) -> None:
     """Raise a ValueError if a parameter is invalid for any data."""
     parameters, design = classifier.get_params(deep=False), classifier.design
     for name, allowed in CONSTRAINTS.items():
-        kinds = [each for each in allowed if isinstance(each, _Kind)]
-        value, is_single = parameters[name], isinstance(parameters[name], Hashable)  # arrays are not
-        if not ((is_single and value in allowed) or any(kind.holds(value) for kind in kinds)):
-            *first, last = [each.words if isinstance(each, _Kind) else repr(each) for each in allowed]
+        value, kinds = parameters[name], [each for each in allowed if isinstance(each, _Kind)]
+        single = [each for each in allowed if not isinstance(each, _Kind)]
+        is_single = isinstance(value, Hashable) and value in single  # an array would equal many
+        if not (is_single or any(kind.holds(value) for kind in kinds)):
+            *first, last = [*(kind.words for kind in kinds), *map(repr, single)]
             words = f"{', '.join(first)} or {last}" if first else last
             raise ValueError(f"{name} must be {words}, got {value!r}.")
     for name, (designs, neutral, remedy) in REQUIREMENTS.items():
