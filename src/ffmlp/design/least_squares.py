@@ -390,12 +390,12 @@ def best_temperature(evidence: Floats, owners: Indices, y: Indices, weight: Floa
     supported = np.isin(y, owners)  # pruning may leave a class without a neuron
     y, weight = y[supported], weight[supported]
     evidence = np.ascontiguousarray(evidence[supported].T)  # (m, n): sums of few rows are fast
-    own = np.where(owners[:, None] == y, evidence, -_FAR)
+    supporting = np.where(owners[:, None] == y, evidence, -_FAR)
     # Both sums of exponentials are relative to their largest term, so that they cannot overflow.
-    largest, largest_own = evidence.max(axis=0), own.max(axis=0)
-    evidence, own = evidence - largest, own - largest_own
+    largest, largest_supporting = evidence.max(axis=0), supporting.max(axis=0)
+    evidence, supporting = evidence - largest, supporting - largest_supporting
     share = weight / weight.sum()
-    behind = float(share @ (largest - largest_own))
+    behind = float(share @ (largest - largest_supporting))
 
     def mean(exponents: Floats) -> float:
         masses = np.exp(exponents)
@@ -404,12 +404,12 @@ def best_temperature(evidence: Floats, owners: Indices, y: Indices, weight: Floa
     def slope(log_factor: float) -> float:
         """Of the mean log-loss. Its root is more precise than the location of the least loss."""
         factor = np.exp(log_factor)
-        return mean(factor * evidence) - mean(factor * own) + factor * behind + _LEAST_GAIN
+        return mean(factor * evidence) - mean(factor * supporting) + factor * behind + _LEAST_GAIN
 
     def loss(log_factor: float) -> float:
         factor = np.exp(log_factor)
-        sums, own_sums = (np.exp(factor * part).sum(axis=0) for part in (evidence, own))
-        return float(share @ np.log(sums / own_sums)) + factor * behind + _LEAST_GAIN * log_factor
+        sums, supporting_sums = (np.exp(factor * part).sum(axis=0) for part in (evidence, supporting))
+        return float(share @ np.log(sums / supporting_sums)) + factor * behind + _LEAST_GAIN * log_factor
 
     # Classes of several columns may have several minima.
     tried = _LOG_TEMPERATURES

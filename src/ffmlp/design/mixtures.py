@@ -294,7 +294,7 @@ def labelled_blobs(
         members, labels = np.unique(blob[mine], return_inverse=True)
         samples, mass = scaling.apply(X[mine]), weight[mine]
         rows = [np.flatnonzero(labels == member) for member in range(len(members))]
-        origin = np.array([np.average(samples[own], axis=0, weights=mass[own]) for own in rows])
+        origin = np.array([np.average(samples[some], axis=0, weights=mass[some]) for some in rows])
         moments = summed(partial(assignment, origin), len(members), samples, mass, labels)
         mixtures.append((int(label), mass.sum(), maximization(moments)))
     return collected(mixtures, shrink=shrink)
