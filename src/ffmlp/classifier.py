@@ -312,21 +312,21 @@ class FFMLPClassifier(DecisionsMixin, ExportsMixin, ClassifierMixin, BaseEstimat
     def decision_function(self, X: ArrayLike) -> Floats:
         """Log-odds of the classes.
 
-        With two classes, those of the second over the first. With more, a score for each class whose
-        softmax is `predict_proba`. The region and paper designs have probabilities of 0 and 1, whose
-        log-odds are infinite. They return probabilities, and with two classes their difference.
+        With two classes, the log-odds of the second over the first. With more, a score for each class
+        whose softmax is `predict_proba`. The region and paper designs have probabilities of 0 and 1,
+        whose log-odds are infinite. They return probabilities, and with two classes their difference.
 
         Returns an array of shape (n_samples, n_classes), or (n_samples,) with two classes.
         """
         confidence = self._by_rows("confidences", X)
         return confidence[:, 1] - confidence[:, 0] if confidence.shape[1] == 2 else confidence
 
-    def _by_rows(self, what: str, X: ArrayLike) -> NDArray:
-        """What the network computes for each row, in threads if there are many."""
+    def _by_rows(self, method: str, X: ArrayLike) -> NDArray:
+        """A method of the network for each row, in threads if there are many."""
         cells = checked_cells(self, X)
         samples = self.network_.inputs(cells)
         n_parts = min(effective_n_jobs(self.n_jobs), 1 + len(samples) // _ROWS_WORTH_A_THREAD)
-        compute, parts = getattr(self.network_, what), np.array_split(samples, n_parts)
+        compute, parts = getattr(self.network_, method), np.array_split(samples, n_parts)
         return np.concatenate(Parallel(n_parts, require="sharedmem")(map(delayed(compute), parts)))
 
     def __sklearn_tags__(self) -> Tags:

@@ -158,7 +158,7 @@ def statistics_of_samples(
 
 
 def samples_like(like: FFMLPClassifier, X: Any, y: NDArray, weight: Floats) -> Samples:
-    """Labelled rows as samples for the hyperplanes of another classifier, without those of weight 0."""
+    """Labelled rows of positive weight as samples for the hyperplanes of another classifier."""
     labels, columns = like.statistics_.labels, like.statistics_.columns
     cells = checked_cells(like, X)
     check_consistent_length(cells, y)

@@ -1,4 +1,4 @@
-"""What the parameters and the data of `FFMLPClassifier` may be."""
+"""What the parameters of `FFMLPClassifier` may be, declared once, and what its data may be."""
 
 from __future__ import annotations
 
@@ -211,7 +211,7 @@ def _training_cells(classifier: FFMLPClassifier, X: ArrayLike, y: ArrayLike) -> 
 
 
 def are_numbers(columns: list[Any] | None, categorical: Any) -> bool:
-    """Whether columns, None for those of an array, are numbers by their types and the parameter."""
+    """Whether columns, None for an array, are numbers by their types and by `categorical_features`."""
     by_type = categorical is None or (isinstance(categorical, str) and categorical == FROM_DTYPE)
     return by_type and (columns is None or all(map(is_numeric, columns)))
 

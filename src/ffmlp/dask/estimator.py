@@ -51,11 +51,11 @@ MOST_CATEGORIES = 1_000_000
 class FFMLPClassifier(local.FFMLPClassifier):
     """`ffmlp.FFMLPClassifier` for Dask arrays and data frames (extra ``dask``).
 
-    Parameters, attributes and errors are those of the local classifier. All rows are read through sums
-    over partitions, by the scheduler or cluster that is active. Up to 2²⁰ distinct rows, the network is
-    that of a local fit to all rows, up to rounding. Of more rows, those with the smallest hash stand for
-    all where rows must be in one place: for blobs, trees and the choice of a plan. A local fit
-    draws the same ones.
+    Parameters, attributes and errors are as in the local classifier. All rows are read through sums over
+    partitions, by the scheduler or cluster that is active. Up to 2²⁰ distinct rows, the network equals
+    that of a local fit to all rows, up to rounding. Of more rows, the rows with the smallest hash
+    represent all where rows must be in memory together: for blobs, trees and the choice of a plan. A
+    local fit draws the same rows.
 
     Attributes
     ----------
@@ -202,8 +202,8 @@ class FFMLPClassifier(local.FFMLPClassifier):
     def explain(self, X: Any, reference: ArrayLike | None = None, **options: Any) -> Any:
         """Explain predictions, as `ffmlp.FFMLPClassifier.explain` does.
 
-        For Dask collections, the result is a lazy data frame: that of ``Explanations.to_frame``, with
-        the partitions and the index of X.
+        For Dask collections, the result is ``Explanations.to_frame`` as a lazy data frame, with the
+        partitions and the index of X.
         """
         if is_dask_collection(reference):
             raise TypeError(
@@ -215,7 +215,7 @@ class FFMLPClassifier(local.FFMLPClassifier):
         return self._lazily("explain", X, reference=reference, **options)
 
     def _lazily(self, method: str, X: Any, **options: Any) -> Any:
-        """What a method of the local classifier gives for each partition, when it is needed."""
+        """The result of a method of the local classifier for each partition, when it is needed."""
         check_is_fitted(self)
         fitted = self.to_local()
         meta = _of_block(self._example(X), fitted, method, options)
@@ -250,7 +250,7 @@ def _copied(classifier: local.FFMLPClassifier, kind: type) -> Any:
 
 
 def _of_block(block: Any, fitted: local.FFMLPClassifier, method: str, options: dict[str, Any]) -> Any:
-    """What a method gives for a block; for that of a data frame, with its index."""
+    """The result of a method for a block, with the index of a data frame."""
     if not len(block):  # scikit-learn refuses to predict nothing
         return _of_block(_nonempty(block), fitted, method, options)[:0]
     result = getattr(fitted, method)(block, **options)
@@ -267,7 +267,7 @@ def _of_block(block: Any, fitted: local.FFMLPClassifier, method: str, options: d
 
 
 def _nonempty(block: Any) -> Any:
-    """A row such as those of an empty block."""
+    """A row such as an empty block would have."""
     if not hasattr(block, "index"):
         return np.zeros((1, block.shape[1]), block.dtype)
     from dask.dataframe.utils import meta_nonempty
@@ -333,7 +333,7 @@ class Survey:
         return tuple(kind.categories for kind in self.kinds)
 
     def rows(self, block: Block) -> Rows:
-        """The rows of a block of the table that was surveyed, without those of weight 0."""
+        """The rows of a block of the table that was surveyed, without rows of weight 0."""
         columns = _columns(block.X, self.names)
         if all(known is None for known in self.categories) and are_numbers(columns, None):
             values = _numbers(block.X)
@@ -377,7 +377,7 @@ class _Weights:
 
 def _regions_like(like: FFMLPClassifier, weights: WeightSums, block: Block) -> Regions | None:
     """The regions that the rows of a block occupy; None if all have weight 0."""
-    _distinct_labels(block.y, len(block.X))  # an error if they are no labels
+    _distinct_labels(block.y, len(block.X))  # an error if they are not labels
     samples = samples_like(like, block.X, np.asarray(block.y), weights.scaled(_weight(block)))
     return occupied_regions(like.statistics_.hyperplanes, samples) if len(samples.y) else None
 

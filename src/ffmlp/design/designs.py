@@ -164,8 +164,8 @@ def _stage_1(
         n_each = max(1, min(MAX_THRESHOLDS_OF_EACH_FEATURE, _MAX_THRESHOLDS // scores.shape[1]))
         thresholds = axis_thresholds(scaling.apply(scores), features.samples.weight, n_each)
         planes = thresholds.joined(planes)
-    # Signs are read. The paper does not move its hyperplanes. It does not need to: those of drawn
-    # samples are random, so that no training sample lies on one.
+    # Signs are read. The paper does not move its hyperplanes and does not need to: LDA of drawn samples
+    # is random, so that no training sample lies on a hyperplane.
     elif plan.design != "paper":
         planes = replace(planes, biases=planes.biases + _LEAST_RESPONSE)
     return replace(scaling.unscaled_planes(planes), gaussianisation=features.gaussianisation)
@@ -177,7 +177,7 @@ def _between(blobs: Blobs, plan: Plan, samples: Samples, rng: np.random.RandomSt
     if plan.discriminant == "drawn_lda" and not samples.have_blobs:
         mass = np.bincount(samples.y, samples.weight, len(samples.labels)).astype(np.float64)
         return drawn_lda(blobs, pairs_of, mass, samples.class_weight, rng)
-    # Known blobs are no mixture to draw from: this is the LDA of their samples.
+    # Known blobs are not a mixture to draw from: this is the LDA of their samples.
     separate = DISCRIMINANTS.get(plan.discriminant, lda)
     if plan.n_components is not None or samples.have_blobs:
         return separate(blobs, pairs_of(blobs))
@@ -248,8 +248,8 @@ _LEAST_VARIANCE = 0.01
 def familiar_space(blobs: Blobs, planes: Hyperplanes, samples: Samples) -> FamiliarSpace:
     """The space in which the pooled covariance of the blobs is the identity. Deterministic.
 
-    One covariance for all blobs: that of a small one depends too much on its few samples, so that others
-    of the same kind would seem far away. Takes O(n·G·N) time.
+    One covariance for all blobs: the covariance of a small blob depends too much on its few samples, so
+    that others of the same kind would seem far away. Takes O(n·G·N) time.
     """
     seen = samples.thinned(MAX_SAMPLES)
     scale = Scaling.of(planes.mapped(seen.X), seen.weight).scale

@@ -105,7 +105,7 @@ def drawn_lda(
 ) -> Hyperplanes:
     """Two-class LDA of the samples that are drawn from the two blobs of each pair, as in the paper.
 
-    ``mass`` (C,) is the total weight of each class, ``class_weight`` (C,) that of one of its samples. A
+    ``mass`` (C,) is the total weight of each class, ``class_weight`` (C,) the weight of one sample. A
     blob from which no sample is drawn has no hyperplane; every class has a blob that has one.
     """
     Z, members = drawn_samples(blobs, mass, rng)

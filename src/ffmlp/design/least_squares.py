@@ -31,7 +31,7 @@ def in_threads(action: Callable[[slice], R], blocks: list[slice]) -> Iterator[R]
     """The results of an action for each block, in order, by as many threads as OpenMP may use.
 
     ``OMP_NUM_THREADS`` and threadpoolctl limit them. NumPy releases the lock in matrix products. These
-    should have one thread each: threads of a product wait for each other, those of blocks do not.
+    should have one thread each: threads of a product wait for each other, threads of blocks do not.
     """
     if len(blocks) < 2:
         yield from map(action, blocks)
@@ -59,7 +59,7 @@ _SMALLEST_EIGENVALUE = 1e-10
 
 @dataclass(frozen=True, eq=False)
 class Products:
-    """Weighted products of the columns of regressors; those of blocks of samples add up."""
+    """Weighted products of the columns of regressors over a block of samples; addable."""
 
     gram: Floats  # (p, p) of the columns with each other
     moments: Floats  # (p, C) of the columns with class indicators
@@ -72,7 +72,7 @@ class Products:
 class Regressors:
     """The p columns ``([|h|, h[:, linear]] − mean) / scale`` of samples X, computed block by block.
 
-    ``linear`` are hyperplanes whose h span those of all hyperplanes. ``units`` standardise the input of
+    ``linear`` are hyperplanes whose h span the h of all hyperplanes. ``units`` standardise the input of
     the hyperplanes. Columns with a spread below ``least`` (p,) vary by rounding error only.
     """
 
@@ -114,7 +114,7 @@ class Regressors:
         return replace(regressors, dtype=np.float32, least=least)
 
     def standardised(self, mean: Floats, spread: Floats) -> Regressors:
-        """Columns of the given mean and spread become those of mean 0 and spread 1."""
+        """The regressors with columns of this mean and spread standardised to mean 0 and spread 1."""
         scale = np.where(self.scale * spread > self.least, spread, 1.0)
         if self.whole is not None:
             self.whole[:] -= mean
@@ -184,7 +184,7 @@ class Regressors:
         return in_threads(lambda part: action(blocks(part)), parts)
 
     def products(self, samples: Samples) -> Products:
-        """The products of the columns of samples, which may be others than those of the regressors."""
+        """The products of the columns of any samples, not only of the regressors' samples."""
         if samples.X is not self.X:
             return replace(self, X=samples.X).products(samples)
         y, weight = samples.y, samples.importance
@@ -256,7 +256,7 @@ def _features(planes: Hyperplanes, thresholds: Indices) -> Indices:
 
 
 def spanning(planes: Hyperplanes) -> Indices:
-    """At most N hyperplanes whose normals span those of all.
+    """At most N hyperplanes whose normals span all normals.
 
     For a feature with thresholds, this is its middle one, which is the easiest to read. For the other
     features, these are the pivots of a QR decomposition.

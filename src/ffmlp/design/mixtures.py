@@ -245,7 +245,7 @@ def lloyd(
 
 
 def shrunk(covariances: Floats, mass: Floats) -> Floats:
-    """Covariances of one class's blobs; those of few samples are shrunk towards the pooled covariance.
+    """Covariances of one class's blobs, shrunk towards the pooled covariance if samples are few.
 
     The shrinkage of a blob with fewer than `TRUSTED_SAMPLES_PER_FEATURE` · N samples is the share of
     these that is missing. The pooled covariance is shrunk likewise towards its diagonal, where the unit

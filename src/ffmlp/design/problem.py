@@ -56,7 +56,7 @@ _FEWEST_OF_A_CLASS = 100
 
 
 class Population(Protocol):
-    """More samples than are held in one place."""
+    """More samples than are held in memory."""
 
     def sum(self, statistic: Callable[[Samples], T]) -> T:
         """The sum of a statistic over blocks of all samples."""
@@ -104,7 +104,7 @@ class Samples:
         return replace(part, population=None)
 
     def reweighted(self, weight: Floats) -> Samples:
-        """The samples with new weights, except those of weight 0."""
+        """The samples with new weights, without samples of weight 0."""
         return replace(self, weight=weight).select(weight > 0)
 
     def merged(self) -> Samples:

@@ -51,7 +51,7 @@ class Selection:
     accuracies : ndarray of shape (n_plans,)
         Accuracy of each plan on the same samples.
     best : int
-        The chosen plan: the first, unless that of least log-loss beats it by a standard error.
+        The chosen plan: the first, unless the plan of least log-loss beats it by a standard error.
     """
 
     plans: tuple[Plan, ...]
@@ -314,7 +314,7 @@ def components_of_each(n_components: int | Mapping[Any, int], labels: NDArray) -
 def threads_for(plans: list[Plan], n_jobs: int | None) -> Iterator[None]:
     """Trees in so many threads, and matrix products of a readout in one.
 
-    Blocks of samples have threads of their own. Threads of a product wait for each other: on two busy
+    Blocks of samples have their threads already. Threads of a product wait for each other: on two busy
     cores, a factor of ten has been measured. Their number would also change rounding errors. The other
     designs have few matrix products.
     """

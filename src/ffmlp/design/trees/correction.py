@@ -115,7 +115,7 @@ class TreeSamples:
         return np.hstack([weight, weight * self.classes[rows], weight * self.targets(rows, 1.0)])
 
     def parts(self, number: int, most: int) -> tuple[Indices, Indices]:
-        """Samples that tree ``number`` sees, and those of its fold. All trees together see every one."""
+        """Samples that tree ``number`` sees, and its fold. All trees together see every sample."""
         inside = np.flatnonzero(self.fold != number % self.n_folds)
         out = np.flatnonzero(self.fold == number % self.n_folds)
         step = -(-len(inside) // most)
@@ -205,7 +205,7 @@ class Forest:
 
 
 class _Sequence:
-    """Trees that grow one after the other on some samples, without those of one fold.
+    """Trees that grow one after the other on some samples, without one fold.
 
     ``targets`` (n, 1 + K) are integers: the weight, and what is still unexplained along K axes.
     """
@@ -330,7 +330,7 @@ def grow_trees(
 
 
 def _with_forests(samples: TreeSamples, best: _Mix, max_leaves: float) -> _Mix:
-    """The best size of forests beside what there is; few leaves are those of few best splits."""
+    """The best size of forests beside the mix so far; few leaves are the result of best splits."""
     few, n = max_leaves < _FEW_LEAVES, len(samples.fold)
     n_trees, fewest = N_TREES * (2 if n <= FEW_SAMPLES else 1), _FEWEST_SAMPLES
     parts = [1.0, 0.0]  # of the evidence: trees on residuals, and trees on classes
@@ -514,7 +514,7 @@ def with_trees(
 ) -> UpperLayers:
     """A readout with trees beside it; the readout itself if they would not help.
 
-    ``samples`` and ``fold`` are those of `dealt`. ``left_out`` (n, C) is the evidence of the readout for
+    ``samples`` and ``fold`` are from `dealt`. ``left_out`` (n, C) is the evidence of the readout for
     each of these samples, fitted without it.
     """
     stages, importance = upper.stages, samples.importance

@@ -40,7 +40,7 @@ _FEATURE, _THRESHOLD, _LEFT, _FIRST, _END = range(5)
 
 @dataclass(frozen=True, eq=False)
 class Ranks:
-    """Responses as ranks: ``table`` (n, S) has those of F features, and constants up to `_WIDTH`.
+    """Responses as ranks: ``table`` (n, S) has the ranks of F features, and constants up to `_WIDTH`.
 
     Feature f has ``levels[f]``: ascending thresholds, and the ranks of the responses between them.
     """
@@ -148,7 +148,7 @@ class Tree:
 
         The gain of a split is the decrease of the squared error. Its threshold is a random one of each
         feature, or any one. Nodes of fewer than ``fewest`` samples are not split. The weight of
-        ``prior`` samples is added to that of each side, so that few samples do not decide. Takes
+        ``prior`` samples is added to each side's weight, so that few samples do not decide. Takes
         O(n·F·d) time for a tree of depth d, and O(F) more for each node of best splits.
         """
         rows = np.arange(len(targets), dtype=np.int32)
