@@ -166,12 +166,6 @@ def test_fitted_attributes():
     assert clf.score(X, y) == pytest.approx(1 - path.error_rates[-1])
 
 
-def test_no_pruning():
-    clf = region_design(2, error_threshold=None, random_state=0).fit(*IRIS)
-    assert len(clf.hyperplanes_) == 12
-    assert len(clf.pruning_path_.deleted) == 0
-
-
 @pytest.mark.parametrize("seed", range(20))
 def test_no_pruning_with_fractional_weights(seed):
     X, y, _ = xor(100, seed)
@@ -365,6 +359,18 @@ X_OK, Y_OK = IRIS
         ({"design": "paper", "pruning": "optimal"}, "got pruning='optimal'. Use pruning='greedy'"),
         ({"design": "paper", "max_neurons": 30}, "max_neurons=30 needs design='readout', got"),
         ({"discriminant": "qda"}, "'auto', 'lda' or 'heteroscedastic', got 'qda'"),
+        ({"design": "blob", "max_leaves": 9}, "max_leaves=9 needs design='readout', got design='blob'"),
+            {"design": "blob", "max_leaves": 10},
+            "max_leaves=10 needs design='readout', got design='blob'",
+        ),
+        *(
+            ({"max_leaves": value}, "max_leaves must be an int of at least 0 or 'auto', got")
+            for value in (-1, 1.5, True, "many", None)
+        ),
+        *(
+            ({"n_jobs": value}, r"n_jobs must be an int other than 0 \(-1: all cores\) or None, got")
+            for value in (0, 1.5, True, "all", np.ones(2))
+        ),
     ],
 )
 def test_wrong_parameters(params, message):
@@ -415,9 +421,3 @@ def test_a_failed_fit_leaves_an_earlier_one_alone():
         clf.fit(X_OK[:, :2], np.zeros(150))
     assert clf.n_features_in_ == 4
     np.testing.assert_array_equal(clf.predict_proba(X_OK), before)
-
-
-def test_wrong_number_of_features():
-    clf = region_design(random_state=0).fit(X_OK, Y_OK)
-    with pytest.raises(ValueError, match="X has 3 features, but FFMLPClassifier is expecting 4"):
-        clf.predict(X_OK[:, :3])

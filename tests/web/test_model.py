@@ -61,9 +61,9 @@ PROBLEMS = {"numbers": load_iris(return_X_y=True), "moons": four_moons(600), "ta
 
 def classifiers():
     """A classifier of every design for every problem, with and without gaussianised features."""
-    for design in ("region", "paper", "blob", "readout", "readout with regions"):
+    for design in ("region", "paper", "blob", "readout", "readout with trees"):
         for name, (X, y) in PROBLEMS.items():
-            if design == "readout with regions" and name == "numbers":
+            if design == "readout with trees" and name == "numbers":
                 continue  # regions do not help there
             for mapped in (False,) if design == "paper" else (False, True):
                 n_blobs = "auto" if design.startswith("readout") else 2
@@ -163,7 +163,7 @@ def test_random_and_trained_networks_predict_as_python_does(tmp_path):
 
 
 def test_changes_that_are_found_change_the_class_and_are_no_nearer_than_the_bounds(tmp_path):
-    problems = [("region", "numbers"), ("readout", "moons"), ("readout with regions", "table")]
+    problems = [("region", "numbers"), ("readout", "moons"), ("readout with trees", "table")]
     models = [designed(design, *PROBLEMS[name], 2) for design, name in problems]
     cells = [
         cells_of(clf, PROBLEMS[name][0])[::10] for clf, (_, name) in zip(models, problems, strict=True)
