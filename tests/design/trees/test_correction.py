@@ -31,6 +31,13 @@ def ranks(h):
     return Ranks.of(h, np.ones(len(h)))
 
 
+def trees_of(h, y, shares, left_out):
+    """The trees for samples of two classes with these responses and left-out evidence."""
+    classes, weight = np.eye(2)[y] - shares, np.ones(len(y))
+    samples = TreeSamples(ranks(h), classes, left_out - shares, weight, folds(y))
+    return grow_trees(samples, np.arange(h.shape[1]), np.inf)[1]
+
+
 def test_trees_find_what_the_readout_cannot():
     X, y = checkerboard()
     X_test, y_test = checkerboard(seed=1)
@@ -108,8 +115,7 @@ def test_trees_alone_classify_where_the_readout_knows_nothing():
     y = (h[:, 0] * h[:, 1] > 0).astype(int)
     shares = np.bincount(y) / len(y)
     left_out = np.tile(shares, (len(y), 1))  # a readout that knows nothing
-    grown = grow_trees(ranks(h), np.arange(3), y, np.ones(len(y)), shares, left_out, folds(y), np.inf)
-    evidence = grown.trees.evidence(h.astype(np.float64))
+    evidence = trees_of(h, y, shares, left_out).evidence(h.astype(np.float64))
     assert np.mean((shares + evidence).argmax(axis=1) == y) > 0.9
     np.testing.assert_allclose(evidence.sum(axis=1), 0, atol=1e-12)  # shares of all classes add up
 
@@ -117,11 +123,7 @@ def test_trees_alone_classify_where_the_readout_knows_nothing():
 def test_no_trees_where_the_readout_is_right():
     h, _ = regression(300)
     y = (h[:, 0] > 0).astype(int)
-    perfect = np.eye(2)[y]
-    shares = np.bincount(y) / len(y)
-    assert (
-        grow_trees(ranks(h), np.arange(3), y, np.ones(len(y)), shares, perfect, folds(y), np.inf) is None
-    )
+    assert trees_of(h, y, np.bincount(y) / len(y), left_out=np.eye(2)[y]) is None
 
 
 def test_the_link_has_the_least_log_loss():
@@ -145,9 +147,7 @@ def test_the_link_has_the_least_log_loss():
 def test_samples_that_cannot_be_split_have_no_trees():
     h = np.zeros((40, 2), np.float32)
     y = np.arange(40) % 2
-    left_out = np.full((40, 2), [0.9, 0.1])
-    shares = np.full(2, 0.5)
-    assert grow_trees(ranks(h), np.arange(2), y, np.ones(40), shares, left_out, folds(y), np.inf) is None
+    assert trees_of(h, y, np.full(2, 0.5), left_out=np.full((40, 2), [0.9, 0.1])) is None
 
 
 @pytest.fixture

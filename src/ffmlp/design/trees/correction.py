@@ -287,49 +287,21 @@ class Sequences:
 Ensemble = Forest | Sequences
 
 
-@dataclass(frozen=True, eq=False)
-class Grown:
-    """The weight of the readout beside the trees, the trees, and the link to probabilities."""
+def grow_trees(samples: TreeSamples, axes: Indices, max_leaves: float) -> tuple[Mix, Trees | None]:
+    """The best mix of readout and trees on the responses to the hyperplanes ``axes``, and its trees.
 
-    weight: float
-    trees: Trees
-    power: float
-    floor: float
-
-
-def grow_trees(
-    ranks: Ranks,
-    axes: Indices,
-    y: Indices,
-    weight: Floats,
-    shares: Floats,
-    left_out: Floats,
-    fold: Indices,
-    max_leaves: float,
-) -> Grown | None:
-    """Trees on the responses of samples to the hyperplanes ``axes``; None if they are useless.
-
-    ``left_out`` (n, C) is the evidence of the readout for samples that it has not seen, and ``fold`` is
-    from `dealt`. Samples are sorted by class and value. Each tree has its seed, so that the same samples
-    give the same trees for any number of threads. Takes O(n·F·log n) time for each tree of up to
-    `ROWS_OF_TREE` samples.
+    Samples are sorted by class and value. Each tree has its seed, so that the same samples give the same
+    trees for any number of threads. Takes O(n·F·log n) time for each tree of up to `ROWS_OF_TREE`
+    samples.
     """
-    samples = TreeSamples(ranks, np.eye(len(shares))[y] - shares, left_out - shares, weight, fold)
-    best = _Mix.of(samples, [])
-    if len(y) > MANY_SAMPLES:
+    best = Mix.of(samples, [])
+    if len(samples.fold) > MANY_SAMPLES:
         best = _with_sequences(samples, best, max_leaves)
     best = _with_forests(samples, best, max_leaves)
-    if not best.ensembles:
-        return None
-    trees = _joined(best, samples.ranks, axes)
-    if trees is None:
-        return None
-    judged = samples.judged
-    power, floor = best_link(shares + best.evidence, y[judged], weight[judged])
-    return Grown(float(best.weights[0]), trees, power, floor)
+    return best, _joined(best, samples.ranks, axes)
 
 
-def _with_forests(samples: TreeSamples, best: _Mix, max_leaves: float) -> _Mix:
+def _with_forests(samples: TreeSamples, best: Mix, max_leaves: float) -> Mix:
     """The best size of forests beside the mix so far; few leaves are the result of best splits."""
     few, n = max_leaves < _FEW_LEAVES, len(samples.fold)
     n_trees, fewest = N_TREES * (2 if n <= FEW_SAMPLES else 1), _FEWEST_SAMPLES
@@ -348,18 +320,18 @@ def _with_forests(samples: TreeSamples, best: _Mix, max_leaves: float) -> _Mix:
     ]
     without, largest = best, max(len(tree) for forest in forests for tree in forest.trees)
     for n_leaves in _sizes(min(most, largest)):
-        mix = _Mix.of(samples, [*without.ensembles, *((forest, n_leaves) for forest in forests)])
+        mix = Mix.of(samples, [*without.ensembles, *((forest, n_leaves) for forest in forests)])
         if mix.loss < (1.0 - _LEAST_GAIN) * best.loss:
             best = mix
     return best
 
 
-def _with_sequences(samples: TreeSamples, best: _Mix, max_leaves: float) -> _Mix:
+def _with_sequences(samples: TreeSamples, best: Mix, max_leaves: float) -> Mix:
     """Sequences of as many rounds as lower the loss."""
     sequences = Sequences(samples)
     for n_rounds in _ROUNDS:
         sequences.go_on(n_rounds)
-        mix = _Mix.of(samples, [(sequences, n_rounds)])
+        mix = Mix.of(samples, [(sequences, n_rounds)])
         if mix.n_leaves > max_leaves or mix.loss >= (1.0 - _LEAST_GAIN) * best.loss:
             break
         best = mix
@@ -376,7 +348,7 @@ def _sizes(most: int) -> Iterator[int]:
 
 
 @dataclass(frozen=True, eq=False)
-class _Mix:
+class Mix:
     """The weights of the evidence and of each ensemble's values, and their loss on left-out samples."""
 
     ensembles: list[tuple[Ensemble, int]]
@@ -386,10 +358,12 @@ class _Mix:
 
     @property
     def n_leaves(self) -> int:
+        """The number of leaves of all ensembles."""
         return sum(ensemble.n_leaves(size) for ensemble, size in self.ensembles)
 
     @classmethod
-    def of(cls, samples: TreeSamples, ensembles: list[tuple[Ensemble, int]]) -> _Mix:
+    def of(cls, samples: TreeSamples, ensembles: list[tuple[Ensemble, int]]) -> Mix:
+        """The mix of the readout with ensembles of these sizes."""
         judged = samples.judged
         parts, kinds = [(samples.smooth[judged], 0.0)], [-1]
         for ensemble, size in ensembles:
@@ -425,7 +399,7 @@ def _least_squares(
     return weights, float(loss / weight.sum())
 
 
-def _joined(mix: _Mix, ranks: Ranks, axes: Indices) -> Trees | None:
+def _joined(mix: Mix, ranks: Ranks, axes: Indices) -> Trees | None:
     """The trees with a weight, cut to their first splits, as one table; None if there are none."""
     nodes, thresholds, children, roots, values = [], [], [], [], []
     n_nodes = n_leaves = 0
@@ -517,26 +491,26 @@ def with_trees(
     ``samples`` and ``fold`` are from `dealt`. ``left_out`` (n, C) is the evidence of the readout for
     each of these samples, fitted without it.
     """
-    stages, importance = upper.stages, samples.importance
+    stages, y, importance = upper.stages, samples.y, samples.importance
     assert isinstance(stages, ReadoutStages)
-    shares = np.bincount(samples.y, importance, len(samples.labels)) / importance.sum()
+    shares = np.bincount(y, importance, len(samples.labels)) / importance.sum()
     ranks = _ranks(upper.hyperplanes.select(axes), samples.X, importance)
-    grown = grow_trees(ranks, axes, samples.y, importance, shares, left_out, fold, max_leaves)
-    if grown is None:
+    classes = np.eye(len(shares))[y] - shares
+    seen = TreeSamples(ranks, classes, left_out - shares, importance, fold)
+    mix, trees = grow_trees(seen, axes, max_leaves)
+    if trees is None:
         progress.say("no trees: they would not lower the error on left-out samples")
         return upper
-    progress.say(f"{len(grown.trees)} leaves of {len(grown.trees.roots)} trees")
-    return replace(upper, stages=_beside(grown, stages, shares))
-
-
-def _beside(grown: Grown, stages: ReadoutStages, shares: Floats) -> CorrectedReadoutStages:
-    """The readout, weighed, with the trees beside it."""
-    return CorrectedReadoutStages(
-        grown.weight * stages.even,
-        grown.weight * stages.odd,
-        shares + grown.weight * (stages.bias - shares),
+    progress.say(f"{len(trees)} leaves of {len(trees.roots)} trees")
+    power, floor = best_link(shares + mix.evidence, y[seen.judged], importance[seen.judged])
+    weight = float(mix.weights[0])
+    corrected = CorrectedReadoutStages(
+        weight * stages.even,
+        weight * stages.odd,
+        shares + weight * (stages.bias - shares),
         1.0,
-        trees=grown.trees,
-        power=grown.power,
-        floor=grown.floor,
+        trees=trees,
+        power=power,
+        floor=floor,
     )
+    return replace(upper, stages=corrected)
