@@ -69,10 +69,6 @@ class Statistics:
         network = design.network
         return cls(plan, network.labels, network.table, design.blobs, design.hyperplanes, design.table)
 
-    def of_samples(self, samples: Samples) -> Statistics:
-        """The statistics of other samples, for the same hyperplanes."""
-        return replace(self, regions=occupied_regions(self.hyperplanes, samples))
-
     def __add__(self, other: Statistics) -> Statistics:
         for name, what in _SHARED.items():
             how = _difference(name, getattr(self, name), getattr(other, name))
@@ -154,7 +150,8 @@ def statistics_of_samples(
     """The statistics of samples for the hyperplanes of another classifier."""
     given, targets = followed(classifier, like, blobs), column_or_1d(plain_labels(y))
     weight = checked_weight(sample_weight, len(targets), adds_up=True)
-    return given.of_samples(samples_like(like, X, targets, weight))
+    samples = samples_like(like, X, targets, weight)
+    return replace(given, regions=occupied_regions(given.hyperplanes, samples))
 
 
 def samples_like(like: FFMLPClassifier, X: Any, y: NDArray, weight: Floats) -> Samples:

@@ -153,10 +153,6 @@ class Plan:
     all_pairs: bool = False
     max_leaves: float = 0
 
-    def max_half_spaces(self, n_classes: int) -> float:
-        """The largest number of l_1 neurons of the readout design; l_2 and l_out have two per class."""
-        return np.inf if self.max_neurons is None else self.max_neurons - 2 * n_classes
-
 
 @dataclass(frozen=True, eq=False)
 class UpperLayers:

@@ -363,9 +363,10 @@ def readout_design(
         progress.say(f"ridge {readout.ridge:.2g}, leave-one-out error {readout.error_rate:.2%}")
     if path is None or not len(path.deleted):
         path = PruningPath(np.zeros(0, np.intp), np.zeros(0), readout.error_rate, np.arange(len(planes)))
-    n_allowed = plan.max_half_spaces(n_classes)
-    if 2 * len(planes) > n_allowed:
-        return _small_readout_design(samples, planes, readout, path, int(n_allowed), progress)
+    if plan.max_neurons is not None:
+        n_allowed = plan.max_neurons - 2 * n_classes  # l_2 and l_out have a neuron for each class
+        if 2 * len(planes) > n_allowed:
+            return _small_readout_design(samples, planes, readout, path, n_allowed, progress)
     with progress.step("classes"):
         stages = ReadoutStages(readout.even, readout.odd, readout.bias, readout.temperature)
     return UpperLayers(planes, path, stages, readout.left_out)
