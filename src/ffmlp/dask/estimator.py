@@ -110,24 +110,18 @@ class FFMLPClassifier(local.FFMLPClassifier):
         -------
         self
         """
-        passes = Passes()
+        passes, parts = Passes(), blocks(X, y, sample_weight)
         if like is None:
-            return self._fit(X, y, sample_weight, passes, blobs)
+            # Data frames have a sample without rows; of an array, only the number of columns counts.
+            example = X._meta_nonempty if is_frame(X) else np.zeros((1, X.shape[1]))  # noqa: SLF001
+            return self.fit_blocks(parts, example, passes, blobs)
         with all_or_nothing(self):
             check_parameters(self)
-            given, parts = followed(self, like, blobs), blocks(X, y, sample_weight)
+            given = followed(self, like, blobs)
             n_rows, statistics = statistics_of_blocks(parts, given, like, passes)
             self._follow(statistics)
             self._end(n_rows, len(parts), passes)
         return self
-
-    def _fit(
-        self, X: Any, y: Any, sample_weight: Any, passes: Passes, blobs: Any = None
-    ) -> FFMLPClassifier:
-        parts = blocks(X, y, sample_weight)
-        # Data frames have a sample without rows; of an array, only the number of columns counts.
-        example = X._meta_nonempty if is_frame(X) else np.zeros((1, X.shape[1]))  # noqa: SLF001
-        return self.fit_blocks(parts, example, passes, blobs)
 
     def fit_blocks(
         self, parts: list[Delayed], example: Any, passes: Passes, blobs: Any = None

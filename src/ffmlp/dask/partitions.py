@@ -55,16 +55,18 @@ def blocks(X: Any, y: Any, sample_weight: Any = None) -> list[Delayed]:
             f"X must be a Dask data frame or a Dask array of two dimensions, got {_described(X)}. Use "
             "ffmlp.FFMLPClassifier for data in memory."
         )
-    others = {"y": y, "sample_weight": sample_weight}
-    if sample_weight is None:
-        del others["sample_weight"]
+    others = {"y": y} if sample_weight is None else {"y": y, "sample_weight": sample_weight}
+    for name, other in others.items():
+        if getattr(other, "ndim", 1) != 1:
+            raise ValueError(
+                f"{name} must have one dimension, got {other.ndim}. Pass a single column of it."
+            )
     return _of_frame(X, others) if is_frame(X) else _of_array(X, others)
 
 
 def _of_frame(X: Any, others: dict[str, Any]) -> list[Delayed]:
     if all(hasattr(other, "map_partitions") for other in others.values()):
         for name, other in others.items():
-            _require_one_dimension(name, other)
             if other.npartitions != X.npartitions:
                 raise ValueError(
                     f"{name} has {other.npartitions} partitions, but X has {X.npartitions}. {_FIT_ALL}"
@@ -89,7 +91,6 @@ def _of_array(X: Any, others: dict[str, Any]) -> list[Delayed]:
             if isinstance(other, np.ndarray):
                 other = da.from_array(other, chunks=-1)
             if isinstance(other, da.Array) and not np.isnan(other.shape[0]):
-                _require_one_dimension(name, other)
                 if other.shape[0] != X.shape[0]:
                     raise ValueError(
                         f"{name} must have one entry for each of the {X.shape[0]} samples, got shape "
@@ -107,20 +108,12 @@ def _zipped(samples: Any, n_blocks: int, others: dict[str, Any]) -> list[Delayed
             raise TypeError(
                 f"{name} must be a Dask array or series, got {_described(other)}. {_FIT_ALL}"
             )
-        _require_one_dimension(name, other)
         parts = np.ravel(np.array(other.to_delayed(optimize_graph=False), object)).tolist()
         if len(parts) != n_blocks:
             raise ValueError(f"{name} has {len(parts)} blocks, but X has {n_blocks}. {_FIT_ALL}")
         columns.append(parts)
     block = delayed(Block, pure=True)
     return [block(*parts) for parts in zip(samples, *columns, strict=True)]
-
-
-def _require_one_dimension(name: str, other: Any) -> None:
-    if getattr(other, "ndim", 1) != 1:
-        raise ValueError(
-            f"{name} must have one dimension, got {other.ndim}. Pass a single column of it."
-        )
 
 
 def _described(value: Any) -> str:
@@ -260,7 +253,7 @@ def _computed(sums: list[Delayed], parts: list[Delayed], passes: Passes) -> list
         done += 1
         on_part(number, done, n_parts)
 
-    client = _client()
+    client = getattr(dask.base.get_scheduler(), "__self__", None)  # of a cluster
     if client is None:
         keys = {part.key for part in parts}
         with Callback(posttask=lambda key, *_: count() if key in keys else None):
@@ -272,12 +265,6 @@ def _computed(sums: list[Delayed], parts: list[Delayed], passes: Passes) -> list
         future.release()  # what is added up need not be held
         count()
     return client.gather(results)
-
-
-def _client() -> Any:
-    """The active client of a cluster, if there is one."""
-    scheduler = dask.base.get_scheduler()
-    return getattr(scheduler, "__self__", None)
 
 
 def _require_readable(blocks: list[Delayed]) -> None:

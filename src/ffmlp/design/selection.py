@@ -212,6 +212,7 @@ _MAX_FEATURES_OF_MIXTURES = 100
 def possible_plans(classifier: FFMLPClassifier, samples: Samples) -> list[Plan]:
     """All plans that the parameters allow; the first one wins unless another is clearly better."""
     given = classifier.pruning, classifier.time_limit, classifier.penalty, classifier.max_neurons
+    max_leaves = np.inf if classifier.max_leaves == AUTO else float(classifier.max_leaves)
     plans = []
     for design in _alternatives(classifier.design, _designs(classifier, samples)):
         literal, of_regions = design == "paper", design in ("paper", "region")
@@ -225,15 +226,11 @@ def possible_plans(classifier: FFMLPClassifier, samples: Samples) -> list[Plan]:
             each = None if components is None else components_of_each(components, samples.labels)
             plan = Plan(design, bool(gaussianise), discriminant, each, threshold, *given)
             plan = replace(plan, shrink=not literal, all_pairs=bool(classifier.all_pairs))
-            plans.append(replace(plan, max_leaves=_max_leaves(classifier, plan)))
+            # Trees correct a readout of all its hyperplanes: a limit of the size allows none.
+            if design == "readout" and plan.max_neurons is None and threshold is None:
+                plan = replace(plan, max_leaves=max_leaves)
+            plans.append(plan)
     return plans
-
-
-def _max_leaves(classifier: FFMLPClassifier, plan: Plan) -> float:
-    """Trees correct a readout of all its hyperplanes: a limit of the size allows none."""
-    if plan.design != "readout" or plan.max_neurons is not None or plan.error_threshold is not None:
-        return 0
-    return np.inf if classifier.max_leaves == AUTO else float(classifier.max_leaves)
 
 
 def _alternatives(value: Any, automatic: tuple) -> tuple:
