@@ -26,7 +26,7 @@ DESIGNS = {
     "blob": {"design": "blob", "n_components": 4},
     "readout": {"design": "readout", "gaussianise": False, "max_leaves": 0},
     "readout, gaussianised": {"design": "readout", "gaussianise": True, "max_leaves": 0},
-    "readout with regions": {"design": "readout", "gaussianise": False},
+    "readout with trees": {"design": "readout", "gaussianise": False},
 }
 
 

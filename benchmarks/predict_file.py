@@ -61,7 +61,7 @@ MODELS = {
     "readout, 2 blobs": ["--design", "readout", "--n-components", "2", "--max-leaves", "0"],
     "readout, 50 neurons": ["--max-neurons", "50"],
     "readout": ["--max-leaves", "0"],
-    "readout with regions (default)": [],
+    "readout with trees (default)": [],
 }
 
 

@@ -160,7 +160,7 @@ def main() -> None:
     options = parser.parse_args()
     seconds, n_clients = min(options.seconds, MOST_SECONDS), min(options.clients, MOST_CLIENTS)
     X, y = mixed_table()
-    clf = designed("readout with regions", X, y)
+    clf = designed("readout with trees", X, y)
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(n_clients) as pool:
         ffmlp.save(clf, Path(folder) / "m")
         with served(Path(folder) / "m") as (process, port):

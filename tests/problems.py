@@ -30,15 +30,15 @@ DESIGNS = {
     "region": {"design": "region"},
     "blob": {"design": "blob"},
     "readout": {"design": "readout", "max_leaves": 0},
-    "readout with regions": {"design": "readout", "max_leaves": "auto"},
+    "readout with trees": {"design": "readout", "max_leaves": "auto"},
 }
 
 
 def designed(name, X, y, n_components="auto", **parameters):
-    """A classifier of one of these designs, or of any other, fitted to data that need regions."""
+    """A classifier of one of these designs, or of any other, fitted to data that need trees."""
     parameters = DESIGNS.get(name, {"design": name}) | {"random_state": 0} | parameters
     clf = FFMLPClassifier(n_components, **parameters).fit(X, y)
-    assert (clf.network_.stages.neurons == "evidence and regions") == (name == "readout with regions")
+    assert (clf.n_leaves_ > 0) == (name == "readout with trees")
     return clf
 
 
@@ -82,7 +82,7 @@ def steps(n_samples=400, seed=0):
 
 
 def with_trees(n_samples=400, **parameters):
-    """A readout with regions, and its training samples: X, y, clf."""
+    """A readout that trees correct, and its training samples: X, y, clf."""
     X, y = steps(n_samples)
     clf = FFMLPClassifier(design="readout", random_state=0, **{"max_leaves": 300, **parameters})
     clf.fit(X, y)
@@ -91,7 +91,7 @@ def with_trees(n_samples=400, **parameters):
 
 
 def regions_alone(clf):
-    """The same network if its readout had no weights: the lead is flat within regions."""
+    """The same network if its readout had no weights: the lead is flat within leaves."""
     stages = clf.network_.stages
     parts = {"even": 0 * stages.even, "odd": 0 * stages.odd, "bias": np.full_like(stages.bias, 0.3)}
     clf.network_ = replace(clf.network_, stages=replace(stages, **parts))
@@ -125,7 +125,7 @@ def random_trees(rng, n_hyperplanes, n_classes, tree_sizes):
     n_nodes, n_trees = sum(tree_sizes), len(tree_sizes)
     children = np.empty((n_nodes, 2), np.int32)
     roots = np.append(0, np.cumsum(tree_sizes)[:-1]).astype(np.int32)
-    n_regions = 0
+    n_leaves = 0
     for root, size in zip(roots, tree_sizes, strict=True):
         open_places = []
         for node in range(root, root + size):
@@ -133,8 +133,8 @@ def random_trees(rng, n_hyperplanes, n_classes, tree_sizes):
                 children[open_places.pop(rng.integers(len(open_places)))] = node
             open_places += [(node, 0), (node, 1)]
         for place in open_places:
-            children[place] = -1 - n_regions
-            n_regions += 1
+            children[place] = -1 - n_leaves
+            n_leaves += 1
     return Trees(
         rng.integers(n_hyperplanes, size=n_nodes).astype(np.int32),
         rng.choice(np.linspace(-1.0, 1.0, 11), n_nodes).astype(np.float32),

@@ -16,7 +16,7 @@ MOST_MEGABYTES = 4.0
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is read from /proc")
-@pytest.mark.parametrize("design", ["region", "readout with regions"])
+@pytest.mark.parametrize("design", ["region", "readout with trees"])
 def test_memory_does_not_grow(design):
     predicted, explained = soaked(designed(design, X, Y), X, 1000, 60)
     assert predicted < MOST_MEGABYTES

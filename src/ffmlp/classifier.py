@@ -17,10 +17,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from ffmlp import export
 from ffmlp.arrays import Floats
-from ffmlp.design.designs import familiar_space
+from ffmlp.design.designs import Design, design_network, familiar_space
 from ffmlp.design.intake import Intake
 from ffmlp.design.problem import Progress
-from ffmlp.design.selection import Selection, possible_plans, selected_design, threads_for
+from ffmlp.design.selection import Selection, possible_plans, select, threads_for
 from ffmlp.explain.decisions import Explanations, explained, with_changes
 from ffmlp.merging import Statistics, statistics_of_samples
 from ffmlp.network.blobs import Blobs, Familiarity
@@ -58,7 +58,7 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
         How layers l_2 and l_out are made. ``"paper"`` is the paper to the letter, with one l_2 neuron
         per occupied region. ``"region"`` has the same neurons and an answer for every sample.
         ``"blob"`` has one per blob. ``"readout"`` has one per class, fitted by least squares, beside
-        regions where it errs. ``"auto"`` tries the readout and, up to 600 samples, the blob design.
+        trees that correct it. ``"auto"`` tries the readout and, up to 600 samples, the blob design.
     gaussianise : bool or "auto", default="auto"
         Whether each feature is first mapped towards a Gaussian distribution. ``"auto"`` tries both,
         but does not map features for the region and paper designs.
@@ -72,10 +72,11 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
     error_threshold : float in [0, 1], None or "auto", default="auto"
         Pruning deletes hyperplanes one by one, always the one that costs the fewest errors, while the
         training error rate stays below this. At least one is kept. ``None`` keeps all; ``"auto"`` tries
-        0.05 and None if there are regions, and else keeps all. The readout design adds hyperplanes
-        instead, the most informative first, until the leave-one-out error rate is below it, at most all.
+        0.05 and None for the region and paper designs, and else keeps all. The readout design adds
+        hyperplanes instead, the most informative first, until the leave-one-out error rate is below it,
+        at most all.
     max_neurons : int or None, default=None
-        The largest number of neurons in l_1, l_2 and l_out together, without regions. Half-spaces are
+        The largest number of neurons in l_1, l_2 and l_out together, without trees. Half-spaces are
         chosen and moved so that they approximate the readout of all hyperplanes.
     max_leaves : int or "auto", default="auto"
         The largest number of leaves of the trees that correct the readout. Each leaf is a region neuron
@@ -99,7 +100,7 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
         Whether ``statistics_`` are kept, from which classifiers of several sites are merged
         (`ffmlp.merge`). For the region and paper designs only.
     n_jobs : int or None, default=None
-        Threads that grow trees of regions and predict; -1 for all cores. Results do not depend on it.
+        Threads that grow trees and predict; -1 for all cores. Results do not depend on it.
     verbose : int, default=0
         If positive, print the progress by stage and the number of hyperplanes left.
 
@@ -124,7 +125,7 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
     network_ : Network
         The network: ``layer_sizes``, ``weights``, ``biases``, ``forward``, ``responses``, ``meaning``.
     statistics_ : Statistics
-        With ``keep_statistics``: what the design reads of its samples.
+        With ``keep_statistics``: sums over the samples from which the design can be repeated.
     timings_ : dict
         Seconds for ``gmm``, ``boundaries``, ``regions``, ``classes`` and, if any, ``selection``.
 
@@ -241,21 +242,23 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
                 self._follow(statistics_of_samples(self, like, X, y, sample_weight, blobs))
         return self
 
-    def _design(self, found: Intake) -> None:
+    def _design(self, data: Intake) -> None:
         """Select a plan, carry it out, and set the fitted attributes."""
-        samples, plans = found.samples, possible_plans(self, found.samples)
+        samples, plans = data.samples, possible_plans(self, data.samples)
         rng, progress = check_random_state(self.random_state), Progress(self.verbose)
+        if len(plans) > 1 or plans[0].design == "readout":
+            samples = samples.merged()
         with warnings.catch_warnings(), threads_for(plans, self.n_jobs):
             if self.n_components == "auto":  # the user did not ask for a number of blobs
                 warnings.filterwarnings("ignore", "Class .* has too few distinct samples")
-            self.selection_, design = selected_design(samples, plans, rng, progress)
-        familiar = familiar_space(design.blobs, design.network.hyperplanes, found.as_predicted)
-        self.classes_, self.network_ = samples.labels, replace(design.network, familiar=familiar)
-        self.blobs_, self.pruning_path_ = design.blobs, design.pruning_path
-        self.timings_ = progress.seconds
-        self.__dict__.pop("statistics_", None)  # those of an earlier fit
+            selection = select(samples, plans, rng, progress)
+            design = design_network(samples, selection.plan, rng, progress)
+        familiar = familiar_space(design.blobs, design.network.hyperplanes, data.as_predicted)
+        self._set_fitted(design, selection, progress)
+        self.network_ = replace(design.network, familiar=familiar)
+        self.__dict__.pop("statistics_", None)  # of an earlier fit
         if self.keep_statistics:
-            self.statistics_ = Statistics.of(design, self.selection_.plan)
+            self.statistics_ = Statistics.of(design, selection.plan)
 
     def _follow(self, statistics: Statistics) -> None:
         """Design the network from statistics, and set the fitted attributes.
@@ -266,9 +269,12 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
         weights = class_weights(self.class_weight, statistics.labels, mass)
         progress, unknown = Progress(self.verbose), np.full(1, np.nan)
         design = statistics.design(weights, progress)
+        self._set_fitted(design, Selection((statistics.plan,), unknown, unknown, 0), progress)
         self.statistics_ = statistics
-        self.selection_ = Selection((statistics.plan,), unknown, unknown, 0)
-        self.classes_, self.network_ = statistics.labels, design.network
+
+    def _set_fitted(self, design: Design, selection: Selection, progress: Progress) -> None:
+        """Set the fitted attributes of any design."""
+        self.classes_, self.network_, self.selection_ = design.network.labels, design.network, selection
         self.blobs_, self.pruning_path_ = design.blobs, design.pruning_path
         self.timings_ = progress.seconds
 
@@ -311,21 +317,21 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
     def decision_function(self, X: ArrayLike) -> Floats:
         """Log-odds of the classes.
 
-        With two classes, those of the second over the first. With more, a score for each class whose
-        softmax is `predict_proba`. The region and paper designs have probabilities of 0 and 1, whose
-        log-odds are infinite. They return probabilities, and with two classes their difference.
+        With two classes, the log-odds of the second over the first. With more, a score for each class
+        whose softmax is `predict_proba`. The region and paper designs have probabilities of 0 and 1,
+        whose log-odds are infinite. They return probabilities, and with two classes their difference.
 
         Returns an array of shape (n_samples, n_classes), or (n_samples,) with two classes.
         """
         confidence = self._by_rows("confidences", X)
         return confidence[:, 1] - confidence[:, 0] if confidence.shape[1] == 2 else confidence
 
-    def _by_rows(self, what: str, X: ArrayLike) -> NDArray:
-        """What the network computes for each row, in threads if there are many."""
+    def _by_rows(self, method: str, X: ArrayLike) -> NDArray:
+        """A method of the network for each row, in threads if there are many."""
         cells = checked_cells(self, X)
         samples = self.network_.inputs(cells)
         n_parts = min(effective_n_jobs(self.n_jobs), 1 + len(samples) // _ROWS_WORTH_A_THREAD)
-        compute, parts = getattr(self.network_, what), np.array_split(samples, n_parts)
+        compute, parts = getattr(self.network_, method), np.array_split(samples, n_parts)
         return np.concatenate(Parallel(n_parts, require="sharedmem")(map(delayed(compute), parts)))
 
     def explain(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, fields, is_dataclass, replace
+from itertools import starmap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,7 +21,6 @@ from ffmlp.inputs.columns import Columns
 from ffmlp.inputs.data_frames import plain_labels
 from ffmlp.network.blobs import Blobs
 from ffmlp.network.hyperplanes import Hyperplanes
-from ffmlp.network.network import Network
 from ffmlp.network.regions import Regions
 from ffmlp.parameters import checked_cells, checked_weight
 
@@ -39,7 +39,7 @@ _SHARED = {
 
 @dataclass(frozen=True, eq=False)
 class Statistics:
-    """What a region or paper design reads of its samples; that of other samples can be added.
+    """Sums over the samples of a region or paper design, from which it can be repeated; addable.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class Statistics:
     columns : Columns
         The columns, and the inputs that they become.
     blobs, hyperplanes : Blobs, Hyperplanes
-        Those before pruning.
+        The blobs, and the hyperplanes before pruning.
     regions : Regions
         The regions between the hyperplanes that samples occupy, with the weight of each class.
     """
@@ -69,14 +69,10 @@ class Statistics:
         network = design.network
         return cls(plan, network.labels, network.table, design.blobs, design.hyperplanes, design.table)
 
-    def of_samples(self, samples: Samples) -> Statistics:
-        """The statistics of other samples, for the same hyperplanes."""
-        return replace(self, regions=occupied_regions(self.hyperplanes, samples))
-
     def __add__(self, other: Statistics) -> Statistics:
         for name, what in _SHARED.items():
-            if not _equal(getattr(self, name), getattr(other, name)):
-                how = _difference(name, getattr(self, name), getattr(other, name))
+            how = _difference(name, getattr(self, name), getattr(other, name))
+            if how is not None:
                 raise ValueError(
                     f"the {what} differ: {how}. Only statistics of the same ones add up: fit the others "
                     "with fit(X, y, like=first), or all with the same given blobs."
@@ -84,7 +80,7 @@ class Statistics:
         return replace(self, regions=self.regions + other.regions)
 
     def check(self) -> None:
-        """Raise a ValueError if the statistics cannot be those of samples."""
+        """Raise a ValueError if no samples have these statistics."""
         counts, planes = self.regions.counts, self.hyperplanes
         if not (np.isfinite(planes.weights).all() and np.isfinite(planes.biases).all()):
             raise ValueError("a hyperplane of the statistics is not made of finite numbers")
@@ -96,49 +92,35 @@ class Statistics:
         plan, planes = self.plan, self.hyperplanes
         with progress.step("boundaries"):
             path, regions = pruned(self.regions, class_weight, plan, progress)
-        upper = region_layers(path, regions, plan, planes, progress)
-        network = Network(
-            upper.hyperplanes,
-            upper.stages,
-            self.labels,
-            self.blobs.classes,
-            self.columns.input_names(self.labels),
-            self.columns,
-        )
-        return Design(self.blobs, upper.pruning_path, network, planes, self.regions)
+        upper = replace(region_layers(path, regions, plan, planes, progress), table=self.regions)
+        return Design.of(self.blobs, planes, upper, self.labels, self.columns)
 
 
-def _difference(name: str, one: Any, two: Any) -> str:
-    """How two parts of this name differ, in the first of their fields and entries that does."""
-    if is_dataclass(one) and type(one) is type(two):
-        names = [field.name for field in fields(one)]
-        found = next(field for field in names if not _equal(getattr(one, field), getattr(two, field)))
-        return _difference(f"{name}.{found}", getattr(one, found), getattr(two, found))
-    if isinstance(one, tuple) and isinstance(two, tuple) and len(one) == len(two):
-        number = next(number for number in range(len(one)) if not _equal(one[number], two[number]))
-        return _difference(f"{name}[{number}]", one[number], two[number])
-    if isinstance(one, np.ndarray) and isinstance(two, np.ndarray):
-        if one.shape != two.shape or one.dtype != two.dtype:
-            kinds = (f"{array.dtype} of shape {array.shape}" for array in (one, two))
+def _difference(name: str, first: Any, second: Any) -> str | None:
+    """How two parts of this name differ, in the first of their fields and entries that does.
+
+    None if they are equal to the last bit.
+    """
+    if type(first) is type(second) and is_dataclass(first):
+        names = [field.name for field in fields(first)]
+        parts = [(f"{name}.{each}", getattr(first, each), getattr(second, each)) for each in names]
+        return next(filter(None, starmap(_difference, parts)), None)
+    if isinstance(first, tuple) and isinstance(second, tuple) and len(first) == len(second):
+        pairs = enumerate(zip(first, second, strict=True))
+        parts = [(f"{name}[{number}]", *pair) for number, pair in pairs]
+        return next(filter(None, starmap(_difference, parts)), None)
+    if isinstance(first, np.ndarray) and isinstance(second, np.ndarray):
+        if first.shape != second.shape or first.dtype != second.dtype:
+            kinds = (f"{array.dtype} of shape {array.shape}" for array in (first, second))
             return f"{name} is {' and '.join(kinds)}"
-        place = np.unravel_index(int(np.argmax(one != two)), one.shape)
-        where = ", ".join(map(str, place))
-        return f"{name}[{where}] is {one[place].item()!r} and {two[place].item()!r}"
-    return f"{name} is {one!r} and {two!r}"
-
-
-def _equal(one: Any, two: Any) -> bool:
-    """Whether two parts are equal to the last bit."""
-    if type(one) is not type(two):
-        return False
-    if is_dataclass(one):
-        names = [field.name for field in fields(one)]
-        return all(_equal(getattr(one, name), getattr(two, name)) for name in names)
-    if isinstance(one, np.ndarray):
-        return one.dtype == two.dtype and np.array_equal(one, two)
-    if isinstance(one, tuple):
-        return len(one) == len(two) and all(map(_equal, one, two))
-    return bool(one == two)
+        if np.array_equal(first, second):
+            return None
+        index = np.unravel_index(int(np.argmax(first != second)), first.shape)
+        where = ", ".join(map(str, index))
+        return f"{name}[{where}] is {first[index].item()!r} and {second[index].item()!r}"
+    if type(first) is type(second) and first == second:
+        return None
+    return f"{name} is {first!r} and {second!r}"
 
 
 def followed(classifier: FFMLPClassifier, like: FFMLPClassifier, blobs: object) -> Statistics:
@@ -165,14 +147,15 @@ def statistics_of_samples(
     sample_weight: ArrayLike | None,
     blobs: object,
 ) -> Statistics:
-    """The statistics of samples for the hyperplanes of another classifier, which has its statistics."""
+    """The statistics of samples for the hyperplanes of another classifier."""
     given, targets = followed(classifier, like, blobs), column_or_1d(plain_labels(y))
     weight = checked_weight(sample_weight, len(targets), adds_up=True)
-    return given.of_samples(samples_like(like, X, targets, weight))
+    samples = samples_like(like, X, targets, weight)
+    return replace(given, regions=occupied_regions(given.hyperplanes, samples))
 
 
 def samples_like(like: FFMLPClassifier, X: Any, y: NDArray, weight: Floats) -> Samples:
-    """Labelled rows as samples for the hyperplanes of another classifier, without those of weight 0."""
+    """Labelled rows of positive weight as samples for the hyperplanes of another classifier."""
     labels, columns = like.statistics_.labels, like.statistics_.columns
     cells = checked_cells(like, X)
     check_consistent_length(cells, y)
@@ -188,13 +171,13 @@ def samples_like(like: FFMLPClassifier, X: Any, y: NDArray, weight: Floats) -> S
 
 def checked_statistics(classifier: Any, name: str) -> Statistics:
     """The statistics of a fitted classifier, or an error."""
-    found = getattr(classifier, "statistics_", None)
-    if not isinstance(found, Statistics):
+    statistics = getattr(classifier, "statistics_", None)
+    if not isinstance(statistics, Statistics):
         raise ValueError(
             f"{name} has no statistics_. Fit it with keep_statistics=True, or like one that has them, "
             f"got {classifier!r}."
         )
-    return found
+    return statistics
 
 
 def merge(classifiers: Iterable[FFMLPClassifier]) -> FFMLPClassifier:

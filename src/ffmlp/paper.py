@@ -34,7 +34,7 @@ class Blob(NamedTuple):
 
 
 class Network(NamedTuple):
-    """The MLP of Sec. III, l_in to l_out. Only l_1 has biases (Sec. II-C3)."""
+    """The MLP of Sec. III. "All bias terms are zero" (Sec. II-C3), except in l_1 (Sec. II-B)."""
 
     W_1: ndarray  # (D_1, N)
     b_1: ndarray  # (D_1,)
@@ -53,8 +53,7 @@ def stage_0(X: ndarray, y: ndarray, n_components: ArrayLike, rng: np.random.Rand
 
     "We first estimate the GMM parameters using the training data. Then, we use the GMM to generate
     samples for LDAs" (footnote 5), with "different covariance matrices for different components"
-    (footnote 6). Open: whether features are scaled first (not here), and how many samples are generated
-    (as many as the class has).
+    (footnote 6). Open: whether features are scaled (not here); how many samples (as many as the class).
     """
     blobs = []
     for c, k in enumerate(np.broadcast_to(n_components, y.max() + 1).tolist()):
@@ -74,13 +73,13 @@ def known_blobs(X: ndarray, y: ndarray, blob: ndarray) -> list[Blob]:
 def two_class_lda(X_1: ndarray, X_2: ndarray) -> tuple[ndarray, float]:
     """Two-class LDA in closed form (Sec. II-A): w'x + b is positive on the side of X_1."""
     mu_1, mu_2 = X_1.mean(axis=0), X_2.mean(axis=0)
-    # One covariance: "LDA assumes homoscedasticity", and is applied "even if they do not share" it.
+    # "LDA assumes homoscedasticity". Open: two covariances. They are pooled by numbers of samples.
     deviations = np.vstack([X_1 - mu_1, X_2 - mu_2])
     Sigma = deviations.T @ deviations / len(deviations)
     # Open: singular covariances. We add to the variances what GaussianMixture adds.
     Sigma += 1e-6 * np.eye(len(Sigma))
     w = np.linalg.solve(Sigma, mu_1 - mu_2)  # Eq. (2)
-    # Eq. (3), whose squares differ by (μ_1 + μ_2)'w. Open: p = P(y = 1). It is the share of X_1.
+    # Eq. (3): its first two terms are -½(μ_1 + μ_2)'w. Open: p = P(y = 1). It is the share of X_1.
     b = -0.5 * (mu_1 + mu_2) @ w + np.log(len(X_1) / len(X_2))
     return w, b
 
@@ -132,7 +131,8 @@ def stage_2(s: ndarray, P: float) -> ndarray:
     """Subspace isolation (Sec. III-A2): weight 1 from a region's half-spaces, -P from their complements.
 
     Open: which of the up to 2^L regions are neurons. Those that training samples occupy are, because the
-    others have no majority class. Corrected: G <= D_2 in Eq. (6) holds before pruning only.
+    others have no majority class. Corrected: G <= D_2 in Eq. (6) does not hold where "one neuron in l_2
+    covers multiple Gaussian blobs of the same class" (Sec. III-B). Iris has G = 6 and D_2 = 3.
     """
     return np.where(np.hstack([s, ~s]), 1.0, -P)
 

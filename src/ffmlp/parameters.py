@@ -1,12 +1,12 @@
-"""What the parameters and the data of `FFMLPClassifier` may be."""
+"""What the parameters of `FFMLPClassifier` may be, declared once, and what its data may be."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -29,61 +29,12 @@ from ffmlp.inputs.data_frames import (
     table_cells,
     training_cells,
 )
-from ffmlp.inputs.rows import OnePartition, Rows, WeightSums
+from ffmlp.inputs.rows import OnePartition, Partitions, Rows, WeightSums
 from ffmlp.network.blobs import Blobs
 from ffmlp.words import listed
 
 if TYPE_CHECKING:
     from ffmlp.classifier import FFMLPClassifier
-
-
-def check_given_blobs(
-    classifier: FFMLPClassifier, blobs: Blobs, categories: Sequence[object], labels: NDArray
-) -> None:
-    """Raise a ValueError if blobs that do not follow from samples do not fit them.
-
-    ``categories`` has an entry for each column, None for numbers.
-    """
-    classes, n_classes, n_columns = np.unique(blobs.classes), len(labels), len(categories)
-    shapes = {
-        "classes": (len(blobs),),
-        "means": (len(blobs), n_columns),
-        "covariances": (len(blobs), n_columns, n_columns),
-    }
-    for name, shape in shapes.items():
-        found = np.shape(getattr(blobs, name))
-        if found != shape or blobs.axes is not None:
-            raise ValueError(
-                f"blobs.{name} must have the shape {shape} for {n_columns} columns, without axes, got "
-                f"{found}."
-            )
-    if not np.array_equal(classes, np.arange(n_classes)) or (np.diff(blobs.classes) < 0).any():
-        raise ValueError(
-            f"blobs must be sorted by class and of all {n_classes} classes of y, got blobs of the "
-            f"classes {classes.tolist()[:10]}. Samples that lack a class can be fitted like another "
-            "classifier: fit(X, y, like=first)."
-        )
-    if any(known is not None for known in categories):
-        raise ValueError(
-            "Given blobs need columns of numbers: categories become shares of the classes of other "
-            "samples. Leave the categories out, or fit like another classifier: fit(X, y, like=first)."
-        )
-    if classifier.gaussianise is True:
-        raise ValueError("gaussianise=True does not fit given blobs, which are in the space of X.")
-    if not (np.isfinite(blobs.means).all() and _are_covariances(blobs.covariances)):
-        raise ValueError("blobs must have finite means and symmetric, positive definite covariances.")
-    if not (np.all(blobs.weights > 0) and np.isclose(blobs.weights.sum(), 1.0)):
-        raise ValueError("blobs.weights must be positive and sum to one.")
-
-
-def _are_covariances(matrices: Floats) -> bool:
-    """Whether matrices (G, N, N) are symmetric, up to rounding, and positive definite."""
-    if not np.isfinite(matrices).all():
-        return False
-    rounding = 1e-8 * np.abs(matrices).max()
-    if not np.allclose(matrices, matrices.transpose(0, 2, 1), rtol=0.0, atol=rounding):
-        return False
-    return bool((np.linalg.eigvalsh(matrices) > 0).all())
 
 
 # Least squares of classes whose weights differ by more than this loses one of them to rounding.
@@ -92,88 +43,97 @@ _LEAST_WEIGHT, _MOST_WEIGHT = 1e-6, 1e6
 NUMBERS: Any = {"dtype": [np.float64, np.float32], "ensure_all_finite": "allow-nan"}
 
 
+def _is_real(value: object) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool | np.bool_)
+
+
+def _is_int(value: object) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+class _Kind(NamedTuple):
+    """A kind of value that a parameter may have: in words, and as a condition."""
+
+    words: str
+    holds: Callable[[Any], bool]
+
+
+def _int_from(least: int) -> _Kind:
+    return _Kind(f"an int of at least {least}", lambda value: _is_int(value) and value >= least)
+
+
+def _mapping_to(what: str) -> _Kind:
+    return _Kind(f"a mapping of class label to {what}", lambda value: isinstance(value, Mapping))
+
+
+def _real(words: str, holds: Callable[[Any], bool]) -> _Kind:
+    return _Kind(words, lambda value: _is_real(value) and holds(value))
+
+
+# What each parameter may be for any data: kinds of values, and single values.
+CONSTRAINTS: dict[str, tuple[_Kind | str | bool | None, ...]] = {
+    "n_components": (_int_from(1), _mapping_to("int"), AUTO),
+    "design": (AUTO, *DESIGNS),
+    "gaussianise": (True, False, AUTO),
+    "discriminant": (AUTO, *DISCRIMINANTS),
+    "all_pairs": (True, False),
+    "error_threshold": (_real("a number in [0, 1]", lambda rate: 0 <= rate <= 1), None, AUTO),
+    "max_neurons": (_int_from(1), None),
+    "max_leaves": (_int_from(0), AUTO),
+    "pruning": ("greedy", "optimal"),
+    "time_limit": (_real("a positive number of seconds", lambda seconds: seconds > 0),),
+    "penalty": (_real("a number from 1 to 1e300", lambda penalty: 1 <= penalty <= 1e300),),
+    "class_weight": (_mapping_to("weight"), "balanced", None),
+    "keep_statistics": (True, False),
+    "n_jobs": (_Kind("an int other than 0 (-1: all cores)", lambda n: _is_int(n) and n != 0), None),
+}
+
+
+class _Requirement(NamedTuple):
+    """The designs that a parameter needs, its values that any design has, and what to do."""
+
+    designs: tuple[str, ...]
+    neutral: tuple[Any, ...]
+    remedy: str
+
+
+REQUIREMENTS = {
+    "max_neurons": _Requirement(
+        (AUTO, "readout"), (None,), "Limit the size of this design by error_threshold."
+    ),
+    "max_leaves": _Requirement((AUTO, "readout"), (AUTO, 0), "Choose it, or max_leaves=0."),
+    "all_pairs": _Requirement(("region", "paper"), (False,), "Choose one of them, or all_pairs=False."),
+    "keep_statistics": _Requirement(
+        ("region", "paper"), (False,), "Other designs depend on samples beyond sums over them."
+    ),
+}
+# The parameters of extensions, and their values in the paper.
+_OF_THE_PAPER = {"discriminant": ("lda",), "gaussianise": (AUTO, False), "pruning": ("greedy",)}
+
+
 def check_parameters(classifier: FFMLPClassifier) -> None:
     """Raise a ValueError if a parameter is invalid for any data."""
-    choices = {
-        "design": (AUTO, *DESIGNS),
-        "gaussianise": (AUTO, True, False),
-        "discriminant": (AUTO, *DISCRIMINANTS),
-        "pruning": ("greedy", "optimal"),
-        "all_pairs": (True, False),
-        "keep_statistics": (True, False),
-    }
-    for name, allowed in choices.items():
-        value = getattr(classifier, name)
-        if not any(value is choice or value == choice for choice in allowed):
-            raise ValueError(f"{name} must be one of {list(allowed)}, got {value!r}.")
-    if classifier.n_components is None:
-        raise ValueError(
-            'n_components must be an int, a mapping of class label to int or "auto", got None.'
-        )
-    threshold: Any = classifier.error_threshold
-    if threshold not in (AUTO, None) and not (_is_real(threshold) and 0 <= threshold <= 1):
-        raise ValueError(
-            "error_threshold must be a number in [0, 1] (a training error rate), None for no pruning, "
-            f"or 'auto', got {threshold!r}."
-        )
-    _check_limits(classifier)
-    if classifier.all_pairs and classifier.design not in ("paper", "region"):
-        raise ValueError(
-            f'all_pairs=True needs design="region" or design="paper", got design={classifier.design!r}. '
-            "Choose one of them, or all_pairs=False."
-        )
-    if classifier.keep_statistics and classifier.design not in ("paper", "region"):
-        raise ValueError(
-            'keep_statistics=True needs design="region" or design="paper", got design='
-            f"{classifier.design!r}. Other designs depend on samples beyond sums over them."
-        )
-    if classifier.design == "paper":
-        _check_no_extension(classifier)
-    if not (_is_real(classifier.time_limit) and classifier.time_limit > 0):
-        raise ValueError(
-            f"time_limit must be a positive number of seconds, got {classifier.time_limit!r}."
-        )
-    if not (_is_real(classifier.penalty) and 1 <= classifier.penalty <= 1e300):
-        raise ValueError(f"penalty must be a number from 1 to 1e300, got {classifier.penalty!r}.")
-
-
-def _check_limits(classifier: FFMLPClassifier) -> None:
-    """Raise a ValueError if the size of the network or the number of threads is invalid."""
-    size = classifier.max_neurons
-    if size is not None and (not isinstance(size, Integral) or isinstance(size, bool) or size < 1):
-        raise ValueError(f"max_neurons must be an int of at least 1, or None, got {size!r}.")
-    if size is not None and classifier.design not in (AUTO, "readout"):
-        raise ValueError(
-            f"max_neurons needs the readout design, got design={classifier.design!r}. Limit the size "
-            "of this design by error_threshold."
-        )
-    regions: Any = classifier.max_leaves
-    if regions != AUTO and (
-        not isinstance(regions, Integral) or isinstance(regions, bool) or regions < 0
-    ):
-        raise ValueError(f"max_leaves must be an int of at least 0, or 'auto', got {regions!r}.")
-    if regions not in (AUTO, 0) and classifier.design not in (AUTO, "readout"):
-        raise ValueError(
-            f"max_leaves needs the readout design, got design={classifier.design!r}. Choose it, or "
-            "max_leaves=0."
-        )
-    jobs = classifier.n_jobs
-    if jobs is not None and (not isinstance(jobs, Integral) or isinstance(jobs, bool) or jobs == 0):
-        raise ValueError(
-            f"n_jobs must be an int other than 0, or None for one thread, got {jobs!r}. Use -1 for all "
-            "cores."
-        )
-
-
-def _check_no_extension(classifier: FFMLPClassifier) -> None:
-    """Raise a ValueError if a parameter asks for more than the paper has."""
-    allowed = {"discriminant": ("lda",), "gaussianise": (AUTO, False), "pruning": ("greedy",)}
-    for name, values in allowed.items():
-        if getattr(classifier, name) not in values:
+    parameters, design = classifier.get_params(deep=False), classifier.design
+    for name, allowed in CONSTRAINTS.items():
+        value, kinds = parameters[name], [each for each in allowed if isinstance(each, _Kind)]
+        single = [each for each in allowed if not isinstance(each, _Kind)]
+        is_single = isinstance(value, Hashable) and value in single  # an array would equal many
+        if not (is_single or any(kind.holds(value) for kind in kinds)):
+            *first, last = [*(kind.words for kind in kinds), *map(repr, single)]
+            words = f"{', '.join(first)} or {last}" if first else last
+            raise ValueError(f"{name} must be {words}, got {value!r}.")
+    for name, (designs, neutral, remedy) in REQUIREMENTS.items():
+        if parameters[name] not in neutral and design not in designs:
+            needed = " or ".join(repr(each) for each in designs if each != AUTO)
+            raise ValueError(
+                f"{name}={parameters[name]!r} needs design={needed}, got design={design!r}. {remedy}"
+            )
+    for name, values in _OF_THE_PAPER.items():
+        if design == "paper" and parameters[name] not in values:
             raise ValueError(
                 'design="paper" is the method of the paper without extensions, got '
-                f'{name}={getattr(classifier, name)!r}. Use {name}={values[-1]!r}, or design="region", '
-                "which allows it."
+                f'{name}={parameters[name]!r}. Use {name}={values[-1]!r}, or design="region", which '
+                "allows it."
             )
 
 
@@ -198,16 +158,37 @@ def training_intake(
     n_samples = len(targets)
     weight = checked_weight(sample_weight, n_samples, adds_up=classifier.keep_statistics)
     mass = np.bincount(targets, weight, len(labels)).astype(np.float64)
-    class_weight = class_weights(classifier.class_weight, labels, mass)
     rows, counted = Rows(cells, targets, weight), weight > 0
     if not counted.all():
         rows = rows.select(counted)
         members = None if members is None else members[counted]
-    check_two_classes(labels[mass > 0])
-    check_size(classifier.max_neurons, len(labels))
-    table = OnePartition(rows)
-    names = column_names(classifier)
-    return intake(table, names, labels, class_weight, members=members, given=given)
+    return checked_intake(classifier, OnePartition(rows), labels, mass, members=members, given=given)
+
+
+class TooFewClassesError(ValueError):
+    """Samples that are not of at least two classes."""
+
+
+def checked_intake(
+    classifier: FFMLPClassifier, partitions: Partitions, labels: NDArray, mass: Floats, **known: Any
+) -> Intake:
+    """Rows as samples, if there are at least two classes and as many neurons as these need.
+
+    ``mass`` (C,) is the weight of each class, ``known`` what `intake` may know beside the rows.
+    """
+    class_weight = class_weights(classifier.class_weight, labels, mass)
+    present, smallest, size = labels[mass > 0], 2 * len(labels) + 1, classifier.max_neurons
+    if len(present) < 2:
+        raise TooFewClassesError(
+            "FFMLPClassifier needs samples of positive weight from at least 2 classes, got only 1 "
+            f"class: {present.tolist()}."
+        )
+    if size is not None and size < smallest:
+        raise ValueError(
+            f"max_neurons must be at least {smallest} for {len(labels)} classes (two neurons per class "
+            f"and one half-space), got {size}."
+        )
+    return intake(partitions, column_names(classifier), labels, class_weight, **known)
 
 
 @np.errstate(over="ignore", invalid="ignore")  # scikit-learn looks at the sum of all cells
@@ -228,7 +209,7 @@ def _training_cells(classifier: FFMLPClassifier, X: ArrayLike, y: ArrayLike) -> 
 
 
 def are_numbers(columns: list[Any] | None, categorical: Any) -> bool:
-    """Whether columns, None for those of an array, are numbers by their types and the parameter."""
+    """Whether columns, None for an array, are numbers by their types and by `categorical_features`."""
     by_type = categorical is None or (isinstance(categorical, str) and categorical == FROM_DTYPE)
     return by_type and (columns is None or all(map(is_numeric, columns)))
 
@@ -246,52 +227,22 @@ def class_weights(
 
     ``mass`` (C,) is the weight of all samples of each class.
     """
-    if isinstance(class_weight, str) and class_weight == "balanced":
+    if isinstance(class_weight, str):  # balanced
         present = mass > 0
         return np.divide(mass.sum() / present.sum(), mass, out=np.ones(len(labels)), where=present)
-    if isinstance(class_weight, Mapping):
-        unknown = [label for label in class_weight if label not in labels.tolist()]
-        if unknown:
-            raise ValueError(
-                f"class_weight names class {unknown[0]!r}, which is not in y. Classes: "
-                f"{labels.tolist()[:10]}."
-            )
-        for label, value in class_weight.items():
-            if not (_is_real(value) and _LEAST_WEIGHT <= value <= _MOST_WEIGHT):
-                raise ValueError(
-                    f"class_weight[{label!r}] must be a number from {_LEAST_WEIGHT:g} to "
-                    f"{_MOST_WEIGHT:g}, got {value!r}. Only the ratio of the weights matters."
-                )
-    elif class_weight is not None:
-        raise ValueError(
-            "class_weight must be 'balanced', a mapping of class label to weight, or None, got "
-            f"{class_weight!r}."
-        )
     given: Mapping[Any, float] = class_weight or {}
-    return np.array([given.get(label, 1.0) for label in labels.tolist()], np.float64)
-
-
-def check_size(max_neurons: int | None, n_classes: int) -> None:
-    """Raise a ValueError if ``max_neurons`` is too small to separate the classes."""
-    smallest = 2 * n_classes + 1
-    if max_neurons is not None and max_neurons < smallest:
-        raise ValueError(
-            f"max_neurons must be at least {smallest} for {n_classes} classes (two neurons per class "
-            f"and one half-space), got {max_neurons}."
-        )
-
-
-class TooFewClassesError(ValueError):
-    """Samples that are not of at least two classes."""
-
-
-def check_two_classes(labels: NDArray) -> None:
-    """Raise an error unless there are samples of at least two classes."""
-    if len(labels) < 2:
-        raise TooFewClassesError(
-            "FFMLPClassifier needs samples of positive weight from at least 2 classes, got only 1 "
-            f"class: {labels.tolist()}."
-        )
+    known = labels.tolist()
+    for label, value in given.items():
+        if label not in known:
+            raise ValueError(
+                f"class_weight names class {label!r}, which is not in y. Classes: {known[:10]}."
+            )
+        if not (_is_real(value) and _LEAST_WEIGHT <= value <= _MOST_WEIGHT):
+            raise ValueError(
+                f"class_weight[{label!r}] must be a number from {_LEAST_WEIGHT:g} to "
+                f"{_MOST_WEIGHT:g}, got {value!r}. Only the ratio of the weights matters."
+            )
+    return np.array([given.get(label, 1.0) for label in known], np.float64)
 
 
 def checked_weight(sample_weight: ArrayLike | None, n_samples: int, *, adds_up: bool) -> Floats:
@@ -335,6 +286,55 @@ def _known_blobs(
     return None, None if blobs is None else _checked_members(blobs, y, labels)
 
 
+def check_given_blobs(
+    classifier: FFMLPClassifier, blobs: Blobs, categories: Sequence[object], labels: NDArray
+) -> None:
+    """Raise a ValueError if blobs that do not follow from samples do not fit them.
+
+    ``categories`` has an entry for each column, None for numbers.
+    """
+    classes, n_classes, n_columns = np.unique(blobs.classes), len(labels), len(categories)
+    shapes = {
+        "classes": (len(blobs),),
+        "means": (len(blobs), n_columns),
+        "covariances": (len(blobs), n_columns, n_columns),
+    }
+    for name, shape in shapes.items():
+        given = np.shape(getattr(blobs, name))
+        if given != shape or blobs.axes is not None:
+            raise ValueError(
+                f"blobs.{name} must have the shape {shape} for {n_columns} columns, without axes, got "
+                f"{given}."
+            )
+    if not np.array_equal(classes, np.arange(n_classes)) or (np.diff(blobs.classes) < 0).any():
+        raise ValueError(
+            f"blobs must be sorted by class and of all {n_classes} classes of y, got blobs of the "
+            f"classes {classes.tolist()[:10]}. Samples that lack a class can be fitted like another "
+            "classifier: fit(X, y, like=first)."
+        )
+    if any(known is not None for known in categories):
+        raise ValueError(
+            "Given blobs need columns of numbers: categories become shares of the classes of other "
+            "samples. Leave the categories out, or fit like another classifier: fit(X, y, like=first)."
+        )
+    if classifier.gaussianise is True:
+        raise ValueError("gaussianise=True does not fit given blobs, which are in the space of X.")
+    if not (np.isfinite(blobs.means).all() and _are_covariances(blobs.covariances)):
+        raise ValueError("blobs must have finite means and symmetric, positive definite covariances.")
+    if not (np.all(blobs.weights > 0) and np.isclose(blobs.weights.sum(), 1.0)):
+        raise ValueError("blobs.weights must be positive and sum to one.")
+
+
+def _are_covariances(matrices: Floats) -> bool:
+    """Whether matrices (G, N, N) are symmetric, up to rounding, and positive definite."""
+    if not np.isfinite(matrices).all():
+        return False
+    rounding = 1e-8 * np.abs(matrices).max()
+    if not np.allclose(matrices, matrices.transpose(0, 2, 1), rtol=0.0, atol=rounding):
+        return False
+    return bool((np.linalg.eigvalsh(matrices) > 0).all())
+
+
 def _checked_members(blobs: ArrayLike, y: Indices, labels: NDArray) -> Indices:
     """Blob ids as integers from 0, or a ValueError if the samples of one are of several classes."""
     members = _one_per_sample(blobs, len(y), "blobs", None)
@@ -370,17 +370,11 @@ def _one_per_sample(values: ArrayLike, n_samples: int, name: str, dtype: Any) ->
     return array
 
 
-def _is_real(value: object) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool | np.bool_)
-
-
 @np.errstate(over="ignore", invalid="ignore")  # as above
 def checked_cells(classifier: FFMLPClassifier, X: ArrayLike) -> AnyFloats:
     """The cells (n, M) of samples for a fitted classifier, or an error."""
     check_is_fitted(classifier)
-    fitted, columns = classifier.network_.columns, columns_of(X)
-    if fitted is None:  # a model of an earlier version
-        return validate_data(classifier, X, reset=False, **NUMBERS | {"ensure_all_finite": True})
+    fitted, columns = classifier.network_.table, columns_of(X)
     plain = all(isinstance(part, NumberColumn) for part in fitted.parts)
     if plain and (columns is None or all(map(is_numeric, columns))):
         return validate_data(classifier, X, reset=False, **NUMBERS)

@@ -18,7 +18,7 @@ pytest.importorskip("tqdm")
 pytest.importorskip("skops")
 distributed = pytest.importorskip("distributed")
 
-from ffmlp.dask import in_order  # noqa: E402
+from ffmlp.dask import partitions  # noqa: E402
 from ffmlp.tabular import large_tables  # noqa: E402
 
 PARTS = {"a": slice(0, 60), "b": slice(60, 61), "c": slice(61, 150), "d": slice(150, 150)}
@@ -169,7 +169,7 @@ def slow_itself(function):
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no signals")
 def test_a_worker_that_is_killed_changes_nothing(trained, data, monkeypatch):
-    monkeypatch.setattr(in_order, "_itself", slow_itself)
+    monkeypatch.setattr(partitions, "_itself", slow_itself)
     assert predict(trained, "data", "-o", "here", *EVERYTHING) == 0
     rng, options = random.Random(0), {"threads_per_worker": 1, "dashboard_address": None}
     with distributed.LocalCluster(n_workers=2, silence_logs="CRITICAL", **options) as running:
@@ -190,8 +190,8 @@ def test_a_worker_that_is_killed_changes_nothing(trained, data, monkeypatch):
 
 
 def test_a_cluster_without_workers_is_not_waited_for(trained, data, capsys, monkeypatch):
-    monkeypatch.setattr(in_order, "_PATIENCE", 0.5)
-    monkeypatch.setattr(in_order, "_itself", slow_itself)
+    monkeypatch.setattr(partitions, "_PATIENCE", 0.5)
+    monkeypatch.setattr(partitions, "_itself", slow_itself)
     options = {"n_workers": 1, "threads_per_worker": 1, "protocol": "tcp", "dashboard_address": None}
     with distributed.LocalCluster(processes=False, silence_logs="CRITICAL", **options) as running:
         leaving = threading.Timer(0.5, running.scale, (0,))

@@ -80,16 +80,6 @@ def test_em_of_fewer_samples_than_features_is_that_among_all_features(n_distinct
     np.testing.assert_allclose(found.covariances, plain.covariances, rtol=1e-8, atol=1e-9)
 
 
-def test_few_samples_of_many_features_take_small_matrices(monkeypatch):
-    sizes, cholesky = [], np.linalg.cholesky
-    monkeypatch.setattr(np.linalg, "cholesky", lambda A: sizes.append(A.shape[-1]) or cholesky(A))
-    X = np.random.default_rng(0).normal(size=(12, 200))
-    mixture = fit_mixture(X, np.ones(12), 2, np.random.RandomState(0))
-    assert mixture.covariances.shape == (2, 200, 200)
-    assert sizes
-    assert max(sizes) <= 12
-
-
 def test_likelihood_never_falls():
     X, _ = four_moons(600)
     mixture = a_start(X, 6)

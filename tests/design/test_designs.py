@@ -156,16 +156,6 @@ def test_the_hard_limit_of_blobs_is_the_least_violated_cell():
     assert np.mean(soft.predict(X) == hard.predict(X)) > 0.99
 
 
-def test_the_paper_stays_the_paper():
-    clf = FFMLPClassifier(design="region", n_components=2, error_threshold=0.05, random_state=0).fit(
-        *IRIS
-    )
-    assert clf.network_.layer_sizes == (4, 4, 3, 3)
-    assert clf.network_.activations == ("relu", "relu", "identity")
-    assert clf.hyperplanes_.gaussianisation is None
-    assert len(clf.selection_.plans) == 1
-
-
 # What is chosen
 
 

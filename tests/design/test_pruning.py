@@ -48,7 +48,7 @@ def test_neighbours_are_all_pairs_at_distance_one(slots_per_region, n_regions, n
     regions = Regions(codes, rng.integers(4, size=(len(codes), 3)) + np.eye(3, dtype=int)[0])
     asks = rng.random(len(codes)) < 0.7
     with patch.object(pruning_module, "_SLOTS_PER_REGION", slots_per_region):
-        found = _Partition(regions)._neighbours(np.arange(n_bits), asks, clashing)
+        neighbours = _Partition(regions)._neighbours(np.arange(n_bits), asks, clashing)
     majority = regions.counts.argmax(axis=1)
     expected = [
         (np.argmax(codes[a] != codes[b]), a, b)
@@ -58,9 +58,9 @@ def test_neighbours_are_all_pairs_at_distance_one(slots_per_region, n_regions, n
         and (asks[a] or asks[b])
         and not (clashing and majority[a] == majority[b])
     ]
-    assert asks[found[1]].all()
-    pairs = [(i, min(a, b), max(a, b)) for i, a, b in zip(*found, strict=True)]
-    if clashing:  # pairs of one majority may be found too: they lose nothing
+    assert asks[neighbours[1]].all()
+    pairs = [(i, min(a, b), max(a, b)) for i, a, b in zip(*neighbours, strict=True)]
+    if clashing:  # pairs of one majority may be returned, too: they lose nothing
         pairs = [(i, a, b) for i, a, b in pairs if majority[a] != majority[b]]
     assert sorted(pairs) == sorted(expected)
 
@@ -150,21 +150,3 @@ def test_select_equals_tabulating_anew():
     ours, anew = table(codes, y, 3).select(kept), table(codes[:, kept], y, 3)
     np.testing.assert_array_equal(ours.codes, anew.codes)
     np.testing.assert_array_equal(ours.counts, anew.counts)
-
-
-def test_a_round_computes_one_cost_where_the_lowest_bound_is_exact(monkeypatch):
-    # No two regions are neighbours, so that no deletion adds errors.
-    codes = np.random.default_rng(0).random((40, 300)) < 0.5
-    asked, added_errors = [], _Partition.added_errors
-
-    def counted(self, hyperplanes, chosen=None):
-        if chosen is None:
-            asked.append(len(hyperplanes))
-        return added_errors(self, hyperplanes, chosen)
-
-    monkeypatch.setattr(_Partition, "added_errors", counted)
-    monkeypatch.setattr(pruning_module, "_at_once", lambda n_regions: 6)
-    path = prune(table(codes, np.arange(40) % 3, 3, None), 0.01)
-    assert len(path.deleted) > 200
-    assert np.median(asked) == 1
-    assert sum(asked) < 600

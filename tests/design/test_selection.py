@@ -1,16 +1,14 @@
 import numpy as np
 import pytest
-from problems import overlapping, plain_columns
+from problems import overlapping, plain_samples
 
 from ffmlp import FFMLPClassifier
-from ffmlp.design.problem import Samples
 from ffmlp.design.selection import MAX_SAMPLES_OF_FOLDS, N_FOLDS, N_JUDGED, N_PLANNED, _winner, splits
 
 
 def merged(X, y, weight=None):
     weight = np.ones(len(y)) if weight is None else np.asarray(weight, float)
-    n_classes = y.max() + 1
-    return Samples(X, y, weight, np.arange(n_classes), np.ones(n_classes), plain_columns(3)).merged()
+    return plain_samples(X, y, weight).merged()
 
 
 def of_two_values(n_samples, seed=0):

@@ -77,16 +77,16 @@ def test_weights_to_the_classes_are_those_of_a_logistic_regression(monkeypatch):
 
 def test_a_step_is_newtons_while_no_point_changes_sides():
     points = some_points()
-    places = np.column_stack([points.Z, np.ones(300)])
-    own, rest = np.array([1.0, -0.5, 0.2]), np.random.default_rng(3).normal(size=(300, 3))
+    inputs = np.column_stack([points.Z, np.ones(300)])
+    weight, rest = np.array([1.0, -0.5, 0.2]), np.random.default_rng(3).normal(size=(300, 3))
     plane = np.array([0.3, -0.2, 0.1, 2.0])  # every point is on its positive side
-    assert (places @ plane > 0).all()
-    evidence = rest + np.outer(places @ plane, own)
-    step = readout._step(points, places, np.arange(300), evidence, own)
+    assert (inputs @ plane > 0).all()
+    evidence = rest + np.outer(inputs @ plane, weight)
+    step = readout._step(points, inputs, np.arange(300), evidence, weight)
 
     def gradient(plane):
-        p = softmax(rest + np.outer(places @ plane, own), axis=1)
-        return places.T @ (points.share * ((p - points.target) @ own))
+        p = softmax(rest + np.outer(inputs @ plane, weight), axis=1)
+        return inputs.T @ (points.share * ((p - points.target) @ weight))
 
     moves = 1e-5 * np.eye(4)
     hessian = np.array([(gradient(plane + m) - gradient(plane - m)) / 2e-5 for m in moves])

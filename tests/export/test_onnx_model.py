@@ -63,7 +63,7 @@ def test_rows_in_blocks(n_rows):
 
 
 @pytest.mark.parametrize("gaussianise", [False, True])
-@pytest.mark.parametrize("design", ["blob", "readout", "readout with regions"])
+@pytest.mark.parametrize("design", ["blob", "readout", "readout with trees"])
 def test_a_row_with_a_missing_number_is_predicted_as_by_the_classifier(design, gaussianise):
     clf = designed(design, X, Y, gaussianise=gaussianise)
     samples = X.copy()

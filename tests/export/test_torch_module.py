@@ -62,7 +62,7 @@ def test_layers_have_names():
         *("imputation", "gaussianise", "half_spaces", "half_spaces_activation"),
         *("evidence", "evidence_activation", "classes", "classes_activation"),
     ]
-    regions = [name for name, _ in fitted("readout with regions").to_torch().named_children()]
+    regions = [name for name, _ in fitted("readout with trees").to_torch().named_children()]
     assert regions == [
         *("imputation", "half_spaces", "half_spaces_activation"),
         *("evidence_and_leaves", "classes"),
@@ -126,7 +126,7 @@ def test_training_goes_on_from_the_design_and_comes_back_as_a_network(design):
     assert trained.layer_sizes == clf.network_.layer_sizes
     assert trained.activations == clf.network_.activations
     assert trained.meaning(1, 0).startswith("half-space ")
-    if design == "readout with regions":
+    if design == "readout with trees":
         axes = trained.stages.trees.axes
         before, after = clf.network_.hyperplanes.select(axes), trained.hyperplanes.select(axes)
         np.testing.assert_array_equal(after.weights, before.weights)

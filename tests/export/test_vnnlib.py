@@ -196,7 +196,7 @@ def test_marabou_confirms_the_paper_design():
     confirm_distances(small("iris", design="paper"), DATA["iris"][0][[120]])
 
 
-@pytest.mark.parametrize("design", ["region", "blob", "readout with regions"])
+@pytest.mark.parametrize("design", ["region", "blob", "readout with trees"])
 def test_other_designs_are_no_relu_networks(design):
     pytest.importorskip("pandas")
     X, y = mixed_table()

@@ -21,7 +21,7 @@ import dask.array as da
 from distributed import Client, LocalCluster
 
 from ffmlp.dask import FFMLPClassifier
-from ffmlp.dask.blocks import Passes
+from ffmlp.dask.partitions import Passes, blocks
 
 # A longer run than in CI: FFMLP_KILLS=20 pytest tests/ffmlp_dask/test_cluster.py
 N_KILLS = int(os.environ.get("FFMLP_KILLS", "1"))
@@ -83,7 +83,8 @@ def test_progress_on_a_cluster():
     passes = Passes(on_part=lambda *numbers: seen.append(numbers))
     X, y = overlapping(200)
     with running_client() as client:
-        FFMLPClassifier(design="blob", n_components=1)._fit(*slow_arrays(X, y), None, passes)
+        clf = FFMLPClassifier(design="blob", n_components=1)
+        clf.fit_blocks(blocks(*slow_arrays(X, y)), X[:1], passes)
         assert not client.futures
     assert seen == [(number, done, N_PARTS) for number in (1, 2) for done in range(1, N_PARTS + 1)]
 

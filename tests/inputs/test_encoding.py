@@ -162,7 +162,7 @@ def test_a_category_of_one_sample_has_the_shares_of_all():
     np.testing.assert_allclose(part.shares[0], (20 * 0.0 + PRIOR * 0.7) / (20 + PRIOR))
 
 
-@pytest.mark.parametrize("design", ["readout", "readout with regions"])
+@pytest.mark.parametrize("design", ["readout", "readout with trees"])
 def test_an_id_does_not_leak(design):
     X, y = frame_problem(2000)
     order = np.random.default_rng(1).permutation(len(X))

@@ -14,7 +14,7 @@ DESIGNS = {
     "auto": FFMLPClassifier(),
     "auto, balanced": FFMLPClassifier(class_weight="balanced"),
     "readout": READOUT,
-    "readout with regions": FFMLPClassifier(design="readout", gaussianise=False),
+    "readout with trees": FFMLPClassifier(design="readout", gaussianise=False),
     "readout, gaussianised": FFMLPClassifier(design="readout", gaussianise=True, max_leaves=0),
     "readout, heteroscedastic": clone(READOUT).set_params(discriminant="heteroscedastic"),
     "readout, any": FFMLPClassifier(design="readout", discriminant="auto", max_leaves=0),

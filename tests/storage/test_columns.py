@@ -148,16 +148,3 @@ def test_forged_schemas_are_refused(fitted, old, new, tmp_path):
 
     path.write_bytes(wrapped(with_schema(payload_of(path), change)))
     assert re.search("usable model|not trusted", refusal(path))
-
-
-def test_networks_of_earlier_versions_take_no_missing_numbers(tmp_path):
-    X, y = mixed_table()
-    X = X[["age", "fare"]].fillna(0.0)
-    clf = designed("blob", X, y)
-    before = clf.predict_proba(X)
-    clf.network_ = replace(clf.network_, columns=None)
-    ffmlp.save(clf, tmp_path / "m")
-    again = ffmlp.load(tmp_path / "m")
-    np.testing.assert_array_equal(again.predict_proba(X), before)
-    with pytest.raises(ValueError, match="contains NaN"):
-        again.predict(X.mask(X > 50))

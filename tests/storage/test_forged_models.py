@@ -114,7 +114,7 @@ CHANGES = {
         "readout", lambda clf: with_stages(clf, odd=first(clf.network_.stages.odd, 1e300))
     ),
     "a power that is too large for far samples": (
-        "readout with regions", lambda clf: with_stages(clf, power=1e307)
+        "readout with trees", lambda clf: with_stages(clf, power=1e307)
     ),
     "precisions that are too large for far samples": (
         "readout", lambda clf: with_imputation(clf, precisions=1e300 * imputation_of(clf).precisions)
@@ -148,10 +148,10 @@ CHANGES = {
     ),
     "a penalty that is NaN": ("region", lambda clf: with_stages(clf, penalty=np.nan)),
     "a tree of hyperplanes that do not exist": (
-        "readout with regions",
+        "readout with trees",
         lambda clf: with_trees(clf, hyperplanes=clf.network_.stages.trees.hyperplanes + np.int32(9999)),
     ),
-    "a power that is NaN": ("readout with regions", lambda clf: with_stages(clf, power=np.nan)),
+    "a power that is NaN": ("readout with trees", lambda clf: with_stages(clf, power=np.nan)),
     "familiar samples of other blobs": (
         "readout",
         lambda clf: with_network(

@@ -131,7 +131,7 @@ def test_models_of_every_format_are_still_read(design, version):
 
 @pytest.fixture(scope="module")
 def with_trees():
-    return fitted("readout with regions")
+    return fitted("readout with trees")
 
 
 @pytest.mark.parametrize(

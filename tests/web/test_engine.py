@@ -45,7 +45,7 @@ pd = pytest.importorskip("pandas")
 
 ROWS = 50
 PROBLEMS = {"numbers": load_iris(return_X_y=True), "moons": four_moons(600), "table": mixed_table()}
-CHANGED = {"region": "numbers", "readout": "moons", "readout with regions": "table"}
+CHANGED = {"region": "numbers", "readout": "moons", "readout with trees": "table"}
 
 
 @pytest.fixture(scope="module")
@@ -99,9 +99,9 @@ def test_the_tests_of_the_modules_pass(node):
 
 def classifiers():
     """A classifier of every design for every problem, with and without gaussianised features."""
-    for design in ("region", "paper", "blob", "readout", "readout with regions"):
+    for design in ("region", "paper", "blob", "readout", "readout with trees"):
         for name, (X, y) in PROBLEMS.items():
-            if design == "readout with regions" and name == "numbers":
+            if design == "readout with trees" and name == "numbers":
                 continue  # regions do not help there
             for mapped in (False,) if design == "paper" else (False, True):
                 n_blobs = "auto" if design.startswith("readout") else 2

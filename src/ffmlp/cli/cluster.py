@@ -47,7 +47,7 @@ def _cluster(address: str) -> Iterator[None]:
     from distributed import Client
     from distributed.comm import CommClosedError
 
-    from ffmlp.dask.blocks import ClusterError
+    from ffmlp.dask.partitions import ClusterError
 
     try:
         # As the default client, one that cannot be made would leave its settings behind.

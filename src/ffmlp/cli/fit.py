@@ -178,7 +178,7 @@ def _first_look(
     options: argparse.Namespace,
     console: Console,
 ) -> FirstLook:
-    from ffmlp.dask.blocks import Passes
+    from ffmlp.dask.partitions import Passes
     from ffmlp.tabular.large_tables import first_look
 
     with console.passes("reading columns", None) as on_section, _of_target(table, options.target):
@@ -231,7 +231,7 @@ def _fitted(
     """Evaluate a fit to the rows that are not held out, then fit to all rows."""
     import numpy as np
 
-    from ffmlp.dask.blocks import Passes
+    from ffmlp.dask.partitions import Passes
     from ffmlp.parameters import TooFewClassesError
     from ffmlp.tabular.large_tables import fitted, last_look
     from ffmlp.tabular.scores import check_rows

@@ -4,6 +4,6 @@ from ffmlp.extras import require
 
 require("ffmlp.dask", "dask")
 
-from ffmlp.dask.classifier import FFMLPClassifier  # noqa: E402
+from ffmlp.dask.estimator import FFMLPClassifier  # noqa: E402
 
 __all__ = ["FFMLPClassifier"]

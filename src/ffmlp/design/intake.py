@@ -84,15 +84,15 @@ def _completed(Z: Floats, missing: Flags, weight: Floats) -> Floats:
             deviation = np.where(missing[chosen], 0.0, Z[chosen] - mean)
             gaps = gaps_of(missing[chosen])
             deviations, _ = conditional_deviations(deviation, gaps, precision)
-            for some, found in zip(gaps, deviations, strict=True):
-                completed[chosen[some.rows][:, None], some.inputs] = mean[some.inputs] + found
+            for some, expected in zip(gaps, deviations, strict=True):
+                completed[chosen[some.rows][:, None], some.inputs] = mean[some.inputs] + expected
                 spread = np.linalg.inv(some.own(precision)) * share[chosen[some.rows], None, None]
                 np.add.at(hidden, (some.inputs[:, :, None], some.inputs[:, None, :]), spread)
         mean = share @ completed
         deviation = completed - mean
         covariance = (deviation * share[:, None]).T @ deviation + hidden
-        own = np.diag(np.diag(covariance) + _LEAST_VARIANCE)
-        covariance = (1.0 - _INDEPENDENT) * covariance + _INDEPENDENT * own
+        variances = np.diag(np.diag(covariance) + _LEAST_VARIANCE)
+        covariance = (1.0 - _INDEPENDENT) * covariance + _INDEPENDENT * variances
     return completed
 
 
@@ -116,7 +116,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, eq=False)
 class _Gathered:
-    """What a first look at some rows gives; that of blocks of rows adds up."""
+    """Representative rows and the census of a block of rows; addable."""
 
     drawn: Drawn
     census: Census
@@ -138,16 +138,13 @@ class TrainingEncoding:
     labels: NDArray
     class_weight: Floats
 
-    def samples(self, rows: Rows, fold: Indices) -> Samples:
-        """Rows as training samples in these folds."""
-        return self._samples(rows, self.encoding.inputs(rows, fold))
-
-    def samples_of_network(self, rows: Rows) -> Samples:
-        """Rows as samples that a network will see."""
-        return self._samples(rows, self.encoding.inputs_of_network(rows))
-
-    def _samples(self, rows: Rows, X: NDArray) -> Samples:
+    def samples(self, rows: Rows, X: NDArray) -> Samples:
+        """Rows as samples with these inputs (n, N)."""
         return Samples(X, rows.y, rows.weight, self.labels, self.class_weight, self.encoding.columns)
+
+    def statistic_of(self, statistic: Callable[[Samples], T], rows: Rows) -> T:
+        """The statistic of some rows as training samples."""
+        return statistic(self.samples(rows, self.encoding.inputs(rows, hashed_folds(rows))))
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,11 +156,7 @@ class EncodedPartitions:
 
     def sum(self, statistic: Callable[[Samples], T]) -> T:
         """The sum of a statistic over all parts."""
-        return self.partitions.sum(partial(_of_samples, statistic, self.encoded))
-
-
-def _of_samples(statistic: Callable[[Samples], T], encoded: TrainingEncoding, rows: Rows) -> T:
-    return statistic(encoded.samples(rows, hashed_folds(rows)))
+        return self.partitions.sum(partial(self.encoded.statistic_of, statistic))
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,10 +185,10 @@ def intake(
     """
     n_classes = len(labels)
     hold_all, below = members is not None, drawn_below(n_rows, len(names))
-    found = partitions.sum(partial(_Gathered.of, n_classes, below, hold_all))
-    if found.drawn.has_too_few_places(below):
-        found = partitions.sum(partial(_Gathered.of, n_classes, None, hold_all))
-    drawn, census = found.drawn if hold_all else found.drawn.settled(), found.census
+    gathered = partitions.sum(partial(_Gathered.of, n_classes, below, hold_all))
+    if gathered.drawn.has_too_few_places(below):
+        gathered = partitions.sum(partial(_Gathered.of, n_classes, None, hold_all))
+    drawn, census = gathered.drawn if hold_all else gathered.drawn.settled(), gathered.census
     rows = drawn.representative
     if drawn.complete:
         fold = dealt_folds(rows)
@@ -207,8 +200,9 @@ def intake(
     else:
         encoding = Encoding.of_numbers(names, given.centre)
     encoded = TrainingEncoding(encoding, labels, class_weight)
-    samples = encoded.samples(rows, fold)
+    samples = as_predicted = encoded.samples(rows, encoding.inputs(rows, fold))
+    if not encoding.columns.are_inputs:
+        as_predicted = encoded.samples(rows, encoding.inputs_of_network(rows))
     population = None if drawn.complete else EncodedPartitions(partitions, encoded)
-    same = samples if encoded.encoding.columns.are_inputs else encoded.samples_of_network(rows)
     samples = replace(samples, members=members, given=given, population=population)
-    return Intake(samples, same)
+    return Intake(samples, as_predicted)

@@ -66,7 +66,9 @@ def axis_thresholds(Z: Floats, weight: Floats, n_each: int) -> Hyperplanes:
     levels = np.arange(1, n_each + 1) / (n_each + 1)
     # A threshold at the largest value would have no sample above it.
     candidates = [np.unique(quantiles(values, weight, levels)) for values in Z.T]
-    thresholds = [own[own < largest] for own, largest in zip(candidates, Z.max(axis=0), strict=True)]
+    thresholds = [
+        values[values < largest] for values, largest in zip(candidates, Z.max(axis=0), strict=True)
+    ]
     features = np.repeat(np.arange(Z.shape[1]), list(map(len, thresholds)))
     normals = np.zeros((len(features), Z.shape[1]))
     normals[np.arange(len(features)), features] = 1.0
@@ -103,7 +105,7 @@ def drawn_lda(
 ) -> Hyperplanes:
     """Two-class LDA of the samples that are drawn from the two blobs of each pair, as in the paper.
 
-    ``mass`` (C,) is the total weight of each class, ``class_weight`` (C,) that of one of its samples. A
+    ``mass`` (C,) is the total weight of each class, ``class_weight`` (C,) the weight of one sample. A
     blob from which no sample is drawn has no hyperplane; every class has a blob that has one.
     """
     Z, members = drawn_samples(blobs, mass, rng)
@@ -237,7 +239,7 @@ def _anderson_bahadur(blobs: Blobs, pairs: Indices) -> Hyperplanes:
     ends = difference[:, [0, -1]]
     difference[:, [0, -1]] = np.where(np.abs(ends) < _NO_DIFFERENCE, _NO_DIFFERENCE, ends)
     above = variance - variance[:, :1]
-    place = np.divide(above, above[:, -1:], out=np.zeros_like(above), where=above[:, -1:] > 0)
+    between = np.divide(above, above[:, -1:], out=np.zeros_like(above), where=above[:, -1:] > 0)
     eps = np.finfo(np.float64).eps
     variance = np.clip(variance, eps, 1.0 - eps)
     variances = np.stack([variance, 1.0 - variance], axis=2)
@@ -247,7 +249,7 @@ def _anderson_bahadur(blobs: Blobs, pairs: Indices) -> Hyperplanes:
     def rules(position: Floats) -> tuple[Floats, _Line]:
         """Normals (L, A, N) and the blobs along them; positions (L, A) are log-ratios of eigenvalues."""
         first, last = expit(-position)[:, :, None], expit(position)[:, :, None]
-        eigenvalues = first * (1.0 - place)[:, None, :] + last * place[:, None, :]
+        eigenvalues = first * (1.0 - between)[:, None, :] + last * between[:, None, :]
         normals = difference[:, None, :] / eigenvalues
         spread_i, spread_j = np.moveaxis(np.sqrt(normals**2 @ variances), 2, 0)
         return normals, _Line((normals @ difference[:, :, None])[:, :, 0], spread_i, spread_j, share)

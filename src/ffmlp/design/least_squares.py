@@ -31,7 +31,7 @@ def in_threads(action: Callable[[slice], R], blocks: list[slice]) -> Iterator[R]
     """The results of an action for each block, in order, by as many threads as OpenMP may use.
 
     ``OMP_NUM_THREADS`` and threadpoolctl limit them. NumPy releases the lock in matrix products. These
-    should have one thread each: threads of a product wait for each other, those of blocks do not.
+    should have one thread each: threads of a product wait for each other, threads of blocks do not.
     """
     if len(blocks) < 2:
         yield from map(action, blocks)
@@ -59,7 +59,7 @@ _SMALLEST_EIGENVALUE = 1e-10
 
 @dataclass(frozen=True, eq=False)
 class Products:
-    """Weighted products of the columns of regressors; those of blocks of samples add up."""
+    """Weighted products of the columns of regressors over a block of samples; addable."""
 
     gram: Floats  # (p, p) of the columns with each other
     moments: Floats  # (p, C) of the columns with class indicators
@@ -72,7 +72,7 @@ class Products:
 class Regressors:
     """The p columns ``([|h|, h[:, linear]] − mean) / scale`` of samples X, computed block by block.
 
-    ``linear`` are hyperplanes whose h span those of all hyperplanes. ``units`` standardise the input of
+    ``linear`` are hyperplanes whose h span the h of all hyperplanes. ``units`` standardise the input of
     the hyperplanes. Columns with a spread below ``least`` (p,) vary by rounding error only.
     """
 
@@ -114,7 +114,7 @@ class Regressors:
         return replace(regressors, dtype=np.float32, least=least)
 
     def standardised(self, mean: Floats, spread: Floats) -> Regressors:
-        """Columns of the given mean and spread become those of mean 0 and spread 1."""
+        """The regressors with columns of this mean and spread standardised to mean 0 and spread 1."""
         scale = np.where(self.scale * spread > self.least, spread, 1.0)
         if self.whole is not None:
             self.whole[:] -= mean
@@ -184,7 +184,7 @@ class Regressors:
         return in_threads(lambda part: action(blocks(part)), parts)
 
     def products(self, samples: Samples) -> Products:
-        """The products of the columns of samples, which may be others than those of the regressors."""
+        """The products of the columns of any samples, not only of the regressors' samples."""
         if samples.X is not self.X:
             return replace(self, X=samples.X).products(samples)
         y, weight = samples.y, samples.importance
@@ -256,7 +256,7 @@ def _features(planes: Hyperplanes, thresholds: Indices) -> Indices:
 
 
 def spanning(planes: Hyperplanes) -> Indices:
-    """At most N hyperplanes whose normals span those of all.
+    """At most N hyperplanes whose normals span all normals.
 
     For a feature with thresholds, this is its middle one, which is the easiest to read. For the other
     features, these are the pivots of a QR decomposition.
@@ -390,12 +390,12 @@ def best_temperature(evidence: Floats, owners: Indices, y: Indices, weight: Floa
     supported = np.isin(y, owners)  # pruning may leave a class without a neuron
     y, weight = y[supported], weight[supported]
     evidence = np.ascontiguousarray(evidence[supported].T)  # (m, n): sums of few rows are fast
-    own = np.where(owners[:, None] == y, evidence, -_FAR)
+    supporting = np.where(owners[:, None] == y, evidence, -_FAR)
     # Both sums of exponentials are relative to their largest term, so that they cannot overflow.
-    largest, largest_own = evidence.max(axis=0), own.max(axis=0)
-    evidence, own = evidence - largest, own - largest_own
+    largest, largest_supporting = evidence.max(axis=0), supporting.max(axis=0)
+    evidence, supporting = evidence - largest, supporting - largest_supporting
     share = weight / weight.sum()
-    behind = float(share @ (largest - largest_own))
+    behind = float(share @ (largest - largest_supporting))
 
     def mean(exponents: Floats) -> float:
         masses = np.exp(exponents)
@@ -404,12 +404,12 @@ def best_temperature(evidence: Floats, owners: Indices, y: Indices, weight: Floa
     def slope(log_factor: float) -> float:
         """Of the mean log-loss. Its root is more precise than the location of the least loss."""
         factor = np.exp(log_factor)
-        return mean(factor * evidence) - mean(factor * own) + factor * behind + _LEAST_GAIN
+        return mean(factor * evidence) - mean(factor * supporting) + factor * behind + _LEAST_GAIN
 
     def loss(log_factor: float) -> float:
         factor = np.exp(log_factor)
-        sums, own_sums = (np.exp(factor * part).sum(axis=0) for part in (evidence, own))
-        return float(share @ np.log(sums / own_sums)) + factor * behind + _LEAST_GAIN * log_factor
+        sums, supporting_sums = (np.exp(factor * part).sum(axis=0) for part in (evidence, supporting))
+        return float(share @ np.log(sums / supporting_sums)) + factor * behind + _LEAST_GAIN * log_factor
 
     # Classes of several columns may have several minima.
     tried = _LOG_TEMPERATURES

@@ -245,7 +245,7 @@ def lloyd(
 
 
 def shrunk(covariances: Floats, mass: Floats) -> Floats:
-    """Covariances of one class's blobs; those of few samples are shrunk towards the pooled covariance.
+    """Covariances of one class's blobs, shrunk towards the pooled covariance if samples are few.
 
     The shrinkage of a blob with fewer than `TRUSTED_SAMPLES_PER_FEATURE` · N samples is the share of
     these that is missing. The pooled covariance is shrunk likewise towards its diagonal, where the unit
@@ -294,7 +294,7 @@ def labelled_blobs(
         members, labels = np.unique(blob[mine], return_inverse=True)
         samples, mass = scaling.apply(X[mine]), weight[mine]
         rows = [np.flatnonzero(labels == member) for member in range(len(members))]
-        origin = np.array([np.average(samples[own], axis=0, weights=mass[own]) for own in rows])
+        origin = np.array([np.average(samples[some], axis=0, weights=mass[some]) for some in rows])
         moments = summed(partial(assignment, origin), len(members), samples, mass, labels)
         mixtures.append((int(label), mass.sum(), maximization(moments)))
     return collected(mixtures, shrink=shrink)
@@ -320,7 +320,7 @@ SAMPLES_PER_CELL = 6.0
 CELL_REGULARIZATION = 0.01
 LLOYD_ITERATIONS = 5
 # The number of small blobs for up to `_ROWS_OF_SMALL_DATA` samples, and how many more for twice as many.
-# The time of least squares grows with the square of their number; the regions beside a readout
+# The time of least squares grows with the square of their number; the trees that correct a readout
 # make better use of many samples.
 N_SMALL_BLOBS = 130
 _ROWS_OF_SMALL_DATA = 3000

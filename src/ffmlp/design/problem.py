@@ -56,7 +56,7 @@ _FEWEST_OF_A_CLASS = 100
 
 
 class Population(Protocol):
-    """More samples than are held in one place."""
+    """More samples than are held in memory."""
 
     def sum(self, statistic: Callable[[Samples], T]) -> T:
         """The sum of a statistic over blocks of all samples."""
@@ -104,7 +104,7 @@ class Samples:
         return replace(part, population=None)
 
     def reweighted(self, weight: Floats) -> Samples:
-        """The samples with new weights, except those of weight 0."""
+        """The samples with new weights, without samples of weight 0."""
         return replace(self, weight=weight).select(weight > 0)
 
     def merged(self) -> Samples:
@@ -136,8 +136,8 @@ class Plan:
     ``n_components`` is the number of blobs of each class, or None for many small blobs, each separated
     from its neighbours only. ``discriminant`` may also be "drawn_lda": LDA of samples that are drawn
     from the mixtures. ``shrink`` says whether covariances of few samples are shrunk, ``all_pairs``
-    whether blobs of the same class are separated, too. ``max_leaves`` limits the regions of the
-    readout design, where the evidence errs.
+    whether blobs of the same class are separated, too. ``max_leaves`` limits the trees that correct a
+    readout.
     """
 
     design: str
@@ -153,17 +153,13 @@ class Plan:
     all_pairs: bool = False
     max_leaves: float = 0
 
-    def max_half_spaces(self, n_classes: int) -> float:
-        """The largest number of l_1 neurons of the readout design; l_2 and l_out have two per class."""
-        return np.inf if self.max_neurons is None else self.max_neurons - 2 * n_classes
-
 
 @dataclass(frozen=True, eq=False)
 class UpperLayers:
     """The hyperplanes that a design keeps, and the stages above them.
 
-    ``left_out`` (n, C) is the evidence of a readout for each sample, fitted without it, if regions are
-    to be grown. ``table`` are the regions between all hyperplanes, if the layers depend on them alone.
+    ``left_out`` (n, C) is the evidence of a readout for each sample, fitted without it, if trees are to
+    correct it. ``table`` are the regions between all hyperplanes, if the layers depend on them alone.
     """
 
     hyperplanes: Hyperplanes

@@ -40,7 +40,7 @@ class PruningPath:
         The remaining hyperplanes, in ascending order.
     proved_minimum : int
         A proved lower bound of the number of hyperplanes that stay below the threshold. Optimal pruning
-        found the optimum if it equals ``len(kept)``. Greedy pruning proves nothing; its bound is 1.
+        is optimal if it equals ``len(kept)``. Greedy pruning proves nothing; its bound is 1.
     """
 
     deleted: Indices
@@ -93,7 +93,7 @@ class _Partition:
         """All (i, a, b): regions a of ``chosen`` (R,) and b that only ``hyperplanes[i]`` separates.
 
         If ``clashing``, pairs with the same majority class, which add no errors, may be omitted. No pair
-        is found twice.
+        is returned twice.
         """
         sources = np.flatnonzero(chosen)
         reached = self._slots[sources] ^ self._keys[hyperplanes, None]
@@ -104,17 +104,17 @@ class _Partition:
         cells = np.flatnonzero(wanted)
         i, a = np.divmod(cells, len(sources))
         a, b = sources[a], self._heads[reached.ravel()[cells]].astype(np.intp)
-        found = []
+        pairs = []
         while True:
             same = self._differ_by_one(hyperplanes, i, a, b)
             once = np.flatnonzero(same & ((a < b) | ~chosen[b]))
-            found.append((i[once], a[once], b[once]))
+            pairs.append((i[once], a[once], b[once]))
             b = self._following[b]
             more = np.flatnonzero(~same & (b >= 0))
             if len(more) == 0:
                 break
             i, a, b = i[more], a[more], b[more]
-        i, a, b = (np.concatenate(part) for part in zip(*found, strict=True))
+        i, a, b = (np.concatenate(part) for part in zip(*pairs, strict=True))
         return i, a, b
 
     def _differ_by_one(self, hyperplanes: Indices, i: Indices, a: Indices, b: Indices) -> Flags:

@@ -272,26 +272,26 @@ def _fitted(points: _Points, responses: Floats, evidence: Floats) -> tuple[Float
     evidence = F @ coefficients
     for label in np.tile(np.arange(evidence.shape[1]), _N_SWEEPS):
         others = logsumexp(np.delete(evidence, label, axis=1), axis=1)
-        own = coefficients[:, label]
-        coefficients[:, label] = _regressed(F, share, target[:, label], others, ridge, own)
+        start = coefficients[:, label]
+        coefficients[:, label] = _regressed(F, share, target[:, label], others, ridge, start)
         evidence[:, label] = F @ coefficients[:, label]
     weights = coefficients[:-1] / scale[:, None]
     return weights, coefficients[-1] - mean @ weights
 
 
 def _regressed(
-    F: Floats, share: Floats, target: Floats, others: Floats, ridge: Floats, own: Floats
+    F: Floats, share: Floats, target: Floats, others: Floats, ridge: Floats, start: Floats
 ) -> Floats:
     """One step of the logistic regression of one class against the evidence of all others together."""
 
-    def loss(own: Floats) -> float:
-        z = F @ own
-        return float(share @ (np.logaddexp(z, others) - target * z) + 0.5 * ridge @ own**2)
+    def loss(coefficients: Floats) -> float:
+        z = F @ coefficients
+        return float(share @ (np.logaddexp(z, others) - target * z) + 0.5 * ridge @ coefficients**2)
 
-    p = expit(F @ own - others)
+    p = expit(F @ start - others)
     curvature = np.maximum(p * (1.0 - p), _SMALLEST_PROBABILITY)
     gram = (F * (share * curvature)[:, None]).T @ F + np.diag(ridge)
-    return _improved(own, np.linalg.solve(gram, F.T @ (share * (target - p)) - ridge * own), loss)
+    return _improved(start, np.linalg.solve(gram, F.T @ (share * (target - p)) - ridge * start), loss)
 
 
 def _moved(points: _Points, planes: Hyperplanes, weights: Floats, bias: Floats) -> Hyperplanes:
@@ -299,24 +299,24 @@ def _moved(points: _Points, planes: Hyperplanes, weights: Floats, bias: Floats) 
 
     A threshold of one feature remains one: only its offset is moved.
     """
-    places = np.column_stack([points.Z, np.ones(len(points.Z))])
+    inputs = np.column_stack([points.Z, np.ones(len(points.Z))])
     every = _directions(points)
     moved = np.column_stack([planes.weights, planes.biases])
     evidence = _responses(points, planes) @ weights + bias
-    for neuron, own in enumerate(weights):
-        h = places @ moved[neuron]
+    for neuron, weight in enumerate(weights):
+        h = inputs @ moved[neuron]
         inside = np.flatnonzero(without_rounding(h) > 0)  # a threshold goes through samples
         if len(inside) < _FEWEST_POINTS:
             continue
-        rest = evidence - np.outer(np.maximum(h, 0.0), own)
+        rest = evidence - np.outer(np.maximum(h, 0.0), weight)
 
-        def loss(plane: Floats, rest: Floats = rest, own: Floats = own) -> float:
-            return points.loss(rest + np.outer(np.maximum(places @ plane, 0.0), own))
+        def loss(plane: Floats, rest: Floats = rest, weight: Floats = weight) -> float:
+            return points.loss(rest + np.outer(np.maximum(inputs @ plane, 0.0), weight))
 
         basis = every[:, -1:] if planes.pairs[neuron, 0] == NO_BLOB else every
-        step = basis @ _step(points, places[inside] @ basis, inside, evidence[inside], own)
+        step = basis @ _step(points, inputs[inside] @ basis, inside, evidence[inside], weight)
         moved[neuron] = _improved(moved[neuron], step, loss)
-        evidence = rest + np.outer(np.maximum(places @ moved[neuron], 0.0), own)
+        evidence = rest + np.outer(np.maximum(inputs @ moved[neuron], 0.0), weight)
     return replace(planes, weights=moved[:, :-1], biases=moved[:, -1])
 
 
@@ -328,13 +328,13 @@ def _directions(points: _Points) -> Floats:
     return block_diag(principal_axes(points.Z, points.share, _MAX_AXES), 1.0)
 
 
-def _step(points: _Points, places: Floats, inside: Indices, evidence: Floats, own: Floats) -> Floats:
-    """The weighted least squares step of a neuron with weights ``own`` (C,), from the points inside."""
+def _step(points: _Points, inputs: Floats, inside: Indices, evidence: Floats, weight: Floats) -> Floats:
+    """The weighted least squares step of a neuron with weights ``weight`` (C,), from points inside."""
     p, share = softmax(evidence, axis=1), points.share[inside]
-    spread = np.maximum(p @ own**2 - (p @ own) ** 2, _SMALLEST_PROBABILITY * np.ptp(own) ** 2)
-    gram = (places * (share * spread)[:, None]).T @ places
+    spread = np.maximum(p @ weight**2 - (p @ weight) ** 2, _SMALLEST_PROBABILITY * np.ptp(weight) ** 2)
+    gram = (inputs * (share * spread)[:, None]).T @ inputs
     gram += np.eye(len(gram)) * (_DAMPING * np.trace(gram) / len(gram) + 1e-12)
-    return np.linalg.solve(gram, places.T @ (share * ((points.target[inside] - p) @ own)))
+    return np.linalg.solve(gram, inputs.T @ (share * ((points.target[inside] - p) @ weight)))
 
 
 def _improved(parameters: Floats, step: Floats, loss: Callable[[Floats], float]) -> Floats:
@@ -363,9 +363,10 @@ def readout_design(
         progress.say(f"ridge {readout.ridge:.2g}, leave-one-out error {readout.error_rate:.2%}")
     if path is None or not len(path.deleted):
         path = PruningPath(np.zeros(0, np.intp), np.zeros(0), readout.error_rate, np.arange(len(planes)))
-    n_allowed = plan.max_half_spaces(n_classes)
-    if 2 * len(planes) > n_allowed:
-        return _small_readout_design(samples, planes, readout, path, int(n_allowed), progress)
+    if plan.max_neurons is not None:
+        n_allowed = plan.max_neurons - 2 * n_classes  # l_2 and l_out have a neuron for each class
+        if 2 * len(planes) > n_allowed:
+            return _small_readout_design(samples, planes, readout, path, n_allowed, progress)
     with progress.step("classes"):
         stages = ReadoutStages(readout.even, readout.odd, readout.bias, readout.temperature)
     return UpperLayers(planes, path, stages, readout.left_out)

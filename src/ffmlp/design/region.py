@@ -40,7 +40,7 @@ def region_layers(
 
 
 def occupied_regions(planes: Hyperplanes, samples: Samples) -> Regions:
-    """The regions between hyperplanes that samples occupy; those of blocks of samples add up."""
+    """The regions between hyperplanes that a block of samples occupies; addable."""
     weight = None if (samples.weight == 1.0).all() else samples.weight
     codes = sign_codes(planes, samples.X)
     return tabulate(codes, len(planes), samples.y, len(samples.labels), weight)
@@ -51,7 +51,7 @@ def pruned(
 ) -> tuple[PruningPath, Regions]:
     """The pruning path by the plan's threshold, and the occupied regions before it, by class weights."""
     regions = table
-    if (class_weight != 1.0).any():  # sums of weights are exact, those of products are not
+    if (class_weight != 1.0).any():  # sums of weights are exact, sums of products are not
         regions = replace(regions, counts=regions.counts * class_weight)
     progress.say(f"{regions.codes.shape[1]} hyperplanes, {len(regions)} occupied regions")
     # A threshold of 0 allows no deletion, because no error rate is below it.

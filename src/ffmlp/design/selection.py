@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from ffmlp.arrays import Floats, Indices, without_rounding
-from ffmlp.design.designs import Design, design_network
+from ffmlp.design.designs import design_network
 from ffmlp.design.lda import DISCRIMINANTS
 from ffmlp.design.problem import Plan, Progress, Samples
 from ffmlp.inputs.rows import evenly
@@ -51,7 +51,7 @@ class Selection:
     accuracies : ndarray of shape (n_plans,)
         Accuracy of each plan on the same samples.
     best : int
-        The chosen plan: the first, unless that of least log-loss beats it by a standard error.
+        The chosen plan: the first, unless the plan of least log-loss beats it by a standard error.
     """
 
     plans: tuple[Plan, ...]
@@ -105,28 +105,19 @@ def _components(n_components: tuple[int, ...] | None) -> str:
     return str(distinct[0]) if len(distinct) == 1 else f"{distinct[0]} to {distinct[-1]}"
 
 
-def selected_design(
-    samples: Samples, plans: Sequence[Plan], rng: np.random.RandomState, progress: Progress
-) -> tuple[Selection, Design]:
-    """The best of the plans, and its network."""
-    if len(plans) > 1 or plans[0].design == "readout":
-        samples = samples.merged()
-    selection = select(samples, plans, rng, progress)
-    return selection, design_network(samples, selection.plan, rng, progress)
-
-
 def select(
     samples: Samples, plans: Sequence[Plan], rng: np.random.RandomState, progress: Progress
 ) -> Selection:
     """The first plan, unless the one of least log-loss on held-out merged samples is clearly better."""
     unknown = np.full(len(plans), np.nan)
+    unjudged = Selection(tuple(plans), unknown, unknown, 0)
     if len(plans) == 1:
-        return Selection(tuple(plans), unknown, unknown, 0)
+        return unjudged
     with progress.step("selection"):
         judged = [_judged(plans, *parts, rng) for parts in splits(samples)]
         judged = [part for part in judged if part is not None]
         if not judged:  # all but a sample or two are of one class
-            return Selection(tuple(plans), unknown, unknown, 0)
+            return unjudged
         losses, hits, weight, importance = (
             np.concatenate(parts, axis=-1) for parts in zip(*judged, strict=True)
         )
@@ -159,15 +150,15 @@ def _judged(
     losses, hits = np.empty((2, len(plans), len(held.y)))
     for index, plan in enumerate(plans):
         # The whole readout stands for the small one, which approximates it and takes longer to fit, and
-        # for the one with regions. Greedy pruning stands for optimal pruning: its time limit is for one
+        # for the one with trees. Greedy pruning stands for optimal pruning, whose time limit is for one
         # search.
         plan = replace(plan, max_neurons=None, max_leaves=0, pruning="greedy")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # a fold has fewer samples than the user gave
             design = design_network(training, plan, rng, Progress())
         probability = design.network.probabilities(held.X)
-        own = probability[np.arange(len(held.y)), held.y]
-        losses[index] = -np.log(np.maximum(own, _SMALLEST_PROBABILITY))
+        of_truth = probability[np.arange(len(held.y)), held.y]
+        losses[index] = -np.log(np.maximum(of_truth, _SMALLEST_PROBABILITY))
         hits[index] = probability.argmax(axis=1) == held.y
     return losses, hits, held.weight, held.importance
 
@@ -221,6 +212,7 @@ _MAX_FEATURES_OF_MIXTURES = 100
 def possible_plans(classifier: FFMLPClassifier, samples: Samples) -> list[Plan]:
     """All plans that the parameters allow; the first one wins unless another is clearly better."""
     given = classifier.pruning, classifier.time_limit, classifier.penalty, classifier.max_neurons
+    max_leaves = np.inf if classifier.max_leaves == AUTO else float(classifier.max_leaves)
     plans = []
     for design in _alternatives(classifier.design, _designs(classifier, samples)):
         literal, of_regions = design == "paper", design in ("paper", "region")
@@ -234,15 +226,11 @@ def possible_plans(classifier: FFMLPClassifier, samples: Samples) -> list[Plan]:
             each = None if components is None else components_of_each(components, samples.labels)
             plan = Plan(design, bool(gaussianise), discriminant, each, threshold, *given)
             plan = replace(plan, shrink=not literal, all_pairs=bool(classifier.all_pairs))
-            plans.append(replace(plan, max_leaves=_max_leaves(classifier, plan)))
+            # Trees correct a readout of all its hyperplanes: a limit of the size allows none.
+            if design == "readout" and plan.max_neurons is None and threshold is None:
+                plan = replace(plan, max_leaves=max_leaves)
+            plans.append(plan)
     return plans
-
-
-def _max_leaves(classifier: FFMLPClassifier, plan: Plan) -> float:
-    """Regions are for a readout of all its hyperplanes: a limit of the size allows none."""
-    if plan.design != "readout" or plan.max_neurons is not None or plan.error_threshold is not None:
-        return 0
-    return np.inf if classifier.max_leaves == AUTO else float(classifier.max_leaves)
 
 
 def _alternatives(value: Any, automatic: tuple) -> tuple:
@@ -300,7 +288,7 @@ def _size_of_blob_design(samples: Samples, components: Any) -> int:
 def components_of_each(n_components: int | Mapping[Any, int], labels: NDArray) -> tuple[int, ...]:
     """The number of blobs of each class."""
     if not isinstance(n_components, Mapping):
-        return (_checked_count(n_components, "n_components"),) * len(labels)
+        return (int(n_components),) * len(labels)
     known = labels.tolist()
     for label in n_components:
         if label not in known:
@@ -313,22 +301,17 @@ def components_of_each(n_components: int | Mapping[Any, int], labels: NDArray) -
                 f"n_components has no entry for class {label!r}. Add one, or give a single int for "
                 "all classes."
             )
-    return tuple(_checked_count(n_components[label], f"n_components[{label!r}]") for label in known)
-
-
-def _checked_count(count: object, name: str) -> int:
-    if not isinstance(count, Integral) or isinstance(count, bool) or count < 1:
-        raise ValueError(
-            f"{name} must be an int of at least 1, or a mapping of class label to int, got {count!r}."
-        )
-    return int(count)
+        count = n_components[label]
+        if not isinstance(count, Integral) or isinstance(count, bool) or count < 1:
+            raise ValueError(f"n_components[{label!r}] must be an int of at least 1, got {count!r}.")
+    return tuple(int(n_components[label]) for label in known)
 
 
 @contextmanager
 def threads_for(plans: list[Plan], n_jobs: int | None) -> Iterator[None]:
     """Trees in so many threads, and matrix products of a readout in one.
 
-    Blocks of samples have threads of their own. Threads of a product wait for each other: on two busy
+    Blocks of samples have their threads already. Threads of a product wait for each other: on two busy
     cores, a factor of ten has been measured. Their number would also change rounding errors. The other
     designs have few matrix products.
     """

@@ -1,4 +1,4 @@
-"""The classes that a readout with regions predicts, where part of the work is enough to know them.
+"""The classes that a readout with trees predicts, where part of the work is enough to know them.
 
 The readout is computed in single precision, and trees are read only until no others can change the
 class. The rounding error is bounded, so only samples whose two most probable classes are closer than the

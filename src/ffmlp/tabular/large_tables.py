@@ -19,8 +19,8 @@ from threadpoolctl import threadpool_limits
 
 from ffmlp.arrays import Flags
 from ffmlp.classifier import FFMLPClassifier
-from ffmlp.dask.blocks import Block, PartitionError, Passes, summed
-from ffmlp.dask.classifier import FFMLPClassifier as DaskClassifier
+from ffmlp.dask.estimator import FFMLPClassifier as DaskClassifier
+from ffmlp.dask.partitions import Block, PartitionError, Passes, summed
 from ffmlp.inputs.data_frames import columns_of, training_cells
 from ffmlp.inputs.rows import mixed, row_hashes
 from ffmlp.tables.tables import TEXT, DataFile, DataTable, LocatedError, pandas

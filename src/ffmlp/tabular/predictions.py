@@ -239,7 +239,7 @@ def _in_threads(
 
 
 def _on_workers(task: _Prediction, tables: Sequence[DataFile]) -> Generator[_Rendered, None, None]:
-    from ffmlp.dask.in_order import on_workers
+    from ffmlp.dask.partitions import on_workers
     from ffmlp.tabular.large_tables import sections_of
 
     sections = ((number, part) for number, table in enumerate(tables) for part in sections_of(table))

@@ -1,14 +1,12 @@
 import numpy as np
 import pytest
-from problems import plain_columns
+from problems import plain_samples
 from sklearn.datasets import load_digits, load_wine
 from sklearn.metrics import log_loss
 
 from ffmlp import FFMLPClassifier, classifier
-from ffmlp.design.problem import Samples
 from ffmlp.design.trees import correction
-from ffmlp.design.trees.correction import dealt, grow_trees
-from ffmlp.design.trees.ensembles import Sequences, TreeSamples, best_link
+from ffmlp.design.trees.correction import Sequences, TreeSamples, best_link, dealt, grow_trees
 from ffmlp.design.trees.growth import Ranks, Tree
 
 
@@ -33,21 +31,28 @@ def ranks(h):
     return Ranks.of(h, np.ones(len(h)))
 
 
-def test_regions_find_what_the_readout_cannot():
+def trees_of(h, y, shares, left_out):
+    """The trees for samples of two classes with these responses and left-out evidence."""
+    classes, weight = np.eye(2)[y] - shares, np.ones(len(y))
+    samples = TreeSamples(ranks(h), classes, left_out - shares, weight, folds(y))
+    return grow_trees(samples, np.arange(h.shape[1]), np.inf)[1]
+
+
+def test_trees_find_what_the_readout_cannot():
     X, y = checkerboard()
     X_test, y_test = checkerboard(seed=1)
-    smooth, regions = (
+    smooth, corrected = (
         FFMLPClassifier(design="readout", max_leaves=number, random_state=0).fit(X, y)
         for number in (0, "auto")
     )
     assert smooth.n_leaves_ == 0
-    assert regions.n_leaves_ > 16
-    assert regions.score(X_test, y_test) > smooth.score(X_test, y_test) + 0.01
-    assert regions.score(X_test, y_test) > 0.95
+    assert corrected.n_leaves_ > 16
+    assert corrected.score(X_test, y_test) > smooth.score(X_test, y_test) + 0.01
+    assert corrected.score(X_test, y_test) > 0.95
 
 
 @pytest.mark.parametrize("limit", [0, 1, 9, 10, 100, 5000])
-def test_there_are_no_more_regions_than_allowed(limit):
+def test_there_are_no_more_leaves_than_allowed(limit):
     X, y = checkerboard()
     clf = FFMLPClassifier(design="readout", max_leaves=limit, random_state=0).fit(X, y)
     assert clf.n_leaves_ <= limit
@@ -86,7 +91,7 @@ def test_weights_are_frequencies_and_the_order_of_samples_does_not_matter():
     equal_networks(weighted, FFMLPClassifier(**clf.get_params()).fit(X[rows], y[rows]))
 
 
-def test_the_same_samples_give_the_same_regions_with_any_seed():
+def test_the_same_samples_give_the_same_trees_with_any_seed():
     X, y = checkerboard()
     equal_networks(
         *(
@@ -96,7 +101,7 @@ def test_the_same_samples_give_the_same_regions_with_any_seed():
     )
 
 
-def test_class_weights_move_the_evidence_of_regions():
+def test_class_weights_move_the_evidence_of_trees():
     X, y = checkerboard()
     even = FFMLPClassifier(design="readout", max_leaves="auto", random_state=0).fit(X, y)
     heavy = FFMLPClassifier(
@@ -105,32 +110,20 @@ def test_class_weights_move_the_evidence_of_regions():
     assert heavy.predict(X).mean() > even.predict(X).mean()
 
 
-def test_max_neurons_allows_no_regions():
-    X, y = checkerboard()
-    clf = FFMLPClassifier(max_neurons=30, max_leaves="auto", random_state=0).fit(X, y)
-    assert clf.n_leaves_ == 0
-    assert sum(clf.network_.layer_sizes[1:]) <= 30
-
-
-def test_regions_alone_classify_where_the_readout_knows_nothing():
+def test_trees_alone_classify_where_the_readout_knows_nothing():
     h, _ = regression(300)
     y = (h[:, 0] * h[:, 1] > 0).astype(int)
     shares = np.bincount(y) / len(y)
     left_out = np.tile(shares, (len(y), 1))  # a readout that knows nothing
-    grown = grow_trees(ranks(h), np.arange(3), y, np.ones(len(y)), shares, left_out, folds(y), np.inf)
-    evidence = grown.trees.evidence(h.astype(np.float64))
+    evidence = trees_of(h, y, shares, left_out).evidence(h.astype(np.float64))
     assert np.mean((shares + evidence).argmax(axis=1) == y) > 0.9
     np.testing.assert_allclose(evidence.sum(axis=1), 0, atol=1e-12)  # shares of all classes add up
 
 
-def test_no_regions_where_the_readout_is_right():
+def test_no_trees_where_the_readout_is_right():
     h, _ = regression(300)
     y = (h[:, 0] > 0).astype(int)
-    perfect = np.eye(2)[y]
-    shares = np.bincount(y) / len(y)
-    assert (
-        grow_trees(ranks(h), np.arange(3), y, np.ones(len(y)), shares, perfect, folds(y), np.inf) is None
-    )
+    assert trees_of(h, y, np.bincount(y) / len(y), left_out=np.eye(2)[y]) is None
 
 
 def test_the_link_has_the_least_log_loss():
@@ -151,32 +144,10 @@ def test_the_link_has_the_least_log_loss():
         assert best <= loss(power, other) + 1e-4
 
 
-def test_digits_of_many_features_and_classes():
-    X, y = load_digits(return_X_y=True)
-    clf = FFMLPClassifier(max_leaves="auto", random_state=0).fit(X[::2], y[::2])
-    assert clf.score(X[1::2], y[1::2]) > 0.97
-    np.testing.assert_allclose(clf.predict_proba(X).sum(axis=1), 1)
-
-
-@pytest.mark.parametrize("value", [-1, 1.5, True, "many", None])
-def test_wrong_numbers_of_regions(value):
-    X, y = checkerboard(60)
-    with pytest.raises(ValueError, match="max_leaves must be an int of at least 0, or 'auto', got"):
-        FFMLPClassifier(max_leaves=value).fit(X, y)
-
-
-def test_other_designs_have_no_regions_beside_them():
-    X, y = checkerboard(60)
-    with pytest.raises(ValueError, match=r"max_leaves needs the readout design, got design='blob'"):
-        FFMLPClassifier(design="blob", max_leaves=10).fit(X, y)
-
-
-def test_samples_that_cannot_be_split_have_no_regions():
+def test_samples_that_cannot_be_split_have_no_trees():
     h = np.zeros((40, 2), np.float32)
     y = np.arange(40) % 2
-    left_out = np.full((40, 2), [0.9, 0.1])
-    shares = np.full(2, 0.5)
-    assert grow_trees(ranks(h), np.arange(2), y, np.ones(40), shares, left_out, folds(y), np.inf) is None
+    assert trees_of(h, y, np.full(2, 0.5), left_out=np.full((40, 2), [0.9, 0.1])) is None
 
 
 @pytest.fixture
@@ -218,16 +189,10 @@ def test_threads_change_no_bit(many, n_samples, monkeypatch):
         np.testing.assert_array_equal(getattr(one, method)(X), getattr(two, method)(X))
 
 
-@pytest.mark.parametrize("n_jobs", [0, 1.5, True, "all"])
-def test_wrong_numbers_of_threads(n_jobs):
-    with pytest.raises(ValueError, match="n_jobs must be an int other than 0, or None for one thread"):
-        FFMLPClassifier(n_jobs=n_jobs).fit(*checkerboard(60))
-
-
 @pytest.mark.parametrize("n_samples", [30, 20_000, 130_001])
 def test_all_trees_together_see_every_sample_and_none_of_its_fold(n_samples):
     each = np.arange(n_samples)
-    _, _, fold = dealt(merged_samples(each[:, None].astype(float), each % 3, np.ones(n_samples)))
+    _, _, fold = dealt(plain_samples(each[:, None].astype(float), each % 3, np.ones(n_samples)).merged())
     values = np.zeros((n_samples, 2))
     h = np.zeros((n_samples, 1), np.float32)
     samples = TreeSamples(ranks(h), values, values, np.ones(n_samples), fold)
@@ -258,36 +223,31 @@ def test_sums_along_random_axes_do_not_overflow(monkeypatch):
     assert 2**20 < max(largest) < 2**31
 
 
-def merged_samples(X, y, weight):
-    columns = plain_columns(X.shape[1])
-    return Samples(X, y, weight, np.arange(3), np.ones(3), columns).merged()
-
-
 @pytest.mark.parametrize("seed", range(5))
-def test_samples_of_the_same_place_are_left_out_together(seed):
+def test_equal_inputs_are_left_out_together(seed):
     rng = np.random.default_rng(seed)
     X = rng.integers(0, 4, (80, 2)).astype(float)
-    merged = merged_samples(X, rng.integers(0, 3, 80), rng.integers(1, 3, 80) / 2)
+    merged = plain_samples(X, rng.integers(0, 3, 80), rng.integers(1, 3, 80) / 2).merged()
     samples, rows, fold = dealt(merged)
     np.testing.assert_array_equal(samples.X, merged.X[rows])
     np.testing.assert_array_equal(samples.y, merged.y[rows])
     frequent = merged.weight >= correction.N_FOLDS
     for sample in np.flatnonzero(frequent):
-        own = rows == sample
-        assert fold[own].tolist() == list(range(correction.N_FOLDS))
-        np.testing.assert_allclose(samples.weight[own].sum(), merged.weight[sample], rtol=1e-12)
+        copies = rows == sample
+        assert fold[copies].tolist() == list(range(correction.N_FOLDS))
+        np.testing.assert_allclose(samples.weight[copies].sum(), merged.weight[sample], rtol=1e-12)
     single = ~frequent[rows]
     np.testing.assert_array_equal(np.sort(rows[single]), np.flatnonzero(~frequent))
     np.testing.assert_allclose(samples.weight[single], merged.weight[rows[single]], rtol=1e-12)
-    places = {}
-    for place, own in zip(map(tuple, samples.X[single]), fold[single], strict=True):
-        places.setdefault(place, set()).add(int(own))
-    assert all(len(folds) == 1 for folds in places.values())
+    folds_of = {}
+    for point, number in zip(map(tuple, samples.X[single]), fold[single], strict=True):
+        folds_of.setdefault(point, set()).add(int(number))
+    assert all(len(numbers) == 1 for numbers in folds_of.values())
 
 
 def test_some_samples_are_divided_and_others_are_not():
     X = np.repeat(np.arange(4.0), [40, 3, 2, 2])[:, None]
-    merged = merged_samples(X, np.zeros(len(X), int), np.ones(len(X)))
+    merged = plain_samples(X, np.zeros(len(X), int), np.ones(len(X))).merged()
     samples, rows, fold = dealt(merged)
     np.testing.assert_array_equal(rows, [0] * 5 + [1, 2, 3])
     np.testing.assert_array_equal(samples.weight, [8.0] * 5 + [3.0, 2.0, 2.0])
@@ -296,7 +256,7 @@ def test_some_samples_are_divided_and_others_are_not():
 
 def test_distinct_samples_are_dealt_in_turn():
     X, y = regression(103)[0].astype(float), np.arange(103) % 3
-    merged = merged_samples(X, y, np.ones(103))
+    merged = plain_samples(X, y, np.ones(103)).merged()
     samples, rows, fold = dealt(merged)
     np.testing.assert_array_equal(rows, np.arange(103))
     np.testing.assert_array_equal(fold, np.arange(103) % correction.N_FOLDS)
@@ -304,8 +264,8 @@ def test_distinct_samples_are_dealt_in_turn():
 
 
 @pytest.mark.parametrize("categories", [False, True])
-def test_regions_do_no_harm_where_few_places_have_both_classes(categories):
-    """As on the Titanic: sex, class and age group are twelve places, and people differ in each."""
+def test_trees_do_no_harm_where_few_inputs_have_both_classes(categories):
+    """As on the Titanic: sex, class and age group have twelve values, and people differ in each."""
     pd = pytest.importorskip("pandas")
     rng = np.random.default_rng(0)
     sex, rank, old = (rng.integers(0, size, 2400) for size in (2, 3, 2))
@@ -325,7 +285,7 @@ def test_regions_do_no_harm_where_few_places_have_both_classes(categories):
     assert losses[1] < losses[0] + 0.005
 
 
-def test_weights_of_all_samples_give_no_more_regions():
+def test_weights_of_all_samples_give_no_more_leaves():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(400, 4))
     y = (X[:, 0] * X[:, 1] + rng.normal(size=400) > 0).astype(int)

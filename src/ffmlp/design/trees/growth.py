@@ -40,7 +40,7 @@ _FEATURE, _THRESHOLD, _LEFT, _FIRST, _END = range(5)
 
 @dataclass(frozen=True, eq=False)
 class Ranks:
-    """Responses as ranks: ``table`` (n, S) has those of F features, and constants up to `_WIDTH`.
+    """Responses as ranks: ``table`` (n, S) has the ranks of F features, and constants up to `_WIDTH`.
 
     Feature f has ``levels[f]``: ascending thresholds, and the ranks of the responses between them.
     """
@@ -68,14 +68,14 @@ class Ranks:
         return Ranks(self.table[rows], self.levels)
 
     def thresholds(self, tree: Tree, splits: Indices) -> NDArray[np.float32]:
-        """What responses are compared with at some splits of a tree."""
-        found, nodes = np.empty(len(splits), np.float32), tree.nodes[splits]
+        """The thresholds that responses are compared with at some splits of a tree."""
+        compared, nodes = np.empty(len(splits), np.float32), tree.nodes[splits]
         for feature in np.unique(nodes[:, _FEATURE]).tolist():
             thresholds, ranks = self.levels[feature]
             here = nodes[:, _FEATURE] == feature
-            place = np.searchsorted(ranks, nodes[here, _THRESHOLD], side="right")
-            found[here] = thresholds[place - 1]
-        return found
+            above = np.searchsorted(ranks, nodes[here, _THRESHOLD], side="right")
+            compared[here] = thresholds[above - 1]
+        return compared
 
 
 def _levels(
@@ -112,10 +112,10 @@ def integers(
     weighted = targets * weight[:, None]
     largest = np.abs(weighted).sum(axis=0).max() if bound is None else bound
     scale, unit = room / weight.sum(), max(largest, np.finfo(np.float64).tiny) / room
-    found = np.empty((len(weight), 1 + targets.shape[1]), np.int32)
-    found[:, 0] = np.maximum(np.rint(weight * scale), 1)
-    found[:, 1:] = np.rint(weighted / unit)
-    return found, unit * scale
+    multiples = np.empty((len(weight), 1 + targets.shape[1]), np.int32)
+    multiples[:, 0] = np.maximum(np.rint(weight * scale), 1)
+    multiples[:, 1:] = np.rint(weighted / unit)
+    return multiples, unit * scale
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,9 +123,9 @@ class Tree:
     """A best-first tree: nodes are numbered in the order of the splits, children after their parents.
 
     A row of ``nodes`` (M, 5) has the feature, the largest rank that goes left, the left child, -1 for a
-    leaf, which is followed by the right one, and the place of the first sample and after the last one in
-    ``rows``, which are the samples in the order of the leaves. ``totals`` (M, 1 + K) are the sums of the
-    targets in each node.
+    leaf, which is followed by the right one, and where its samples begin and end in ``rows``, which are
+    the samples in the order of the leaves. ``totals`` (M, 1 + K) are the sums of the targets in each
+    node.
     """
 
     nodes: NDArray[np.int32]
@@ -148,7 +148,7 @@ class Tree:
 
         The gain of a split is the decrease of the squared error. Its threshold is a random one of each
         feature, or any one. Nodes of fewer than ``fewest`` samples are not split. The weight of
-        ``prior`` samples is added to that of each side, so that few samples do not decide. Takes
+        ``prior`` samples is added to each side's weight, so that few samples do not decide. Takes
         O(n·F·d) time for a tree of depth d, and O(F) more for each node of best splits.
         """
         rows = np.arange(len(targets), dtype=np.int32)
@@ -186,10 +186,10 @@ class Tree:
 
     def leaves(self, ranks: Ranks) -> NDArray[np.int32]:
         """The leaf of each sample with these ranks."""
-        rows, found = np.arange(len(ranks.table), dtype=np.int32), np.empty(len(ranks.table), np.int32)
+        rows, leaves = np.arange(len(ranks.table), dtype=np.int32), np.empty(len(ranks.table), np.int32)
         descend = _descend if compiled is None else compiled.descend
-        descend(ranks.table, rows, self.nodes, found)
-        return found
+        descend(ranks.table, rows, self.nodes, leaves)
+        return leaves
 
     def subtract(self, values: Floats, targets: NDArray[np.int32]) -> None:
         """Take the values (M, K) of its leaf from each target, times its weight, in place."""
@@ -222,7 +222,7 @@ def _grow(
     prior: float,
     is_random: bool,
 ) -> int:
-    """What `compiled.grow` does, by NumPy."""
+    """`compiled.grow` in NumPy."""
     nodes[0] = (-1, 0, -1, 0, len(rows))
     n_nodes = 1
     heap: list[tuple[float, int, int, int]] = []
@@ -231,8 +231,10 @@ def _grow(
         seen = rows[nodes[number, _FIRST] : nodes[number, _END]]
         totals[number] = targets[seen].sum(axis=0)
         if len(seen) >= fewest:
-            own = mixed(np.array([seed + number], np.uint64))[0] if is_random else None
-            split = _best_split(table[seen, :n_features], targets[seen].astype(np.int64), own, prior)
+            node_seed = mixed(np.array([seed + number], np.uint64))[0] if is_random else None
+            split = _best_split(
+                table[seen, :n_features], targets[seen].astype(np.int64), node_seed, prior
+            )
             if split is not None:
                 gain, feature, threshold = split
                 heapq.heappush(heap, (-gain, number, feature, threshold))
@@ -253,13 +255,13 @@ def _grow(
 
 
 def _best_split(
-    ranks: NDArray[np.int16], targets: NDArray[np.int64], own: np.uint64 | None, prior: float
+    ranks: NDArray[np.int16], targets: NDArray[np.int64], seed: np.uint64 | None, prior: float
 ) -> tuple[float, int, int] | None:
-    """The gain, feature and threshold of a node's best split; ``own`` is the seed of random ones."""
+    """The gain, feature and threshold of a node's best split; ``seed`` draws random thresholds."""
     n_features = ranks.shape[1]
-    if own is not None:
+    if seed is not None:
         low, high = ranks.min(axis=0).astype(np.int64), ranks.max(axis=0).astype(np.int64)
-        draws = (mixed(own + np.arange(n_features, dtype=np.uint64)) >> np.uint64(32)).astype(np.int64)
+        draws = (mixed(seed + np.arange(n_features, dtype=np.uint64)) >> np.uint64(32)).astype(np.int64)
         thresholds = (low + (draws * (high - low) >> 32))[:, None]
         left = ((ranks <= thresholds.T).T @ targets)[:, None]
     else:
@@ -293,7 +295,7 @@ def _squares(sums: NDArray[np.int64]) -> Floats:
 def _subtract(
     rows: NDArray[np.int32], nodes: NDArray[np.int32], values: Floats, targets: NDArray[np.int32]
 ) -> None:
-    """What `compiled.subtract` does, by NumPy."""
+    """`compiled.subtract` in NumPy."""
     for node, value in zip(nodes, values, strict=True):
         if node[_LEFT] < 0:
             here = rows[node[_FIRST] : node[_END]]
@@ -301,13 +303,16 @@ def _subtract(
 
 
 def _descend(
-    table: NDArray[np.int16], rows: NDArray[np.int32], nodes: NDArray[np.int32], found: NDArray[np.int32]
+    table: NDArray[np.int16],
+    rows: NDArray[np.int32],
+    nodes: NDArray[np.int32],
+    leaves: NDArray[np.int32],
 ) -> None:
-    """What `compiled.descend` does, by NumPy."""
-    at, place = np.zeros(len(rows), np.intp), np.arange(len(rows))
-    while len(place):
+    """`compiled.descend` in NumPy."""
+    at, moving = np.zeros(len(rows), np.intp), np.arange(len(rows))
+    while len(moving):
         left = nodes[at, _LEFT]
         inner = left >= 0
-        found[place[~inner]] = at[~inner]
-        place, node, left = place[inner], nodes[at[inner]], left[inner]
-        at = left + (table[rows[place], node[:, _FEATURE]] > node[:, _THRESHOLD])
+        leaves[moving[~inner]] = at[~inner]
+        moving, node, left = moving[inner], nodes[at[inner]], left[inner]
+        at = left + (table[rows[moving], node[:, _FEATURE]] > node[:, _THRESHOLD])

@@ -1,8 +1,9 @@
-"""Dask collections as blocks of rows, and sums over their partitions."""
+"""Dask collections as blocks of rows, sums over their partitions, and results of workers in order."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial, reduce
@@ -54,16 +55,18 @@ def blocks(X: Any, y: Any, sample_weight: Any = None) -> list[Delayed]:
             f"X must be a Dask data frame or a Dask array of two dimensions, got {_described(X)}. Use "
             "ffmlp.FFMLPClassifier for data in memory."
         )
-    others = {"y": y, "sample_weight": sample_weight}
-    if sample_weight is None:
-        del others["sample_weight"]
+    others = {"y": y} if sample_weight is None else {"y": y, "sample_weight": sample_weight}
+    for name, other in others.items():
+        if getattr(other, "ndim", 1) != 1:
+            raise ValueError(
+                f"{name} must have one dimension, got {other.ndim}. Pass a single column of it."
+            )
     return _of_frame(X, others) if is_frame(X) else _of_array(X, others)
 
 
 def _of_frame(X: Any, others: dict[str, Any]) -> list[Delayed]:
     if all(hasattr(other, "map_partitions") for other in others.values()):
         for name, other in others.items():
-            _require_one_dimension(name, other)
             if other.npartitions != X.npartitions:
                 raise ValueError(
                     f"{name} has {other.npartitions} partitions, but X has {X.npartitions}. {_FIT_ALL}"
@@ -88,7 +91,6 @@ def _of_array(X: Any, others: dict[str, Any]) -> list[Delayed]:
             if isinstance(other, np.ndarray):
                 other = da.from_array(other, chunks=-1)
             if isinstance(other, da.Array) and not np.isnan(other.shape[0]):
-                _require_one_dimension(name, other)
                 if other.shape[0] != X.shape[0]:
                     raise ValueError(
                         f"{name} must have one entry for each of the {X.shape[0]} samples, got shape "
@@ -106,7 +108,6 @@ def _zipped(samples: Any, n_blocks: int, others: dict[str, Any]) -> list[Delayed
             raise TypeError(
                 f"{name} must be a Dask array or series, got {_described(other)}. {_FIT_ALL}"
             )
-        _require_one_dimension(name, other)
         parts = np.ravel(np.array(other.to_delayed(optimize_graph=False), object)).tolist()
         if len(parts) != n_blocks:
             raise ValueError(f"{name} has {len(parts)} blocks, but X has {n_blocks}. {_FIT_ALL}")
@@ -115,17 +116,11 @@ def _zipped(samples: Any, n_blocks: int, others: dict[str, Any]) -> list[Delayed
     return [block(*parts) for parts in zip(samples, *columns, strict=True)]
 
 
-def _require_one_dimension(name: str, other: Any) -> None:
-    if getattr(other, "ndim", 1) != 1:
-        raise ValueError(
-            f"{name} must have one dimension, got {other.ndim}. Pass a single column of it."
-        )
-
-
 def _described(value: Any) -> str:
     return f"{type(value).__module__.partition('.')[0]}.{type(value).__name__}"
 
 
+P = TypeVar("P")
 T = TypeVar("T")
 
 # Sums that one task adds up.
@@ -139,6 +134,11 @@ _LOST = {
     "that it runs, then run this again.",
 }
 
+# Parts that are under way for each thread of a worker: one is computed, the other waits to be taken.
+_PARTS_OF_A_THREAD = 2
+# Seconds in which a worker that was lost must come back, if it was the last one.
+_PATIENCE = 60
+
 
 class PartitionError(ValueError):
     """A partition that cannot be used; the message begins with its number."""
@@ -150,7 +150,7 @@ class ClusterError(RuntimeError):
 
 @dataclass
 class Passes:
-    """The passes over all partitions so far; ``on_part`` is told of each partition that is done.
+    """The passes over all partitions so far; ``on_part`` is called after each partition.
 
     Its arguments are the number of the pass, of the partitions that are done, and of all partitions.
     """
@@ -206,9 +206,9 @@ def summed(parts: list[Delayed], passes: Passes) -> Any:
         groups = [sums[first : first + _SUMS_AT_ONCE] for first in range(0, len(sums), _SUMS_AT_ONCE)]
         sums = [delayed(_added)(group) for group in groups]
     with lost():
-        found = _computed(sums, parts, passes)
+        last = _computed(sums, parts, passes)
     # The last ones are added here: rows that are drawn would take too much memory of one worker.
-    total = _added(found)
+    total = _added(last)
     passes.seconds.append(perf_counter() - start)
     return total
 
@@ -237,8 +237,8 @@ def _part(statistic: Callable[[Block], T | None], block: Block, number: int) -> 
 
 
 def _added(sums: list[Any]) -> Any:
-    found = [one for one in sums if one is not None]
-    return reduce(add, found) if found else None
+    present = [each for each in sums if each is not None]
+    return reduce(add, present) if present else None
 
 
 def _computed(sums: list[Delayed], parts: list[Delayed], passes: Passes) -> list[Any]:
@@ -253,7 +253,7 @@ def _computed(sums: list[Delayed], parts: list[Delayed], passes: Passes) -> list
         done += 1
         on_part(number, done, n_parts)
 
-    client = _client()
+    client = getattr(dask.base.get_scheduler(), "__self__", None)  # of a cluster
     if client is None:
         keys = {part.key for part in parts}
         with Callback(posttask=lambda key, *_: count() if key in keys else None):
@@ -267,12 +267,6 @@ def _computed(sums: list[Delayed], parts: list[Delayed], passes: Passes) -> list
     return client.gather(results)
 
 
-def _client() -> Any:
-    """The active client of a cluster, if there is one."""
-    scheduler = dask.base.get_scheduler()
-    return getattr(scheduler, "__self__", None)
-
-
 def _require_readable(blocks: list[Delayed]) -> None:
     """Raise a `PartitionError` about the first block that cannot be read.
 
@@ -281,12 +275,59 @@ def _require_readable(blocks: list[Delayed]) -> None:
     for number, block in enumerate(blocks):
         try:
             delayed(_n_rows)(block).compute()
-        except Exception as own:
+        except Exception as error:
             raise PartitionError(
-                f"Partition {number} cannot be read: {type(own).__name__}: {str(own).rstrip('.')}. "
+                f"Partition {number} cannot be read: {type(error).__name__}: {str(error).rstrip('.')}. "
                 "Repair it, or leave it out."
-            ) from own
+            ) from error
 
 
 def _n_rows(block: Block) -> int:
     return len(block.X)
+
+
+def on_workers(function: Callable[[P], T], parts: Iterable[P]) -> Generator[T, None, None]:
+    """The result for each part, in order, by the workers of the active cluster.
+
+    Few parts are under way at a time, so that results do not pile up where they wait to be taken. The
+    parts of a worker that is lost are computed again elsewhere.
+    """
+    from distributed import Client
+
+    client, pending = Client.current(), deque[Any]()
+    # The function may hold a large model, which is sent once; lost workers find it at the scheduler.
+    shared = client.submit(_itself, function, pure=False)
+    try:
+        for part in parts:
+            pending.append(client.submit(_of_part, shared, part, pure=False))
+            if len(pending) > _PARTS_OF_A_THREAD * max(1, sum(client.nthreads().values())):
+                yield _result(client, pending.popleft())
+        while pending:
+            yield _result(client, pending.popleft())
+    finally:
+        client.cancel([shared, *pending], force=True)
+
+
+def _itself(function: Callable[[P], T]) -> Callable[[P], T]:
+    return function
+
+
+def _of_part(function: Callable[[P], T], part: P) -> T:
+    # A task is one thread: others run beside it.
+    with threadpool_limits(1):
+        return function(part)
+
+
+def _result(client: Any, future: Any) -> Any:
+    with lost():
+        while True:
+            try:
+                return future.result(_PATIENCE)
+            except TimeoutError:
+                if future.done():  # the error of the task itself
+                    raise
+                if not client.nthreads():
+                    raise ClusterError(
+                        f"No worker has been left for {_PATIENCE} seconds. Start some, then run this "
+                        "again."
+                    ) from None
