@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from ffmlp.storage.forms import FORMS
+from ffmlp.storage.persistence import load_with_metadata
 from numpy.random import Generator
 from sklearn.pipeline import Pipeline
 
 from ffmlp import FFMLPClassifier
-from ffmlp.storage.forms import FORMS
-from ffmlp.storage.persistence import load_with_metadata
 from ffmlp.tables.blocks import Block, Texts
 from ffmlp.tables.tables import Dialect
 from ffmlp.tabular.predictor import Predictor, read_predictor

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ffmlp.network.network import Network
     from ffmlp.network.regions import Regions
     from ffmlp.robustness.distance import Robustness
-    from ffmlp.storage.persistence import load, save
+    from ffmlp.storage.model_files import load, save
 
 __version__ = "0.1.0"
 
@@ -64,10 +64,10 @@ _HOMES = {
     "feature_importance": "explain.effects",
     "from_torch": "export",
     "hyperplane_meaning": "explain.describe",
-    "load": "storage.persistence",
+    "load": "storage.model_files",
     "merge": "merging",
     "register_skl2onnx_converter": "onnx_converter",
-    "save": "storage.persistence",
+    "save": "storage.model_files",
     "two_class_lda": "design.lda",
 }
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ffmlp.cli.console import Console, add_shared, check_output, check_suffix, require_packages
-from ffmlp.cli.predict import KEPT, open_data, read_model, require_familiar_space
+from ffmlp.cli.predict import KEPT, open_data, require_familiar_space
 
 if TYPE_CHECKING:
     from ffmlp.explain.drift import Counts, Drift
@@ -36,9 +36,10 @@ def run(options: argparse.Namespace) -> None:
     check_output(options.output, options.force, options.model, options.before, options.after)
     from ffmlp.explain.drift import Drift
     from ffmlp.storage.whole_files import write_whole
+    from ffmlp.tabular.predictor import read_predictor
 
     console = Console(options)
-    model = read_model(options.model, "drift")
+    model = read_predictor(options.model)
     require_familiar_space(model, options.model)
     tables = [open_data(options, model, console, path) for path in (options.before, options.after)]
     counts = [_counted(model, table, console) for table in tables]

@@ -71,12 +71,13 @@ def run(options: argparse.Namespace) -> None:
     _set_up_libraries()
     from ffmlp.tables.writing import STANDARD_OUTPUT
     from ffmlp.tabular.predictions import Added, output_columns, write_predictions
+    from ffmlp.tabular.predictor import read_predictor
 
     to_stdout = options.output == STANDARD_OUTPUT
     to_folder = not is_one_file(options.data)
     _check(options, to_stdout, to_folder)
     console = Console(options)
-    model = read_model(options.model, "predict")
+    model = read_predictor(options.model)
     table = open_tables(options.data, dialect(options, model.dialect))
     outputs = _outputs(table, options) if to_folder else []
     id_column = _id_column(table, model, options.id)
@@ -197,19 +198,6 @@ def require_familiar_space(model: Predictor | TableModel, path: Path) -> None:
             f"{path} was fitted by an earlier version of ffmlp, which did not store where its training "
             "rows were. Fit it again."
         )
-
-
-def read_model(path: Path, command: str) -> Predictor | TableModel:
-    """The part of a model that predicts; the whole of one that needs scikit-learn to be read."""
-    from ffmlp.tabular.predictor import read_predictor
-
-    model = read_predictor(path)
-    if model is not None:
-        return model
-    require_packages(command, "skops")
-    from ffmlp.tabular.table_model import TableModel
-
-    return TableModel.load(path)
 
 
 def _id_column(table: DataTable, model: Interface, given: str | None) -> str | None:

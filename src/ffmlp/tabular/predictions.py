@@ -84,7 +84,7 @@ def substitutes(table: Columns, row: pd.Series, inputs: Floats) -> tuple[Substit
 
 
 def unknown_categories(table: Columns, columns: Sequence[Texts]) -> list[UnknownCategories]:
-    """Those in the categorical columns; not known for a pipeline, which has no table."""
+    """Those in the categorical columns."""
     found = []
     parts = [part for part in table.parts if isinstance(part, CategoryColumn)]
     for part, texts in zip(parts, columns, strict=False):

@@ -1,4 +1,4 @@
-/* Tables of numbers: typed arrays row by row, as `ffmlp.storage.json_form` writes them. */
+/* Tables of numbers: typed arrays row by row, as `json_form.js` reads them. */
 
 /** Numbers (rows, columns) in one typed array. */
 export class Table {
