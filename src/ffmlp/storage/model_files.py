@@ -24,7 +24,7 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from ffmlp.network.network import Network
-from ffmlp.storage.form import Apart, Make, Reader, write
+from ffmlp.storage.form import Apart, Reader, write
 from ffmlp.storage.whole_files import write_whole
 
 if TYPE_CHECKING:
@@ -149,27 +149,25 @@ def load_with_metadata(path: str | PathLike[str]) -> SavedModel:
     """Load a classifier as `load` does, with its metadata."""
     source = Path(path)
     form, reader = _opened(source)
+    saved = _network(source, form, reader)
     with usable(source):
-        network = reader.value(form["network"], Network, "network")
-        rest = reader.fields(form["classifier"], _attribute_kinds(), "classifier")
+        parts = reader.fields(form["classifier"], _attribute_kinds(), "classifier")
         reader.check_indices()
-        saved = _network(network, form)
-        parts = {name: make() for name, make in rest.items()}
-        return SavedModel(**vars(saved), classifier=_classifier(saved, parts))
+        classifier = _classifier(saved, {name: make() for name, make in parts.items()})
+    return SavedModel(**vars(saved), classifier=classifier)
 
 
 def read_network(source: Path) -> SavedNetwork:
     """What predicts of a model file, without importing scikit-learn."""
-    form, reader = _opened(source)
+    return _network(source, *_opened(source))
+
+
+def _network(source: Path, form: dict[str, Any], reader: Reader) -> SavedNetwork:
     with usable(source):
-        network = reader.value(form["network"], Network, "network")
+        make = reader.value(form["network"], Network, "network")
         reader.check_indices()
-        return _network(network, form)
-
-
-def _network(make: Make, form: dict[str, Any]) -> SavedNetwork:
-    network: Network = make()
-    network.check()
+        network: Network = make()
+        network.check()
     return SavedNetwork(network, form["has_column_names"], form["metadata"])
 
 
@@ -218,7 +216,7 @@ def _classifier_form(clf: FFMLPClassifier, stored: Callable[[str, NDArray], str]
         "timings": clf.timings_,
         "statistics": getattr(clf, "statistics_", None),
     }
-    return {"parameters": _parameters_form(clf), **write(attributes, stored)}
+    return {"parameters": _parameters_form(clf), **write(attributes, stored, "classifier")}
 
 
 def _classifier(saved: SavedNetwork, parts: dict[str, Any]) -> FFMLPClassifier:
