@@ -1,6 +1,6 @@
 """Serve a model file over HTTP.
 
-    pip install '.[persistence,serve]'
+    pip install '.[serve]'
     python examples/serve.py iris.model --port 8000
     curl localhost:8000/predict -d '{"rows": [{"length": 4.2, "width": null}], "explain": true}'
 

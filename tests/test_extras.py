@@ -12,7 +12,6 @@ EXTRAS = (
     "catboost",
     "interpret",
     "plotnine",
-    "skops",
     "onnx",
     "daqp",
     "art",

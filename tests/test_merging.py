@@ -71,7 +71,6 @@ def test_categories_are_those_of_the_first_site():
 
 
 def test_statistics_are_stored(tmp_path):
-    pytest.importorskip("skops")
     X, _, _, classifiers = sites(2, error_threshold=0.3)
     for number, clf in enumerate(classifiers):
         ffmlp.save(clf, tmp_path / f"{number}.model")
@@ -190,7 +189,6 @@ def test_every_design_takes_given_blobs(design):
 
 
 def test_sites_with_missing_numbers_and_stored_classifiers_add_up(tmp_path):
-    pytest.importorskip("skops")
     X, y, blobs, _ = given_sites(1)
     X = X.copy()
     X[::7, 0] = np.nan

@@ -23,9 +23,9 @@ _BLOCK = re.compile(
 )
 # What some pages need beside the core.
 _PACKAGES = {
-    "docs/guide/export.md": ("skops", "torch", "onnxruntime", "skl2onnx"),
+    "docs/guide/export.md": ("torch", "onnxruntime", "skl2onnx"),
     "docs/guide/larger_data.md": ("distributed",),
-    "docs/tutorial.md": ("skops", "matplotlib", "pyarrow", "tqdm"),
+    "docs/tutorial.md": ("matplotlib", "pyarrow", "tqdm"),
 }
 
 

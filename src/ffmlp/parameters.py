@@ -381,7 +381,7 @@ def checked_cells(classifier: DecisionsMixin | ExportsMixin, X: ArrayLike) -> An
     """The cells (n, M) of samples for a fitted classifier, or an error."""
     check_is_fitted(classifier)
     fitted, columns = classifier.network_.columns, columns_of(X)
-    if fitted is None:  # a model of an earlier version
+    if fitted is None:  # a network without columns
         return validate_data(classifier, X, reset=False, **NUMBERS | {"ensure_all_finite": True})
     plain = all(isinstance(part, NumberColumn) for part in fitted.parts)
     if plain and (columns is None or all(map(is_numeric, columns))):

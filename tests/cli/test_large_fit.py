@@ -10,7 +10,6 @@ from sklearn.metrics import accuracy_score, log_loss
 
 pytest.importorskip("pandas")
 pytest.importorskip("tqdm")
-pytest.importorskip("skops")
 pytest.importorskip("dask")
 
 import dask
@@ -19,7 +18,7 @@ import pandas as pd
 import ffmlp
 from ffmlp.cli import cluster, main
 from ffmlp.cli import fit as fit_command
-from ffmlp.storage.persistence import load_with_metadata
+from ffmlp.storage.model_files import load_with_metadata
 from ffmlp.tabular import large_tables
 
 N_ROWS = 360

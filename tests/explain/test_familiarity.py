@@ -106,7 +106,6 @@ def test_files_and_pickles_keep_it(tmp_path):
     clf = FFMLPClassifier(random_state=0).fit(X, y)
     expected = clf.familiarity(X).scores
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(clf)).familiarity(X).scores, expected)
-    pytest.importorskip("skops")
     ffmlp.save(clf, tmp_path / "iris.model")
     np.testing.assert_array_equal(ffmlp.load(tmp_path / "iris.model").familiarity(X).scores, expected)
 
@@ -119,7 +118,6 @@ def test_training_samples_beyond_all_measure_have_scores_that_files_keep(tmp_pat
     found = clf.familiarity(X, keep=1.0)
     assert np.isfinite([found.threshold, *found.scores]).all()
     assert found.familiar.all()
-    pytest.importorskip("skops")
     ffmlp.save(clf, tmp_path / "far.model")
     np.testing.assert_array_equal(ffmlp.load(tmp_path / "far.model").familiarity(X).scores, found.scores)
 

@@ -106,7 +106,7 @@ CHANGES = {
         "blob", lambda clf: with_network(clf, labels=clf.classes_[[0, 0, *range(2, len(clf.classes_))]])
     ),
     "a label too many": ("blob", lambda clf: with_network(clf, labels=np.append(clf.classes_, "zebra"))),
-    "labels of several dimensions": ("blob", lambda clf: with_network(clf, labels=clf.classes_[:, None])),
+    "labels in columns": ("blob", lambda clf: with_network(clf, labels=clf.classes_[:, None])),
     "a neuron of a blob that does not exist": (
         "blob", lambda clf: with_stages(clf, blobs=clf.network_.stages.blobs + 999)
     ),

@@ -51,7 +51,7 @@ def same(one, two):
     elif hasattr(one, "__dataclass_fields__"):
         [same(getattr(one, name), getattr(two, name)) for name in one.__dataclass_fields__]
     else:
-        assert one == two or one != one and two != two
+        assert one == two or (one != one and two != two)
 
 
 sizes = st.integers(1, 4)

@@ -1,5 +1,4 @@
 import io
-import sys
 import zipfile
 from copy import copy
 from dataclasses import replace

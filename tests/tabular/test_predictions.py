@@ -15,7 +15,6 @@ from ffmlp.tabular.predictions import threads_and_rows
 
 pd = pytest.importorskip("pandas")
 pytest.importorskip("tqdm")
-pytest.importorskip("skops")
 
 
 @pytest.fixture(scope="module")

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from browser import chromium, console_errors
+from ffmlp.storage.json_form import json_form
 from problems import designed, four_moons, mixed_table
 from random_readouts import random_readout
 from sklearn.datasets import load_iris
@@ -16,7 +17,6 @@ from ffmlp.parameters import checked_cells
 from ffmlp.report.explorer import blobs_form
 from ffmlp.robustness.distance import Effort, scaled_distances
 from ffmlp.robustness.limits import checked_limits
-from ffmlp.storage.json_form import json_form
 from ffmlp.web.joining import WEB, joined_script, one_page
 
 pytest.importorskip("pandas")

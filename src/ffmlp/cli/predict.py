@@ -195,8 +195,8 @@ def require_familiar_space(model: Predictor | TableModel, path: Path) -> None:
     """Refuse a model that does not know where its training rows were."""
     if model.network.familiar is None:
         raise ValueError(
-            f"{path} was fitted by an earlier version of ffmlp, which did not store where its training "
-            "rows were. Fit it again."
+            f"{path} does not know where its training rows were: it was merged, fitted like another "
+            "model, or drawn in the playground. Fit it to data."
         )
 
 

@@ -349,7 +349,7 @@ def _nearest_blobs(network: Network, blobs: Blobs, samples: Floats) -> Places:
     if network.familiar is not None:
         found = network.familiarity(samples, _FAMILIAR)
         return Places("blob", found.nearest, ~found.familiar, blobs.classes, blobs.weights)
-    # A network of an earlier version does not know how far its training samples were.
+    # A merged network does not know how far its training samples were.
     numbers, squared = nearest_blobs(blobs, network.hyperplanes.mapped(samples))
     unseen = squared > chdtri(samples.shape[1], 1.0 - _FAR)
     return Places("blob", numbers, unseen, blobs.classes, blobs.weights)

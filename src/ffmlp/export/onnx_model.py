@@ -417,7 +417,7 @@ def completed(graph: Graph, table: Columns, x: str, dtype: str) -> str:
     """Inputs of a type whose missing numbers are replaced."""
     if table.imputation is not None:
         return add_imputation(graph, table.imputation, x, dtype)
-    if np.isnan(table.fills).any():  # a network of an earlier version
+    if np.isnan(table.fills).any():  # a network without columns
         return x
     return graph.apply("Where", graph.apply("IsNaN", x), table.fills.astype(dtype), x)
 

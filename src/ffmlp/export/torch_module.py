@@ -230,7 +230,7 @@ def to_torch(network: Network, dtype: torch.dtype | None = None) -> nn.Sequentia
     numbers), ``gaussianise`` (if features are mapped), ``half_spaces``, the name of the neurons of l_2
     (``regions``, ``blobs`` or ``evidence``) and ``classes``, each of the last three followed by an
     activation. A readout with regions has ``evidence_and_regions`` and ``classes`` without activations.
-    Networks of earlier versions have no ``imputation``.
+    Networks without columns have no ``imputation``.
     """
     dtype = torch.get_default_dtype() if dtype is None else dtype
     planes, stages = network.hyperplanes, network.stages

@@ -122,7 +122,7 @@ class Network:
     columns : Columns or None
         The columns of a table that the inputs come from; None for inputs without names.
     familiar : FamiliarSpace or None
-        Where the training samples were; None in networks of earlier versions.
+        Where the training samples were; None where they are not known.
     """
 
     hyperplanes: Hyperplanes
@@ -157,7 +157,7 @@ class Network:
 
     @property
     def table(self) -> Columns:
-        """The columns; in networks of earlier versions, each input is one and has no missing numbers."""
+        """The columns; without any, each input is one and has no missing numbers."""
         if self.columns is not None:
             return self.columns
         return Columns(tuple(NumberColumn(name, np.nan) for name in self.feature_names))
@@ -265,7 +265,7 @@ class Network:
         if self.familiar is None:
             raise ValueError(
                 "The model does not know where its training samples were: it was merged, fitted like "
-                "another one, or by an earlier version of ffmlp. Fit it again."
+                "another one, or drawn in the playground. Fit it again."
             )
         return self.familiar.familiarity(self.hyperplanes, samples, keep)
 

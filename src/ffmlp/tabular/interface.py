@@ -57,6 +57,8 @@ def interface_of(saved: SavedNetwork, path: Path) -> Interface:
 
     A ValueError says what is wrong with the model.
     """
+    if saved.network.columns is None:
+        raise _nameless(path)
     with usable(path):
         table = saved.metadata.get("table")
         if isinstance(table, dict) and table.keys() >= _TABLE.keys():
@@ -64,14 +66,16 @@ def interface_of(saved: SavedNetwork, path: Path) -> Interface:
             _check_columns(interface, saved.network)
             return interface
     if not saved.has_column_names:
-        raise ValueError(
-            f"{path} has no feature names. Fit the model with ffmlp fit, or to a data frame."
-        )
+        raise _nameless(path)
     facts = {"metadata": saved.metadata} if saved.metadata else {}
     parts = saved.network.table.parts
     numbers = tuple(part.name for part in parts if not isinstance(part, CategoryColumn))
     categories = tuple(part.name for part in parts if isinstance(part, CategoryColumn))
     return Interface(numbers, categories, "class", None, Dialect(), facts)
+
+
+def _nameless(path: Path) -> ValueError:
+    return ValueError(f"{path} has no feature names. Fit the model with ffmlp fit, or to a data frame.")
 
 
 def _from_metadata(metadata: dict[str, Any]) -> Interface:
