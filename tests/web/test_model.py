@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from browser import chromium, console_errors
-from ffmlp.storage.json_form import json_form
 from problems import designed, four_moons, mixed_table
 from random_readouts import random_readout
 from sklearn.datasets import load_iris
@@ -17,6 +16,7 @@ from ffmlp.parameters import checked_cells
 from ffmlp.report.explorer import blobs_form
 from ffmlp.robustness.distance import Effort, scaled_distances
 from ffmlp.robustness.limits import checked_limits
+from ffmlp.storage.form import write
 from ffmlp.web.joining import WEB, joined_script, one_page
 
 pytest.importorskip("pandas")
@@ -122,7 +122,7 @@ def test_probabilities_and_attributions_are_those_of_python(tmp_path):
     models = list(classifiers())
     cells = [cells_of(clf, X) for _, clf, X in models]
     given = [
-        {"network": json_form(clf.network_), "blobs": blobs_form(clf), "cells": json_form(own)}
+        {"network": write(clf.network_), "blobs": blobs_form(clf), "cells": write(own)}
         for (_, clf, _), own in zip(models, cells, strict=True)
     ]
     for (name, clf, _), own, rows in zip(models, cells, answers(tmp_path, given), strict=True):
@@ -153,7 +153,7 @@ def test_random_and_trained_networks_predict_as_python_does(tmp_path):
     networks += [trained(network) for network in networks]
     samples = [rng.normal(size=(ROWS, len(network.feature_names))) * 3 for network in networks]
     given = [
-        {"network": json_form(network), "cells": json_form(own)}
+        {"network": write(network), "cells": write(own)}
         for network, own in zip(networks, samples, strict=True)
     ]
     for network, own, rows in zip(networks, samples, answers(tmp_path, given), strict=True):
@@ -173,8 +173,8 @@ def test_changes_that_are_found_change_the_class_and_are_no_nearer_than_the_boun
     for clf, own, unit in zip(models, cells, units, strict=True):
         limits = np.nanmin(own, axis=0).tolist(), np.nanmax(own, axis=0).tolist()
         ranges = [{"low": low, "high": high, "whole": False} for low, high in zip(*limits, strict=True)]
-        form = {"network": json_form(clf.network_), "blobs": blobs_form(clf), "cells": json_form(own)}
-        given.append(form | {"search": {"units": json_form(unit), "ranges": ranges}})
+        form = {"network": write(clf.network_), "blobs": blobs_form(clf), "cells": write(own)}
+        given.append(form | {"search": {"units": write(unit), "ranges": ranges}})
     for clf, own, unit, rows in zip(models, cells, units, answers(tmp_path, given), strict=True):
         network, table = clf.network_, clf.network_.table
         moved = np.array([np.nan_to_num(row["change"]["cells"], nan=np.nan) for row in rows], float)

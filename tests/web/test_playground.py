@@ -352,7 +352,7 @@ def test_python_loads_a_network_of_a_table(page, tmp_path):
     assert clf.feature_names_in_.tolist() == ["size", "colour", "weight"]
     found = page.execute_script("return [...playground.bench.predicted.classes]")
     assert clf.predict(frame[["size", "colour", "weight"]]).tolist() == clf.classes_[found].tolist()
-    assert json.loads(path.read_text())["network"]["columns"]["parts"][1]["tag"] == "category-column"
+    assert json.loads(path.read_text())["network"]["columns"]["parts"][1]["type"] == "CategoryColumn"
 
 
 def test_the_trained_rival_learns(page):

@@ -17,9 +17,22 @@ import { Regions } from "./regions.js";
 import { TrainedStages } from "./trained_stages.js";
 
 const PARTS = {
-  ...{ Network, Hyperplanes, Regions, Trees, Gaussianisation, Imputation, FamiliarSpace },
-  ...{ Columns, NumberColumn, CategoryColumn },
-  ...{ RegionStages, PaperStages, BlobStages, ReadoutStages, CorrectedReadoutStages, TrainedStages },
+  BlobStages,
+  CategoryColumn,
+  Columns,
+  CorrectedReadoutStages,
+  FamiliarSpace,
+  Gaussianisation,
+  Hyperplanes,
+  Imputation,
+  Network,
+  NumberColumn,
+  PaperStages,
+  ReadoutStages,
+  RegionStages,
+  Regions,
+  TrainedStages,
+  Trees,
 };
 // Fields that are lists of arrays, which may have different lengths.
 const LISTS = { Gaussianisation: ["knots", "scores"], TrainedStages: ["biases"] };

@@ -28,8 +28,8 @@ export function savedText(bench) {
       blobs: {
         type: "Blobs",
         classes: Array.from(blobs.classes),
-        means: rowsOf(blobs.means, blobs.N),
-        covariances: rowsOf(blobs.covariances, blobs.N * blobs.N).map((one) => rowsOf(one, blobs.N)),
+        means: inRows(blobs.means, blobs.N),
+        covariances: inRows(blobs.covariances, blobs.N * blobs.N).map((one) => inRows(one, blobs.N)),
         weights: Array.from(blobs.weights),
         axes: null,
       },
@@ -95,7 +95,7 @@ function parametersForm({ design, k, threshold, penalty }, labels) {
 }
 
 /** Numbers in rows of so many columns. */
-function rowsOf(values, columns) {
+function inRows(values, columns) {
   return Array.from({ length: values.length / columns }, (_, row) =>
     Array.from(values.slice(row * columns, (row + 1) * columns)),
   );
@@ -104,9 +104,9 @@ function rowsOf(values, columns) {
 function planesForm({ N, weights, biases, pairs }) {
   return {
     type: "Hyperplanes",
-    weights: rowsOf(weights, N),
+    weights: inRows(weights, N),
     biases: Array.from(biases),
-    pairs: rowsOf(pairs, 2),
+    pairs: inRows(pairs, 2),
     gaussianisation: null,
     one_sided: false,
   };
@@ -116,7 +116,7 @@ function stagesForm({ stages }) {
   if (stages.design === "blob") {
     return {
       type: "BlobStages",
-      pairs: rowsOf(stages.pairs, 2),
+      pairs: inRows(stages.pairs, 2),
       blobs: Array.from(stages.blobs),
       neuron_classes: Array.from(stages.neuronClasses),
       n_classes: stages.C,
@@ -129,7 +129,7 @@ function stagesForm({ stages }) {
   );
   return {
     type: stages.design === "paper" ? "PaperStages" : "RegionStages",
-    regions: { type: "Regions", codes, counts: rowsOf(counts, C) },
+    regions: { type: "Regions", codes, counts: inRows(counts, C) },
     penalty: stages.penalty,
   };
 }
