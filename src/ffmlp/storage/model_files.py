@@ -382,7 +382,7 @@ def _json_form(source: Path) -> dict[str, Any]:
 
 def _parsed(text: bytes, **options: Any) -> dict[str, Any]:
     """An object of JSON whose values are limited before they are made."""
-    n_values = sum(map(text.count, (b"[", b"{", b",")))
+    n_values = sum(map(text.count, (b"[", b"{", b",", b":")))
     most = _MOST_VALUES + len(text) // _BYTES_PER_VALUE
     if n_values > most:
         raise ValueError(f"JSON of {n_values} values in {len(text)} bytes, at most {most}")
