@@ -21,8 +21,8 @@ from pathlib import Path
 from reproduction_runs import all_runs
 
 PACKAGES = ["matplotlib.figure", "onnx", "pandas", "pyarrow.parquet", "tqdm", "daqp"]
-MODULES = ["benchmark.report", "benchmark.runs", "export", "plots", "report.pages",
-           "reproduction.report", "reproduction.gallery", "tabular.predictions"]  # fmt: skip
+MODULES = ["benchmark.pages", "benchmark.runs", "export", "plots", "report.pages",
+           "reproduction.findings", "reproduction.gallery", "tabular.predictions"]  # fmt: skip
 # What the moments of faults are counted by: whatever opens or changes files.
 EVENTS = ("open", "os.", "shutil.", "tempfile.")
 WAITING = (signal.SIGINT, signal.SIGTERM)
