@@ -82,9 +82,9 @@ class Sizes:
         """Raise a ValueError unless a size has this value; one without a value gets it."""
         if name == "?":
             return
-        of_name = self.model if name.isupper() else self.part
-        if name.isalpha() and name not in of_name:
-            of_name[name] = value
+        known = self.model if name.isupper() else self.part
+        if name.isalpha() and name not in known:
+            known[name] = value
         elif value != self.of(name):
             raise ValueError(f"{place} has the size {value}, where {self.of(name)} is needed")
 
