@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from ffmlp.explain.drift import Counts, Drift
     from ffmlp.tables.tables import DataTable
     from ffmlp.tabular.predictor import Predictor
-    from ffmlp.tabular.table_model import TableModel
 
 HELP = "compare the rows of two tables by the blobs of a model"
 EXAMPLE = "ffmlp drift iris.model before.csv after.csv -o drift.html"
@@ -56,7 +55,7 @@ def run(options: argparse.Namespace) -> None:
     )  # fmt: skip
 
 
-def _counted(model: Predictor | TableModel, table: DataTable, console: Console) -> Counts:
+def _counted(model: Predictor, table: DataTable, console: Console) -> Counts:
     """The rows of a file in each blob, block by block."""
     import numpy as np
 

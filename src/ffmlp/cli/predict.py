@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from ffmlp.tabular.interface import Interface
     from ffmlp.tabular.predictions import Written
     from ffmlp.tabular.predictor import Predictor
-    from ffmlp.tabular.table_model import TableModel
 
 HELP = "predict the class of each row of a table, however long"
 # The share of training rows that are familiar.
@@ -191,7 +190,7 @@ def _outputs(table: DataFile, options: argparse.Namespace) -> list[str]:
     return list(owners)
 
 
-def require_familiar_space(model: Predictor | TableModel, path: Path) -> None:
+def require_familiar_space(model: Predictor, path: Path) -> None:
     """Refuse a model that does not know where its training rows were."""
     if model.network.familiar is None:
         raise ValueError(

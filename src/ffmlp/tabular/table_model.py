@@ -13,10 +13,8 @@ from numpy.typing import NDArray
 from ffmlp.arrays import Floats
 from ffmlp.classifier import FFMLPClassifier
 from ffmlp.inputs.columns import Columns
-from ffmlp.network.blobs import Familiarity
 from ffmlp.network.network import Network
 from ffmlp.storage.model_files import load_with_metadata, save
-from ffmlp.tables.blocks import Block
 from ffmlp.tables.tables import Dialect
 from ffmlp.tabular.interface import Interface, interface_of
 
@@ -51,11 +49,6 @@ class TableModel(Interface):
         return self.classifier.classes_
 
     @property
-    def n_inputs(self) -> int:
-        """The number of inputs of the network."""
-        return self.network.layer_sizes[0]
-
-    @property
     def table(self) -> Columns:
         """The columns as the classifier knows them."""
         return self.network.table
@@ -65,21 +58,9 @@ class TableModel(Interface):
         """The network of the classifier."""
         return self.classifier.network_
 
-    def familiarity(self, features: pd.DataFrame | Block, keep: float) -> Familiarity:
-        """How familiar each row is."""
-        if isinstance(features, Block):
-            features = features.frame(self.numbers, self.categories)
-        return self.classifier.familiarity(self.classified(features), keep)
-
-    def probabilities(self, features: pd.DataFrame | Block) -> Floats:
+    def probabilities(self, features: pd.DataFrame) -> Floats:
         """The probability of each class for each row."""
-        if isinstance(features, Block):
-            features = features.frame(self.numbers, self.categories)
         return self.classifier.predict_proba(self.classified(features))
-
-    def classes(self, features: pd.DataFrame | Block) -> NDArray[np.intp]:
-        """The most probable class of each row, as an index into the labels."""
-        return self.probabilities(features).argmax(axis=1)
 
     def classified(self, features: pd.DataFrame) -> pd.DataFrame:
         """The columns in the order in which the classifier knows them."""
