@@ -1,4 +1,4 @@
-"""Changes of a model file that keep its frame: of its schema, its arrays and its zip."""
+"""Changes of a model file that keep its frame: of its JSON, its arrays and its zip."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from fuzz.changes import changed_bytes, one_of
 
-SCHEMA = "schema.json"
+MODEL = "model.json"
 _ODD_NUMBERS = (
     0, 1, -1, 2, 3, 0.5, -0.0, 1e-320, 1e300, -1e308, 2**31 - 1, -(2**31), 2**31, 2**63, -(2**63) - 1,
     10**30, float("nan"), float("inf"), float("-inf"),
@@ -32,19 +32,11 @@ _ODD_TEXTS = (
     "../../x",
     "0",
     "auto",
-    "schema.json",
+    "model.json",
     "{}",
 )
 _ODD = (*_ODD_NUMBERS, *_ODD_TEXTS, None, True, False, [], {}, [[]], [0], {"": 0}, ["a", "a"])
-_ODD_KINDS = (
-    ("os", "system", "FunctionNode"), ("subprocess", "Popen", "ConstructorFromReduceNode"),
-    ("builtins", "eval", "TypeNode"), ("operator", "methodcaller", "OperatorFuncNode"),
-    ("builtins", "dict", "DictNode"), ("builtins", "list", "ListNode"), ("builtins", "set", "SetNode"),
-    ("builtins", "slice", "SliceNode"), ("builtins", "str", "JsonNode"),
-    ("numpy", "bool", "NdArrayNode"), ("numpy", "float64", "NdArrayNode"),
-    ("numpy", "dtype", "DTypeNode"), ("numpy.random", "RandomState", "RandomStateNode"),
-    ("tag", "regions", "ObjectNode"),
-)  # fmt: skip
+_ODD_TYPES = ("os.system", "FFMLPClassifier", "Regions", "Imputation", "NumberColumn", "PaperStages")
 _DTYPES = (
     "f8", "f4", "f2", "i8", "i4", "i2", "u1", "u8", "?", "c16", ">f8", ">i4", "S3", "U3", "M8[ns]",
     "m8[s]", "V8", "f8,i4", "g",
@@ -53,10 +45,10 @@ _DTYPES = (
 
 @dataclass
 class Forgery:
-    """The members of a model file, and its schema."""
+    """The JSON of a model file, and its other members."""
 
     version: bytes
-    schema: Any
+    form: Any
     members: dict[str, bytes]
 
     @classmethod
@@ -68,7 +60,7 @@ class Forgery:
                 if sum(info.file_size for info in archive.infolist()) > 10_000_000:
                     return None
                 members = {name: archive.read(name) for name in archive.namelist()}
-            return cls(header.split(b" ")[2], json.loads(members.pop(SCHEMA)), members)
+            return cls(header.split(b" ")[2], json.loads(members.pop(MODEL)), members)
         except Exception:  # whatever changed bytes can cause
             return None
 
@@ -78,11 +70,11 @@ class Forgery:
         with zipfile.ZipFile(content, "w", compression) as archive:
             for name, member in self.members.items():
                 archive.writestr(name, member)
-            archive.writestr(SCHEMA, json.dumps(self.schema))
+            archive.writestr(MODEL, json.dumps(self.form))
         return content.getvalue()
 
 
-def framed(payload: bytes, version: bytes = b"2") -> bytes:
+def framed(payload: bytes, version: bytes = b"1") -> bytes:
     """A file whose checksum and length fit its content."""
     checksum = hashlib.sha256(payload).hexdigest()
     return b"ffmlp model %s %s %d\n" % (version, checksum.encode(), len(payload)) + payload
@@ -113,19 +105,28 @@ def _places(part: Any) -> Iterator[tuple[Any, Any]]:
                 left.append(part[key])
 
 
-def _nodes(schema: Any) -> list[dict[str, Any]]:
-    """The nodes of a schema: one of every kind comes as often as any other if a kind is drawn first."""
-    parts = [schema, *(container[key] for container, key in _places(schema))]
-    return [part for part in parts if isinstance(part, dict) and "__loader__" in part]
+def _parts(form: Any) -> list[dict[str, Any]]:
+    """The objects in JSON values."""
+    parts = [form, *(container[key] for container, key in _places(form))]
+    return [part for part in parts if isinstance(part, dict)]
 
 
-def _one_node(rng: Generator, schema: Any) -> dict[str, Any]:
-    nodes = _nodes(schema)
-    if not nodes:
+def _one_part(rng: Generator, form: Any) -> dict[str, Any]:
+    """An object: those of every type come as often as any others."""
+    parts = _parts(form) if isinstance(form, dict | list) else []
+    if not parts:
         return {}
-    kinds = sorted({str(node.get("__class__")) for node in nodes})
-    kind = one_of(rng, kinds)
-    return one_of(rng, [node for node in nodes if str(node.get("__class__")) == kind])
+    types = sorted({str(part.get("type")) for part in parts})
+    chosen = one_of(rng, types)
+    return one_of(rng, [part for part in parts if str(part.get("type")) == chosen])
+
+
+def _arrays(forgery: Forgery) -> list[tuple[Any, Any]]:
+    """The places of the names of arrays."""
+    if not isinstance(forgery.form, dict | list):
+        return []
+    places = _places(forgery.form)
+    return [(part, key) for part, key in places if str(part[key]) in forgery.members]
 
 
 def _copied(value: Any) -> Any:
@@ -137,11 +138,8 @@ def _odd(rng: Generator) -> Any:
 
 
 def _change_place(rng: Generator, forgery: Forgery, others: Sequence[bytes]) -> None:
-    """Replace, remove, double or exchange a part of the schema."""
-    node = _one_node(rng, forgery.schema)
-    places = [
-        place for place in _places(node) if isinstance(place[0][place[1]], dict | list | str | int)
-    ]
+    """Replace, remove, double or exchange a part of the JSON."""
+    places = list(_places(_one_part(rng, forgery.form)))
     if not places:
         return
     container, key = one_of(rng, places)
@@ -155,59 +153,50 @@ def _change_place(rng: Generator, forgery: Forgery, others: Sequence[bytes]) -> 
         case 2:
             container[one_of(rng, (*_ODD_TEXTS, "more"))] = _copied(container[key])
         case 3:
-            container[key] = _copied(_one_node(rng, forgery.schema))
+            container[key] = _copied(_one_part(rng, forgery.form))
         case _:
             other, place = one_of(rng, places)
             container[key] = _copied(other[place])
 
 
-def _change_kind(rng: Generator, forgery: Forgery, others: Sequence[bytes]) -> None:
-    """Say that a node is of another type."""
-    node, other = (_one_node(rng, forgery.schema) for _ in range(2))
-    known = _copied([other.get(key) for key in ("__module__", "__class__", "__loader__")])
-    module, name, loader = one_of(rng, (*_ODD_KINDS, known, known))
-    node |= {"__module__": module, "__class__": name}
-    if rng.random() < 0.5:
-        node["__loader__"] = loader
+def _change_type(rng: Generator, forgery: Forgery, others: Sequence[bytes]) -> None:
+    """Say that a part is of another type."""
+    part, other = (_one_part(rng, forgery.form) for _ in range(2))
+    part["type"] = one_of(rng, (*_ODD_TYPES, other.get("type"), other.get("type")))
 
 
-def _change_plain(rng: Generator, forgery: Forgery, others: Sequence[bytes]) -> None:
-    """Change a plain value, which is JSON within JSON; metadata are JSON once more."""
-    nodes = [node for node in _nodes(forgery.schema) if isinstance(node.get("content"), str)]
-    if not nodes:
+def _change_number(rng: Generator, forgery: Forgery, others: Sequence[bytes]) -> None:
+    """Change a plain value to an odd one of the same type."""
+    part = _one_part(rng, forgery.form)
+    kinds: tuple[tuple[Any, Any], ...] = (((int, float), _ODD_NUMBERS), (str, _ODD_TEXTS))
+    for kind, odd in kinds:
+        names = [name for name, value in part.items() if isinstance(value, kind)]
+        if names and rng.random() < 0.5:
+            part[one_of(rng, names)] = one_of(rng, odd)
+
+
+def _change_lists(rng: Generator, forgery: Forgery, others: Sequence[bytes]) -> None:
+    """Write an array as lists, perhaps of odd values."""
+    places = _arrays(forgery)
+    if not places:
         return
-    longest = max(nodes, key=lambda node: len(node["content"]))
-    node = longest if rng.random() < 0.3 else one_of(rng, nodes)
-    node["content"] = _changed_json(rng, node["content"])
-
-
-def _changed_json(rng: Generator, text: str) -> str:
+    part, key = one_of(rng, places)
     try:
-        value = json.loads(text)
-    except ValueError:
-        return text
-    if isinstance(value, str) and rng.random() < 0.8:
-        inner = _changed_json(rng, value)
-        value = inner if inner != value else _odd(rng)
-    elif isinstance(value, dict | list) and value and rng.random() < 0.9:
-        container, key = one_of(rng, list(_places(value)))
-        if rng.random() < 0.2:
-            del container[key]
-        else:
-            container[key] = _odd(rng)
-    else:
-        value = _odd(rng)
-    if rng.random() < 0.02:
-        return changed_bytes(rng, json.dumps(value).encode()).decode("utf-8", "surrogateescape")
-    return json.dumps(value)
+        array = np.load(io.BytesIO(forgery.members[part[key]]), allow_pickle=False)
+        with np.errstate(all="ignore"):
+            array = _with_odd_values(rng, array) if rng.random() < 0.3 else array
+        part[key] = array.tolist()
+        json.dumps(part[key])
+    except Exception:  # an earlier change was of the bytes, or of the type
+        part[key] = [[0.5, None], "x"]
 
 
 def _change_reference(rng: Generator, forgery: Forgery, others: Sequence[bytes]) -> None:
     """Name another array, perhaps one that is not there."""
-    nodes = [node for node in _nodes(forgery.schema) if "file" in node]
-    names = (*forgery.members, "missing.npy", "", SCHEMA)
-    if nodes:
-        one_of(rng, nodes)["file"] = one_of(rng, names)
+    places = _arrays(forgery)
+    if places:
+        part, key = one_of(rng, places)
+        part[key] = one_of(rng, (*forgery.members, "missing.npy", "", MODEL))
 
 
 def _change_array(rng: Generator, forgery: Forgery, others: Sequence[bytes]) -> None:
@@ -284,39 +273,40 @@ def _make_large(rng: Generator, forgery: Forgery, others: Sequence[bytes]) -> No
     """Much that takes little room in the file: zeros, spaces, one array many times, long lists."""
     if rng.random() < 0.9:  # this takes long
         return
-    n_bytes = int(10 ** rng.uniform(5.0, 7.9))
-    nodes = [node for node in _nodes(forgery.schema) if "file" in node]
+    n_bytes, places = int(10 ** rng.uniform(5.0, 7.9)), _arrays(forgery)
+    part = _one_part(rng, forgery.form)
     match int(rng.integers(4)):
-        case 0 if nodes:
+        case 0 if places:
             forgery.members["zeros.npy"] = _npy(np.zeros(n_bytes // 8, one_of(rng, ("f8", "i8"))))
-            one_of(rng, nodes)["file"] = "zeros.npy"
+            container, key = one_of(rng, places)
+            container[key] = "zeros.npy"
         case 1:
-            forgery.schema["more"] = " " * n_bytes
-        case 2 if nodes:
-            node = one_of(rng, nodes)
-            forgery.schema["more"] = [_copied(node) for _ in range(int(10 ** rng.uniform(1, 4)))]
+            part["more"] = " " * n_bytes
+        case 2:
+            part["more"] = [_copied(part) for _ in range(int(10 ** rng.uniform(1, 4)))]
         case _:
-            node = _one_node(rng, forgery.schema)
-            if isinstance(node.get("content"), list) and node["content"]:
-                node["content"] = (node["content"] * (1 + n_bytes // 100))[: n_bytes // 100]
+            lists = [key for key, value in part.items() if isinstance(value, list) and value]
+            if lists:
+                key = one_of(rng, lists)
+                part[key] = (part[key] * (1 + n_bytes // 100))[: n_bytes // 100]
 
 
 def _bring_in(rng: Generator, forgery: Forgery, others: Sequence[bytes]) -> None:
-    """A node of another file, with its arrays, in the place of one of this."""
+    """A part of another file, with its arrays, in the place of one of this."""
     other = Forgery.of(one_of(rng, others))
     if other is None:
         return
-    node, foreign = _one_node(rng, forgery.schema), _copied(_one_node(rng, other.schema))
-    for part in _nodes(foreign):
-        name = part.get("file")
+    part, foreign = _one_part(rng, forgery.form), _copied(_one_part(rng, other.form))
+    for container, key in list(_places(foreign)):
+        name = container[key]
         if isinstance(name, str) and name in other.members:
-            part["file"] = f"other-{name}"
+            container[key] = f"other-{name}"
             forgery.members[f"other-{name}"] = other.members[name]
-    node.clear()
-    node.update(foreign)
+    part.clear()
+    part.update(foreign)
 
 
 _CHANGES = (
-    *(_change_place, _change_place, _change_kind, _change_plain, _change_plain, _change_plain),
-    *(_change_reference, _make_large, _bring_in, *5 * (_change_array,)),
+    *(_change_place, _change_place, _change_type, _change_number, _change_number, _change_number),
+    *(_change_reference, _change_lists, _make_large, _bring_in, *5 * (_change_array,)),
 )

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from reproduction_runs import all_runs
 
-PACKAGES = ["matplotlib.figure", "onnx", "pandas", "pyarrow.parquet", "skops.io", "tqdm", "daqp"]
+PACKAGES = ["matplotlib.figure", "onnx", "pandas", "pyarrow.parquet", "tqdm", "daqp"]
 MODULES = ["benchmark.leaderboard", "benchmark.runs", "export", "plots", "report.pages",
            "reproduction.findings", "reproduction.figures", "tabular.predictions"]  # fmt: skip
 # What the moments of faults are counted by: whatever opens or changes files.

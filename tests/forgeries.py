@@ -4,28 +4,23 @@ import builtins
 import hashlib
 import io
 import json
+import tempfile
 import zipfile
+from functools import cache
 from pathlib import Path
 from types import CodeType
 
 import numpy as np
 import pytest
+from problems import designed, mixed_table
 
+import ffmlp
 from ffmlp.storage.model_files import FORMAT_VERSION
 from ffmlp.tables.tables import Dialect
 from ffmlp.tabular.predictor import read_predictor
 from ffmlp.tabular.table_model import TableModel
 
-DATA = Path(__file__).parent / "data"
-_STRANGE_KINDS = [
-    ("os", "system", "FunctionNode"),
-    ("builtins", "eval", "TypeNode"),
-    ("subprocess", "Popen", "ConstructorFromReduceNode"),
-    ("operator", "methodcaller", "OperatorFuncNode"),
-    ("ffmlp.design.least_squares", "Readout", "ObjectNode"),
-    ("numpy", "bool", "NdArrayNode"),
-    ("numpy", "float32", "NdArrayNode"),
-]
+_STRANGE_TYPES = ["os.system", "eval", "Popen", "FFMLPClassifier", "Columns", "", None, 3, ["Trees"]]
 
 
 def recorded_calls(monkeypatch):
@@ -53,56 +48,74 @@ def wrapped(payload, version=FORMAT_VERSION):
     return f"ffmlp model {version} {checksum} {len(payload)}\n".encode() + payload
 
 
-def with_schema(payload, change):
-    """The payload after a change of the text of its schema."""
-    out = io.BytesIO()
-    with zipfile.ZipFile(io.BytesIO(payload)) as old, zipfile.ZipFile(out, "w") as new:
-        for name in old.namelist():
-            content = old.read(name)
-            new.writestr(name, change(content.decode()) if name == "schema.json" else content)
-    return out.getvalue()
+def changed(content, change):
+    """The content of a file after a change of its JSON values and of its other members.
 
-
-def files_with_a_changed_type(payload, n_files, parts=None, seed=1):
-    """Files with a fitting checksum in which one type is exchanged for another, trusted or not.
-
-    Of the whole model, or of some attributes of its classifier.
+    The change may return another text of the JSON.
     """
-    schema = json.loads(zipfile.ZipFile(io.BytesIO(payload)).read("schema.json"))
-    text = json.dumps(schema)
-    nodes = [node for node in _changeable(schema, parts) if node["__loader__"] != "JsonNode"]
-    kinds = sorted({(node["__module__"], node["__class__"], node["__loader__"]) for node in nodes})
+    with zipfile.ZipFile(io.BytesIO(content.partition(b"\n")[2])) as old:
+        members = {name: old.read(name) for name in old.namelist()}
+    form, out = json.loads(members.pop("model.json")), io.BytesIO()
+    text = change(form, members) or json.dumps(form)
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as new:
+        for name, member in members.items():
+            new.writestr(name, member)
+        new.writestr("model.json", text)
+    return wrapped(out.getvalue())
+
+
+def with_text(content, old, new):
+    """The content of a file, another text in its JSON."""
+
+    def change(form, members):
+        assert old in json.dumps(form)
+        return json.dumps(form).replace(old, new)
+
+    return changed(content, change)
+
+
+@cache
+def honest_model():
+    """The content of the model file of a table, with trees, and missing cells in the table."""
+    X, y = mixed_table()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "m"
+        table_model(designed("readout with trees", X[["age", "fare", "sex", "town"]], y)).save(path)
+        return path.read_bytes()
+
+
+def places(value):
+    """Each list and object in JSON values, with each index or name in it."""
+    items = value.items() if isinstance(value, dict) else enumerate(value)
+    for key, part in items:
+        yield value, key
+        if isinstance(part, dict | list):
+            yield from places(part)
+
+
+def files_with_a_changed_type(content, n_files, parts=("network", "classifier"), seed=1):
+    """Files with a fitting checksum in which a type or the name of an array is another one."""
     rng = np.random.default_rng(seed)
-    for _ in range(n_files):
-        changed = json.loads(text)
-        places = [node for node in _changeable(changed, parts) if node["__loader__"] != "JsonNode"]
-        # A kind first: most places are the types of dictionary keys.
-        kind = kinds[rng.integers(len(kinds))]
-        places = [node for node in places if (node["__module__"], node["__class__"]) == kind[:2]]
-        node = places[rng.integers(len(places))]
-        choice = (kinds + _STRANGE_KINDS)[rng.integers(len(kinds) + len(_STRANGE_KINDS))]
-        node["__module__"], node["__class__"] = choice[:2]
-        if rng.integers(2):
-            node["__loader__"] = choice[2]
-        yield wrapped(with_schema(payload, lambda _, new=changed: json.dumps(new)))
+
+    def change(form, members):
+        found = [place for part in parts for place in places(form[part])]
+        keys = ["type"] if rng.integers(2) else ["weights", "biases", "pairs", "codes", "even", "values"]
+        found = [place for place in found if place[1] in keys]
+        others = [part[key] for part, key in found]
+        part, key = found[rng.integers(len(found))]
+        choices = others + _STRANGE_TYPES + sorted(members)
+        part[key] = choices[rng.integers(len(choices))]
+
+    return [changed(content, change) for _ in range(n_files)]
 
 
-def _changeable(schema, parts):
-    if parts is None:
-        return list(nodes_of(schema))
-    (classifier,) = (node for node in nodes_of(schema) if node["__class__"] == "classifier")
-    attributes = classifier["content"]["content"]
-    return [node for part in parts for node in nodes_of(attributes[part])]
-
-
-def with_pickled_arrays(payload):
-    """The payload with pickled objects in the place of its arrays, which are told in `unpickled`."""
-    out, pickled = io.BytesIO(), io.BytesIO()
+def with_pickled_arrays(content):
+    """The content with pickled objects in the place of its arrays, which are told in `unpickled`."""
+    pickled = io.BytesIO()
     np.save(pickled, np.array([_Command()], object), allow_pickle=True)
-    with zipfile.ZipFile(io.BytesIO(payload)) as old, zipfile.ZipFile(out, "w") as new:
-        for name in old.namelist():
-            new.writestr(name, pickled.getvalue() if name.endswith(".npy") else old.read(name))
-    return out.getvalue()
+    return changed(
+        content, lambda form, members: members.update(dict.fromkeys(members, pickled.getvalue()))
+    )
 
 
 unpickled = []
@@ -117,47 +130,23 @@ def _run():
     unpickled.append("something")
 
 
-def refusal(path):
+def refusal(path, readers=(read_predictor, TableModel.load)):
     """The message of both readers of a model file, which must be the same."""
-    messages = []
-    for read in (read_predictor, TableModel.load):
+    messages = set()
+    for read in readers:
         with pytest.raises(ValueError) as caught:
             read(path)
-        messages.append(str(caught.value))
-    assert messages[0] == messages[1]
-    return messages[0]
+        messages.add(str(caught.value))
+    (message,) = messages
+    return message
 
 
-def nodes_of(schema):
-    if isinstance(schema, dict):
-        if "__loader__" in schema:
-            yield schema
-        for value in schema.values():
-            yield from nodes_of(value)
-    elif isinstance(schema, list):
-        for value in schema:
-            yield from nodes_of(value)
+def refusal_of_the_whole(path):
+    """The message about a part that a prediction does not use: the other reader takes the file."""
+    assert read_predictor(path) is not None
+    return refusal(path, (ffmlp.load,))
 
 
 def table_model(clf):
     numbers, categories = ("age", "fare"), ("sex", "town")
     return TableModel(numbers, categories, "class", None, Dialect(), {"rows": 10}, clf)
-
-
-def forged(change):
-    """The stored model of a table after a change of its schema and of its other members."""
-    content = io.BytesIO()
-    with zipfile.ZipFile(io.BytesIO(payload_of(DATA / "columns-2.model"))) as old:
-        members = {name: old.read(name) for name in old.namelist()}
-    schema = json.loads(members.pop("schema.json"))
-    text = change(schema, members) or json.dumps(schema)
-    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as new:
-        for name, member in members.items():
-            new.writestr(name, member)
-        new.writestr("schema.json", text)
-    return wrapped(content.getvalue())
-
-
-def attributes(schema, tag):
-    (part,) = (node for node in nodes_of(schema) if node["__class__"] == tag)
-    return part["content"]["content"]

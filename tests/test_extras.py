@@ -14,7 +14,6 @@ EXTRAS = (
     "catboost",
     "interpret",
     "plotnine",
-    "skops",
     "onnx",
     "daqp",
     "art",

@@ -149,7 +149,6 @@ def test_what_is_said_of_huge_columns_has_no_warnings(design, gaussianise, size)
 @pytest.mark.parametrize("kind", ["many", "two"])
 @pytest.mark.parametrize("design", DESIGNS)
 def test_columns_from_one_end_of_the_range_of_floats_to_the_other(design, kind, tmp_path):
-    pytest.importorskip("skops")
     rng = np.random.default_rng(0)
     samples, labels = rng.normal(size=(120, 3)), np.arange(120) % 2
     samples[:, 1] += 4 * labels

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("ffmlp.network._trees", reason="not compiled")
-for name in ("pandas", "pyarrow", "skops", "onnx", "onnxruntime"):
+for name in ("pandas", "pyarrow", "onnx", "onnxruntime"):
     pytest.importorskip(name)
 
 CORPUS = Path(__file__).parents[1] / "fuzz" / "corpus"

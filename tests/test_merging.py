@@ -175,7 +175,6 @@ def test_every_design_takes_given_blobs(design):
 
 
 def test_sites_with_missing_numbers_and_stored_classifiers_add_up(tmp_path):
-    pytest.importorskip("skops")
     X, y, blobs, _ = given_sites(1)
     X = X.copy()
     X[::7, 0] = np.nan

@@ -10,7 +10,7 @@ from problems import DESIGNS, designed, mixed_table
 
 import ffmlp
 
-for package in ("pandas", "skops", "starlette", "uvicorn"):
+for package in ("pandas", "starlette", "uvicorn"):
     pytest.importorskip(package)
 sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
 from serve_load import asked, bad_requests, rows_of, served  # noqa: E402

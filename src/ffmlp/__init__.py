@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ffmlp.network.network import Network
     from ffmlp.network.regions import Regions
     from ffmlp.robustness.distance import Robustness
-    from ffmlp.storage.persistence import load, save
+    from ffmlp.storage.model_files import load, save
 
 __version__ = "0.1.0"
 
@@ -70,10 +70,10 @@ _HOMES = {
     "feature_importance": "explain.whole_model",
     "from_torch": "export",
     "hyperplane_meaning": "explain.whole_model",
-    "load": "storage.persistence",
+    "load": "storage.model_files",
     "merge": "merging",
     "register_skl2onnx_converter": "export",
-    "save": "storage.persistence",
+    "save": "storage.model_files",
     "two_class_lda": "design.lda",
 }
 

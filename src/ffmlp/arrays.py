@@ -1,8 +1,9 @@
-"""Arrays of floats: their types, blocks of rows, comparison up to rounding, products on any machine."""
+"""Arrays: types and shapes, blocks of rows, comparison up to rounding, products on any machine."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,29 @@ Floats = NDArray[np.float64]
 AnyFloats = NDArray[np.floating]  # float32 or float64
 Indices = NDArray[np.intp]
 Flags = NDArray[np.bool_]
+Counts = NDArray[np.integer | np.floating]
+
+
+class Shape(tuple[str | int, ...]):
+    """The shape of an array, or the length of a tuple, as an annotation of a field that is stored.
+
+    Sizes have names. Capital letters are sizes of the whole model, the same in all of its parts: N
+    inputs, M columns, L hyperplanes, G blobs, C classes and D neurons of layer l_2. Lower-case letters
+    are sizes of one part. "k+2" is a sum, and "?" any size.
+    """
+
+    def __new__(cls, *sizes: str | int) -> Shape:
+        """From the size of each dimension."""
+        return super().__new__(cls, sizes)
+
+
+@dataclass(frozen=True)
+class Below:
+    """Indices from ``least`` on, below the size of this name, as an annotation of a stored field."""
+
+    size: str
+    least: int = 0
+
 
 # Numbers of order one that agree to this many decimals differ by rounding error only.
 _TIE_DECIMALS = 9
@@ -28,6 +52,13 @@ def without_rounding(values: Floats) -> Floats:
     with np.errstate(over="ignore"):  # on the way, decimals become digits before the point
         rounded = np.round(values, _TIE_DECIMALS)
     return np.where(np.isfinite(rounded), rounded, values)
+
+
+def require_floats(name: str, *parts: NDArray) -> None:
+    """Raise a ValueError unless arrays are finite numbers in double precision."""
+    for part in parts:
+        if part.dtype != np.float64 or not np.isfinite(part).all():
+            raise ValueError(f"{name} must be finite numbers of type float64")
 
 
 def row_blocks(

@@ -23,7 +23,6 @@ _EXTRAS = {
     "plotnine": "large",
     "pyarrow": "cli",
     "skl2onnx": "onnx",
-    "skops": "persistence",
     "swimnetworks": "peers",
     "torch": "torch",
     "tqdm": "cli",

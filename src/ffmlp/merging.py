@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, fields, is_dataclass, replace
 from itertools import starmap
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.utils import check_consistent_length, column_or_1d
 
-from ffmlp.arrays import Floats
+from ffmlp.arrays import Floats, Shape
 from ffmlp.design.designs import Design
 from ffmlp.design.problem import Plan, Progress, Samples
 from ffmlp.design.region import occupied_regions, pruned, region_layers
@@ -56,7 +56,7 @@ class Statistics:
     """
 
     plan: Plan
-    labels: NDArray
+    labels: Annotated[NDArray[Any], Shape("C")]
     columns: Columns
     blobs: Blobs
     hyperplanes: Hyperplanes

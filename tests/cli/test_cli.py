@@ -69,7 +69,7 @@ def test_wrong_options_are_reported_in_one_line_with_exit_code_2(arguments, mess
 
 
 def test_a_column_may_be_named_like_an_option(here):
-    for package in ("pandas", "tqdm", "skops"):
+    for package in ("pandas", "tqdm"):
         pytest.importorskip(package)
     lines = [f"{row},{'ab'[row > 30]}" for row in range(60)]
     (here / "t.csv").write_text("\n".join(["x,--the label", *lines]))
@@ -144,7 +144,6 @@ ATTACK = "\x1b[31m\x1b]0;title\x07\x9b2J\u202e"  # colour, title of the window, 
 
 def test_names_and_labels_do_not_reach_the_terminal_as_commands(tmp_path, monkeypatch, capsys):
     pytest.importorskip("pandas")
-    pytest.importorskip("skops")
     pytest.importorskip("matplotlib")
     pytest.importorskip("daqp")
     monkeypatch.chdir(tmp_path)
@@ -190,7 +189,7 @@ def test_names_and_labels_do_not_reach_the_terminal_as_commands(tmp_path, monkey
 
 
 def test_names_and_labels_cannot_look_like_lines_of_the_output(here, capsys):
-    for package in ("pandas", "pyarrow", "tqdm", "skops"):
+    for package in ("pandas", "pyarrow", "tqdm"):
         pytest.importorskip(package)
     lie = "\naccuracy:    1.000"
     rows = [f'{row % 7},"{"uv"[row % 2]}{lie}","{"pq"[row % 7 > 3]}{lie}"\n' for row in range(60)]
@@ -215,7 +214,7 @@ def test_names_and_labels_cannot_look_like_lines_of_the_output(here, capsys):
 )
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_errors_of_standard_output_name_it(here, command, unbuffered):
-    for package in ("pandas", "pyarrow", "tqdm", "skops"):
+    for package in ("pandas", "pyarrow", "tqdm"):
         pytest.importorskip(package)
     (here / "t.csv").write_text("x,y\n" + "".join(f"{row},{'ab'[row > 30]}\n" for row in range(60)))
     assert main(["fit", "t.csv", "--target", "y", "-o", "m.model", "--quiet", "--design", "blob"]) == 0
@@ -229,7 +228,7 @@ def test_errors_of_standard_output_name_it(here, command, unbuffered):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs pseudo-terminals")
 def test_a_terminal_gets_no_control_characters_of_cells(here, capfdbinary):
-    for package in ("pandas", "pyarrow", "tqdm", "skops"):
+    for package in ("pandas", "pyarrow", "tqdm"):
         pytest.importorskip(package)
     import pty
 

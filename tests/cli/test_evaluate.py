@@ -11,7 +11,6 @@ from ffmlp.cli import main
 
 pd = pytest.importorskip("pandas")
 pytest.importorskip("tqdm")
-pytest.importorskip("skops")
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,6 @@ from ffmlp.tabular.table_model import TableModel
 
 pd = pytest.importorskip("pandas")
 pytest.importorskip("tqdm")
-pytest.importorskip("skops")
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,6 @@ from ffmlp.tabular.table_model import TableModel
 
 pd = pytest.importorskip("pandas")
 pytest.importorskip("tqdm")
-pytest.importorskip("skops")
 
 
 @pytest.fixture(scope="module", params=["readout", "paper", "region", "blob"])
@@ -61,8 +60,8 @@ def test_onnx_answers_as_the_model_by_the_names_of_its_columns(model, tmp_path):
     inputs = {name: rows[[name]].to_numpy(np.float64) for name in loaded.numbers}
     inputs |= {name: rows[[name]].fillna("").to_numpy(object) for name in loaded.categories}
     labels, probabilities = session.run(None, inputs)
-    np.testing.assert_array_equal(labels, loaded.estimator.predict(rows))
-    np.testing.assert_allclose(probabilities, loaded.estimator.predict_proba(rows), atol=1e-9)
+    np.testing.assert_array_equal(labels, loaded.classifier.predict(rows))
+    np.testing.assert_allclose(probabilities, loaded.classifier.predict_proba(rows), atol=1e-9)
     assert labels.dtype == np.int64
 
 
@@ -77,7 +76,9 @@ def test_columns_may_have_names_like_those_inside_of_the_graph(tmp_path):
     assert main(["export", model, "--to", "onnx", "-o", path]) == 0
     inputs = {name: frame[[name]].to_numpy() for name in frame}
     labels = runtime.InferenceSession(path).run(["label"], inputs)[0]
-    np.testing.assert_array_equal(labels, TableModel.load(tmp_path / "m.model").estimator.predict(frame))
+    np.testing.assert_array_equal(
+        labels, TableModel.load(tmp_path / "m.model").classifier.predict(frame)
+    )
 
 
 def test_torch_answers_as_the_network(model, tmp_path, capsys):

@@ -16,7 +16,6 @@ from ffmlp.cli import main
 
 pd = pytest.importorskip("pandas")
 pytest.importorskip("tqdm")
-pytest.importorskip("skops")
 
 
 def named(load):
@@ -318,7 +317,7 @@ def test_ctrl_c_leaves_no_model(here, capsys, monkeypatch):
     assert [path.name for path in here.iterdir()] == ["data.csv"]
 
 
-@pytest.mark.parametrize("package", ["pandas", "tqdm", "skops"])
+@pytest.mark.parametrize("package", ["pandas", "tqdm"])
 def test_a_missing_package_is_reported(here, capsys, monkeypatch, package):
     monkeypatch.setitem(sys.modules, package, None)
     assert fit("data.csv", "--target", "species", "-o", "data.model") == 2

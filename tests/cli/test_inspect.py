@@ -8,7 +8,6 @@ from ffmlp.cli import main
 
 pytest.importorskip("pandas")
 pytest.importorskip("tqdm")
-pytest.importorskip("skops")
 
 
 @pytest.fixture(scope="module")

@@ -17,12 +17,10 @@ from sklearn.datasets import load_iris
 import ffmlp
 from ffmlp.cli import main
 from ffmlp.tabular.predictions import _predicted
+from ffmlp.tabular.table_model import TableModel
 
 pd = pytest.importorskip("pandas")
 pytest.importorskip("tqdm")
-pytest.importorskip("skops")
-
-DATA = Path(__file__).parents[1] / "data"
 
 
 @pytest.fixture(scope="module")
@@ -236,26 +234,6 @@ def test_a_model_of_complete_numbers_takes_medians(trained, here):
     assert pd.read_csv("o.csv")["predicted_class"].tolist() == expected
 
 
-def test_a_model_that_does_not_impute_says_so(here, capsys):
-    clf = ffmlp.load(DATA / "blob-2.model")  # of a version that did not
-    clf.feature_names_in_ = np.array(["a", "b", "c", "d"], dtype=object)
-    clf.network_ = replace(clf.network_, feature_names=("a", "b", "c", "d"))
-    ffmlp.save(clf, "m.model")
-    (here / "new.csv").write_text("a,b,c,d\n1,2,,3\n")
-    commands = [
-        ["predict", "m.model", "new.csv", "-o", "o.csv"],
-        ["explain", "m.model", "new.csv", "--row", "1"],
-        ["report", "m.model", "new.csv", "-o", "r.html"],
-    ]
-    for command in commands:
-        assert main(command) == 2
-        assert capsys.readouterr().err == (
-            "ffmlp: the data has missing values, and this model does not impute them. Fit it with ffmlp "
-            "fit.\n"
-        )
-    assert sorted(path.name for path in here.iterdir()) == ["m.model", "new.csv"]
-
-
 def test_text_files_are_quoted_where_needed(trained, here):
     frame = trained[1].head(3).assign(flower=['a "b"', "c,d\ne", None])
     frame.to_csv("new.csv", index=False)
@@ -443,11 +421,11 @@ def test_unfamiliar_rows_are_flagged(trained, here, capsys, name):
     assert json.loads(capsys.readouterr().out)["unfamiliar"] == flags.sum()
 
 
-def test_old_models_cannot_flag_rows(here, capsys):
-    old = DATA / "table-2.model"
-    names = ffmlp.load(old).feature_names_in_
-    pd.DataFrame([[1.0] * len(names)], columns=names).to_csv("new.csv", index=False)
-    assert main(["predict", str(old), "new.csv", "-o", "o.csv", "--flag-unfamiliar"]) == 2
-    error = capsys.readouterr().err
-    assert "table-2.model was fitted by an earlier version of ffmlp" in error
+def test_models_that_do_not_know_their_rows_cannot_flag_any(trained, here, capsys):
+    model = TableModel.load(trained[0])
+    model.classifier.network_ = replace(model.network, familiar=None)
+    model.save(here / "m.model")
+    trained[1].to_csv("new.csv", index=False)
+    assert main(["predict", "m.model", "new.csv", "-o", "o.csv", "--flag-unfamiliar"]) == 2
+    assert "m.model does not know where its training rows were" in capsys.readouterr().err
     assert not Path("o.csv").exists()

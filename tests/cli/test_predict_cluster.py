@@ -15,7 +15,6 @@ from ffmlp.cli import cluster, main
 pd = pytest.importorskip("pandas")
 pytest.importorskip("pyarrow")
 pytest.importorskip("tqdm")
-pytest.importorskip("skops")
 distributed = pytest.importorskip("distributed")
 
 from ffmlp.dask import partitions  # noqa: E402

@@ -9,7 +9,6 @@ from ffmlp.cli import main
 pd = pytest.importorskip("pandas")
 pytest.importorskip("pyarrow")
 pytest.importorskip("tqdm")
-pytest.importorskip("skops")
 
 PARTS = {"a": slice(0, 60), "b": slice(60, 61), "c": slice(61, 150), "d": slice(150, 150)}
 NAMES = [f"{name}.parquet" for name in PARTS]

@@ -2,7 +2,6 @@ import json
 import re
 from collections import Counter
 from html.parser import HTMLParser
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,12 +11,10 @@ from sklearn.datasets import load_iris
 import ffmlp
 from ffmlp.cli import main
 from ffmlp.report import explorer
-from ffmlp.storage.persistence import load_with_metadata
+from ffmlp.storage.model_files import load_with_metadata
 
-DATA = Path(__file__).parents[1] / "data"
 pd = pytest.importorskip("pandas")
 pytest.importorskip("tqdm")
-pytest.importorskip("skops")
 
 
 @pytest.fixture(scope="module")
@@ -170,17 +167,6 @@ def test_report_of_rows_without_numbers(iris, here):
     (here / "new.csv").write_text("sepal length,sepal width,petal length,petal width,size\n,,,,small\n")
     assert main(["report", str(iris / "iris.model"), "new.csv", "-o", "r.html", "--quiet"]) == 0
     assert _Page(here / "r.html").data["model"] is not None
-
-
-def test_report_of_a_pipeline_says_that_it_cannot_predict(here):
-    cases = json.loads((DATA / "table-2.json").read_text(encoding="utf-8"))
-    pd.DataFrame(cases["rows"]).to_csv("rows.csv", index=False)
-    assert main(["report", str(DATA / "table-2.model"), "rows.csv", "-o", "r.html", "--quiet"]) == 0
-    data = _Page(here / "r.html").data
-    assert data["model"] is None
-    assert "pipeline" in data["unavailable"]
-    assert data["effects"] is None
-    assert len(data["importance"]) == 5
 
 
 def test_report_of_a_large_network_says_how_to_make_it_smaller(here, monkeypatch):

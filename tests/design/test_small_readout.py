@@ -275,7 +275,6 @@ def test_torch_and_onnx_have_as_many_neurons_and_the_same_answers(gaussianise):
 
 
 def test_files_and_texts(tmp_path):
-    pytest.importorskip("skops")
     X, y = four_moons(300)
     clf = small().fit(X, y)
     ffmlp.save(clf, tmp_path / "small.model")

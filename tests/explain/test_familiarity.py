@@ -129,7 +129,7 @@ def test_what_cannot_be_answered():
         with pytest.raises(ValueError, match="keep must be above 0 and at most 1"):
             clf.familiarity(X, keep)
     clf.network_ = replace(clf.network_, familiar=None)
-    with pytest.raises(ValueError, match=r"earlier version of ffmlp.*Fit it again"):
+    with pytest.raises(ValueError, match=r"merged, fitted like another one.*Fit it again"):
         clf.familiarity(X)
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-for package in ("daqp", "matplotlib", "onnx", "pandas", "pyarrow", "skops", "tqdm"):
+for package in ("daqp", "matplotlib", "onnx", "pandas", "pyarrow", "tqdm"):
     pytest.importorskip(package)
 
 

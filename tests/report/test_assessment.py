@@ -21,8 +21,7 @@ pd = pytest.importorskip("pandas")
 
 
 def test_assessment_against_plain_counting(tmp_path):
-    for package in ("tqdm", "skops"):
-        pytest.importorskip(package)
+    pytest.importorskip("tqdm")
     iris = fit_incomplete_iris(tmp_path)
     model = TableModel.load(iris / "iris.model")
     rows = read_rows(model, open_table(iris / "iris.csv"))
@@ -47,8 +46,7 @@ def test_assessment_against_plain_counting(tmp_path):
     [(1.0, "these"), (0.9996, "about 99% of these"), (0.5, "about 50% of these"), (1e-5, "about 1%")],
 )
 def test_rows_that_were_nearly_all_seen_are_not_those_of_the_accuracy(tmp_path, seen, about):
-    for package in ("tqdm", "skops"):
-        pytest.importorskip(package)
+    pytest.importorskip("tqdm")
     iris = fit_incomplete_iris(tmp_path)
     model = TableModel.load(iris / "iris.model")
     rows = replace(read_rows(model, open_table(iris / "iris.csv")), seen=seen)
@@ -58,8 +56,7 @@ def test_rows_that_were_nearly_all_seen_are_not_those_of_the_accuracy(tmp_path, 
 
 
 def test_of_many_columns_only_those_with_the_largest_attributions_are_shuffled(tmp_path, monkeypatch):
-    for package in ("tqdm", "skops"):
-        pytest.importorskip(package)
+    pytest.importorskip("tqdm")
     iris = fit_incomplete_iris(tmp_path)
     model = TableModel.load(iris / "iris.model")
     rows = read_rows(model, open_table(iris / "iris.csv"))

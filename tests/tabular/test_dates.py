@@ -74,7 +74,6 @@ def test_missing_cells_have_no_parts():
 def dated(tmp_path_factory):
     """A folder with a table whose class depends on the month and on the time, and a model of it."""
     pd = pytest.importorskip("pandas")
-    pytest.importorskip("skops")
     pytest.importorskip("tqdm")
     folder = tmp_path_factory.mktemp("dated")
     rng = np.random.default_rng(0)

@@ -15,7 +15,6 @@ from ffmlp.tabular.predictions import threads_and_rows
 
 pd = pytest.importorskip("pandas")
 pytest.importorskip("tqdm")
-pytest.importorskip("skops")
 
 
 @pytest.fixture(scope="module")
@@ -82,8 +81,7 @@ def test_compressed_and_parquet_input_give_the_same(trained, here):
     assert outputs[0] == outputs[1] == outputs[-1]
 
 
-def test_unseen_categories_are_reported_by_whatever_reads_the_model(trained, here, capsys, monkeypatch):
-    monkeypatch.setattr("ffmlp.tabular.predictor.read_predictor", lambda path: None)
+def test_unseen_categories_are_reported(trained, here, capsys):
     trained[1].head(9).assign(size="huge").to_csv("new.csv", index=False)
     assert predict(trained, "new.csv", "-o", "o.csv") == 0
     assert (
@@ -114,7 +112,7 @@ def test_numbers_are_predicted_alike_whatever_reads_them(of_numbers, here, monke
         "--block-rows=40",
         *(["--missing=-999"] if missing == "-999" else []),
     ]
-    outputs = outputs_of_all_readers(model, options, here, monkeypatch)
+    outputs = outputs_of_both(model, options, here, monkeypatch)
     assert len(set(outputs)) == 1
     expected = ffmlp.load(model).predict_proba(frame)
     written = pd.read_csv(io.StringIO(outputs[0]))
@@ -131,7 +129,7 @@ def test_texts_are_predicted_alike_whatever_reads_them(trained, here, monkeypatc
     frame.loc[::5, "b"] = np.nan
     frame.to_csv("new.csv", index=False, quoting=quoting)
     options = ["--proba", "--force", "--block-rows=40"]
-    outputs = outputs_of_all_readers(path, options, here, monkeypatch)
+    outputs = outputs_of_both(path, options, here, monkeypatch)
     assert len(set(outputs)) == 1
     written = pd.read_csv(io.StringIO(outputs[0]))
     assert written["flower"].tolist() == frame["flower"].tolist()
@@ -139,17 +137,13 @@ def test_texts_are_predicted_alike_whatever_reads_them(trained, here, monkeypatc
     np.testing.assert_allclose(written.iloc[:, 2:], expected, atol=1e-6)
 
 
-def outputs_of_all_readers(model, options, here, monkeypatch):
-    """What is written with compiled code, without it, and by a model that scikit-learn reads."""
+def outputs_of_both(model, options, here, monkeypatch):
+    """What is written with compiled code, and without it."""
     outputs = []
-    for changed in (
-        {},
-        {"ffmlp.inputs.features.compiled": None},
-        {"ffmlp.tabular.predictor.read_predictor": lambda path: None},
-    ):
+    for is_compiled in (True, False):
         with monkeypatch.context() as patch:
-            for name, value in changed.items():
-                patch.setattr(name, value)
+            if not is_compiled:
+                patch.setattr("ffmlp.inputs.features.compiled", None)
             assert main(["predict", str(model), "new.csv", "-o", "o.csv", *options]) == 0
         outputs.append((here / "o.csv").read_text())
     return outputs

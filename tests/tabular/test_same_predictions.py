@@ -12,7 +12,7 @@ from ffmlp.inputs.columns import CategoryColumn, category_name
 from ffmlp.tabular.table_model import TableModel
 
 pd = pytest.importorskip("pandas")
-for package in ("tqdm", "skops", "pyarrow"):
+for package in ("tqdm", "pyarrow"):
     pytest.importorskip(package)
 
 N_TRAINING, N_NEW = 300, 200

@@ -39,7 +39,7 @@ from ffmlp.parameters import checked_cells
 from ffmlp.report.explorer import blobs_form
 from ffmlp.robustness.distance import Effort, robustness
 from ffmlp.robustness.limits import checked_limits
-from ffmlp.storage.json_form import json_form
+from ffmlp.storage.form import write
 
 pd = pytest.importorskip("pandas")
 
@@ -140,7 +140,7 @@ def explained_networks():
         largest = np.abs(network.hyperplanes.signed_responses(why.samples)).max()
         yield {
             "name": name,
-            "network": json_form(network),
+            "network": write(network),
             "blobs": blobs_form(clf),
             "cells": with_gaps(cells),
             "isClear": is_clear,
@@ -178,7 +178,7 @@ def random_networks():
     for network in [*networks, *map(trained, networks)]:
         samples = rng.normal(size=(ROWS, len(network.feature_names))) * 3
         probabilities = network.probabilities(samples)
-        yield {"network": json_form(network), "cells": samples, "probabilities": probabilities}
+        yield {"network": write(network), "cells": samples, "probabilities": probabilities}
 
 
 # Nearest changes of class.
@@ -187,7 +187,7 @@ def random_networks():
 def change_problem(clf, cells):
     limits = zip(np.nanmin(cells, axis=0), np.nanmax(cells, axis=0), strict=True)
     return {
-        "network": json_form(clf.network_),
+        "network": write(clf.network_),
         "blobs": blobs_form(clf),
         "cells": with_gaps(cells),
         "units": feature_units(clf.blobs_, clf.network_.hyperplanes),
@@ -445,4 +445,4 @@ def test_python_loads_a_network_of_a_table(node, tmp_path):
     clf = ffmlp.load(path)
     assert clf.feature_names_in_.tolist() == frame.columns.tolist()
     assert clf.predict(frame).tolist() == clf.classes_[saved["classes"]].tolist()
-    assert json.loads(saved["text"])["network"]["columns"]["parts"][1]["tag"] == "category-column"
+    assert json.loads(saved["text"])["network"]["columns"]["parts"][1]["type"] == "CategoryColumn"

@@ -14,7 +14,6 @@ from ffmlp.tabular.table_model import TableModel
 pd = pytest.importorskip("pandas")
 
 pytest.importorskip("tqdm")
-pytest.importorskip("skops")
 
 HOSTILE = '</script><img src=x onerror="window.hacked=1">'
 WIDTHS = (390, 800, 1400)

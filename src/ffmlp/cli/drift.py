@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ffmlp.cli.console import Console, add_shared, check_output, check_suffix, require_packages
-from ffmlp.cli.predict import KEPT, open_data, read_model, require_familiar_space
+from ffmlp.cli.predict import KEPT, open_data, require_familiar_space
 
 if TYPE_CHECKING:
     from ffmlp.explain.drift import Counts, Drift
     from ffmlp.tables.tables import DataTable
     from ffmlp.tabular.predictor import Predictor
-    from ffmlp.tabular.table_model import TableModel
 
 HELP = "compare the rows of two tables by the blobs of a model"
 EXAMPLE = "ffmlp drift iris.model before.csv after.csv -o drift.html"
@@ -36,9 +35,10 @@ def run(options: argparse.Namespace) -> None:
     check_output(options.output, options.force, options.model, options.before, options.after)
     from ffmlp.explain.drift import Drift
     from ffmlp.storage.whole_files import write_whole
+    from ffmlp.tabular.predictor import read_predictor
 
     console = Console(options)
-    model = read_model(options.model, "drift")
+    model = read_predictor(options.model)
     require_familiar_space(model, options.model)
     tables = [open_data(options, model, console, path) for path in (options.before, options.after)]
     counts = [_counted(model, table, console) for table in tables]
@@ -55,7 +55,7 @@ def run(options: argparse.Namespace) -> None:
     )  # fmt: skip
 
 
-def _counted(model: Predictor | TableModel, table: DataTable, console: Console) -> Counts:
+def _counted(model: Predictor, table: DataTable, console: Console) -> Counts:
     """The rows of a file in each blob, block by block."""
     import numpy as np
 

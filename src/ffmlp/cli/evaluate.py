@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ffmlp.cli.console import Console, add_shared, require_packages
-from ffmlp.cli.predict import open_data, read_model
+from ffmlp.cli.predict import open_data
 from ffmlp.words import counted, escaped
 
 if TYPE_CHECKING:
@@ -33,10 +33,11 @@ def run(options: argparse.Namespace) -> None:
     """Read, predict, compare and print."""
     require_packages("evaluate", "pyarrow", "tqdm")
     from ffmlp.tabular.file_scores import score_file
+    from ffmlp.tabular.predictor import read_predictor
     from ffmlp.tabular.table_columns import require_columns
 
     console = Console(options)
-    model = read_model(options.model, "evaluate")
+    model = read_predictor(options.model)
     table = open_data(options, model, console, *options.data)
     require_columns(table, [model.target], "the target of the model")
     with console.progress(None, "row", "evaluating") as update:

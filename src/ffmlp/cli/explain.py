@@ -32,7 +32,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Find the rows and explain them."""
-    require_packages("explain", "pandas", "skops")
+    require_packages("explain", "pandas")
     from ffmlp.tabular.predictions import substitutes
     from ffmlp.tabular.table_model import TableModel
 

@@ -6,7 +6,7 @@ import argparse
 import io
 from typing import TYPE_CHECKING, Any
 
-from ffmlp.cli.console import Console, add_shared, check_output, check_suffix, require_packages
+from ffmlp.cli.console import Console, add_shared, check_output, check_suffix
 from ffmlp.extras import require
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Load, convert and write."""
-    require_packages("export", "skops")
     convert, *suffixes = _FORMATS[options.to]
     check_suffix(options.output, *suffixes)
     check_output(options.output, options.force, options.model)
@@ -43,8 +42,6 @@ def _onnx(model: TableModel) -> tuple[bytes, str]:
     require("ffmlp export --to onnx", "onnx")
     from ffmlp.export import to_onnx
 
-    if model.estimator is not model.classifier:
-        raise ValueError("a model of an earlier version cannot be exported. Fit it again.")
     network, properties = model.classifier.network_, {"target": model.target}
     graph = to_onnx(network, "float64", by_column=True, properties=properties)
     content: bytes = graph.SerializeToString()

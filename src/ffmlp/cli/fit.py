@@ -318,7 +318,7 @@ def _number(text: str) -> int | str:
 def run(options: argparse.Namespace) -> None:
     """Evaluate, fit, save and print a summary."""
     _check(options)
-    require_packages("fit", "pandas", "tqdm", "skops")
+    require_packages("fit", "pandas", "tqdm")
     console = Console(options)
     table = open_tables(options.data, dialect(options))
     check_output(options.output, options.force, *map(Path, table.names))

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ffmlp.cli.console import Console, add_shared, require_packages
+from ffmlp.cli.console import Console, add_shared
 from ffmlp.cli.fit import evaluation_text, shown
 from ffmlp.words import counted, listed, with_escapes
 
@@ -26,7 +26,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Load and print."""
-    require_packages("inspect", "skops")
     from ffmlp.tabular.table_model import TableModel
 
     console = Console(options)

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from ffmlp.tabular.interface import Interface
     from ffmlp.tabular.predictions import Written
     from ffmlp.tabular.predictor import Predictor
-    from ffmlp.tabular.table_model import TableModel
 
 HELP = "predict the class of each row of a table, however long"
 # The share of training rows that are familiar.
@@ -71,12 +70,13 @@ def run(options: argparse.Namespace) -> None:
     _set_up_libraries()
     from ffmlp.tables.writing import STANDARD_OUTPUT
     from ffmlp.tabular.predictions import Added, output_columns, write_predictions
+    from ffmlp.tabular.predictor import read_predictor
 
     to_stdout = options.output == STANDARD_OUTPUT
     to_folder = not is_one_file(options.data)
     _check(options, to_stdout, to_folder)
     console = Console(options)
-    model = read_model(options.model, "predict")
+    model = read_predictor(options.model)
     table = open_tables(options.data, dialect(options, model.dialect))
     outputs = _outputs(table, options) if to_folder else []
     id_column = _id_column(table, model, options.id)
@@ -190,26 +190,13 @@ def _outputs(table: DataFile, options: argparse.Namespace) -> list[str]:
     return list(owners)
 
 
-def require_familiar_space(model: Predictor | TableModel, path: Path) -> None:
+def require_familiar_space(model: Predictor, path: Path) -> None:
     """Refuse a model that does not know where its training rows were."""
     if model.network.familiar is None:
         raise ValueError(
-            f"{path} was fitted by an earlier version of ffmlp, which did not store where its training "
-            "rows were. Fit it again."
+            f"{path} does not know where its training rows were: it was merged, fitted like another "
+            "model, or drawn in the playground. Fit it to data."
         )
-
-
-def read_model(path: Path, command: str) -> Predictor | TableModel:
-    """The part of a model that predicts; the whole of one that needs scikit-learn to be read."""
-    from ffmlp.tabular.predictor import read_predictor
-
-    model = read_predictor(path)
-    if model is not None:
-        return model
-    require_packages(command, "skops")
-    from ffmlp.tabular.table_model import TableModel
-
-    return TableModel.load(path)
 
 
 def _id_column(table: DataTable, model: Interface, given: str | None) -> str | None:

@@ -20,7 +20,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Assess and write."""
-    require_packages("report", "pandas", "tqdm", "skops")
+    require_packages("report", "pandas", "tqdm")
     check_suffix(options.output, ".html", ".htm")
     check_output(options.output, options.force, options.model, options.data)
     from threadpoolctl import threadpool_limits

@@ -6,19 +6,19 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import Protocol, TypeVar
+from typing import Annotated, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ffmlp.arrays import AnyFloats, Floats, Indices
+from ffmlp.arrays import AnyFloats, Floats, Indices, Shape
 from ffmlp.design.pruning import PruningPath
 from ffmlp.inputs.columns import Columns
 from ffmlp.inputs.rows import lexicographic
 from ffmlp.network.blobs import Blobs
 from ffmlp.network.hyperplanes import Hyperplanes
+from ffmlp.network.network import AnyStages
 from ffmlp.network.regions import Regions
-from ffmlp.network.stages import Stages
 
 
 class Progress:
@@ -143,7 +143,7 @@ class Plan:
     design: str
     gaussianise: bool
     discriminant: str
-    n_components: tuple[int, ...] | None
+    n_components: Annotated[tuple[int, ...], Shape("C")] | None
     error_threshold: float | None
     pruning: str = "greedy"
     time_limit: float = 60.0
@@ -164,6 +164,6 @@ class UpperLayers:
 
     hyperplanes: Hyperplanes
     pruning_path: PruningPath
-    stages: Stages
+    stages: AnyStages
     left_out: Floats | None = None
     table: Regions | None = None

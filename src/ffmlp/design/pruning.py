@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from time import perf_counter
+from typing import Annotated
 
 import numpy as np
 from scipy import sparse
 from scipy.optimize import Bounds, LinearConstraint, OptimizeResult, milp
 
-from ffmlp.arrays import Flags, Floats, Indices, row_blocks
+from ffmlp.arrays import Flags, Floats, Indices, Shape, row_blocks
 from ffmlp.network.regions import Regions, chain, distinct_codes, pack, slots_of, table_size
 
 # Hyperplanes whose costs are computed at once: at least this many, and more if that makes few cells
@@ -43,14 +44,22 @@ class PruningPath:
         is optimal if it equals ``len(kept)``. Greedy pruning proves nothing; its bound is 1.
     """
 
-    deleted: Indices
-    error_rates: Floats
+    deleted: Annotated[Indices, Shape("d")]
+    error_rates: Annotated[Floats, Shape("d")]
     initial_error_rate: float
-    kept: Indices
+    kept: Annotated[Indices, Shape("k")]
     proved_minimum: int = 1
 
     def __repr__(self) -> str:
         return f"PruningPath({len(self.deleted)} hyperplanes deleted, {len(self.kept)} kept)"
+
+    def check(self, n_hyperplanes: int) -> None:
+        """Raise a ValueError unless this number of hyperplanes is kept, and each other deleted once."""
+        if len(self.kept) != n_hyperplanes or not (np.diff(self.kept) > 0).all():
+            raise ValueError("the hyperplanes are not those that pruning keeps")
+        n_all = n_hyperplanes + len(self.deleted)
+        if not np.array_equal(np.sort(np.concatenate([self.kept, self.deleted])), np.arange(n_all)):
+            raise ValueError("pruning deletes a hyperplane twice, or one that does not exist")
 
 
 class _Partition:

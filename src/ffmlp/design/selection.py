@@ -8,14 +8,14 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from itertools import product
 from numbers import Integral
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from joblib import parallel_config
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from ffmlp.arrays import Floats, Indices, without_rounding
+from ffmlp.arrays import Below, Floats, Indices, Shape, without_rounding
 from ffmlp.design.designs import design_network
 from ffmlp.design.lda import DISCRIMINANTS
 from ffmlp.design.problem import Plan, Progress, Samples
@@ -54,10 +54,10 @@ class Selection:
         The chosen plan: the first, unless the plan of least log-loss beats it by a standard error.
     """
 
-    plans: tuple[Plan, ...]
-    log_losses: Floats
-    accuracies: Floats
-    best: int
+    plans: Annotated[tuple[Plan, ...], Shape("p")]
+    log_losses: Annotated[Floats, Shape("p")]
+    accuracies: Annotated[Floats, Shape("p")]
+    best: Annotated[int, Below("p")]
 
     @property
     def plan(self) -> Plan:

@@ -21,7 +21,6 @@ from ffmlp.inputs.imputation import FARTHEST, Imputation
 from ffmlp.network.hyperplanes import Hyperplanes
 from ffmlp.network.network import Network
 from ffmlp.network.readout import SLOPE, CorrectedReadoutStages
-from ffmlp.network.stages import Stages
 from ffmlp.network.trained import TrainedStages
 from ffmlp.network.trees import Trees
 
@@ -284,7 +283,7 @@ def from_torch(module: nn.Module) -> Network:
     return replace(designed, hyperplanes=planes, stages=_trained_stages(layers, designed))
 
 
-def _trained_stages(layers: Any, designed: Network) -> Stages:
+def _trained_stages(layers: Any, designed: Network) -> CorrectedReadoutStages | TrainedStages:
     """The trained evidence and the trees of the design, if it has them; else trained weights."""
     if isinstance(designed.stages, CorrectedReadoutStages):
         readout = layers.evidence_and_leaves.evidence

@@ -10,12 +10,12 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ffmlp.arrays import AnyFloats, Flags, Floats, Indices
+from ffmlp.arrays import AnyFloats, Below, Flags, Floats, Indices, Shape, require_floats
 from ffmlp.inputs.imputation import Imputation
 
 # The cell of a category that a column does not know.
@@ -93,9 +93,15 @@ class CategoryColumn:
     """
 
     name: str
-    categories: tuple[str, ...]
-    classes: tuple[int, ...]
-    shares: Floats
+    categories: Annotated[tuple[str, ...], Shape("k")]
+    classes: Annotated[tuple[Annotated[int, Below("C")], ...], Shape("s")]
+    shares: Annotated[Floats, Shape("k+2", "s")]
+
+    def check(self) -> None:
+        """Raise a ValueError unless each category has finite shares."""
+        require_floats(f"column {self.name!r}", self.shares)
+        if not len(self.classes) or len(set(self.categories)) < len(self.categories):
+            raise ValueError(f"column {self.name!r} has no share, or a category twice")
 
     @property
     def n_inputs(self) -> int:
@@ -166,11 +172,24 @@ class Columns:
     ``imputation`` replaces missing numbers, if training samples had any.
     """
 
-    parts: tuple[NumberColumn | CategoryColumn, ...]
+    parts: Annotated[tuple[NumberColumn | CategoryColumn, ...], Shape("M")]
     imputation: Imputation | None = None
 
     def __len__(self) -> int:
         return len(self.parts)
+
+    def check(self, n_inputs: int) -> None:
+        """Raise a ValueError unless the columns become this number of finite inputs."""
+        if len(self.owners) != n_inputs:
+            raise ValueError(f"{len(self)} columns become {len(self.owners)} of {n_inputs} inputs")
+        if len(set(self.names)) < len(self):
+            raise ValueError("two columns have the same name")
+        for part in self.parts:
+            if isinstance(part, CategoryColumn):
+                part.check()
+        require_floats("what replaces missing numbers", self.fills)
+        if self.imputation is not None:
+            self.imputation.check()
 
     def __getstate__(self) -> dict[str, Any]:
         # Cached properties are computed again.

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ffmlp.arrays import AnyFloats, Floats
+from ffmlp.arrays import AnyFloats, Floats, Shape, require_floats
 
 try:
     from ffmlp.inputs import _interpolation as compiled
@@ -30,8 +31,17 @@ class Gaussianisation:
         The value of the map at each knot.
     """
 
-    knots: tuple[Floats, ...]
-    scores: tuple[Floats, ...]
+    knots: Annotated[tuple[Annotated[Floats, Shape("?")], ...], Shape("N")]
+    scores: Annotated[tuple[Annotated[Floats, Shape("?")], ...], Shape("N")]
+
+    def check(self) -> None:
+        """Raise a ValueError unless each feature has a map that does not fall."""
+        for knots, scores in zip(self.knots, self.scores, strict=True):
+            require_floats("knots and scores", knots, scores)
+            if not len(knots) or len(knots) != len(scores) or not (np.diff(knots) > 0.0).all():
+                raise ValueError("knots must ascend, and each needs a score")
+            if not (np.diff(scores) >= 0.0).all():
+                raise ValueError("scores must not fall")
 
     def apply(self, X: AnyFloats) -> Floats:
         """The scores of samples (n, N), in float64."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
-from ffmlp.arrays import Flags, Floats, Indices, in_whole_tiles, row_blocks
+from ffmlp.arrays import Flags, Floats, Indices, Shape, in_whole_tiles, require_floats, row_blocks
 
 # Inputs count as at most so many units away from the centre, so that squares stay finite.
 FARTHEST = 1e15
@@ -35,13 +36,31 @@ class Imputation:
         The inverses of the covariances.
     """
 
-    centre: Floats
-    scale: Floats
-    low: Floats
-    high: Floats
-    log_weights: Floats
-    means: Floats
-    precisions: Floats
+    centre: Annotated[Floats, Shape("N")]
+    scale: Annotated[Floats, Shape("N")]
+    low: Annotated[Floats, Shape("N")]
+    high: Annotated[Floats, Shape("N")]
+    log_weights: Annotated[Floats, Shape("g")]
+    means: Annotated[Floats, Shape("g", "N")]
+    precisions: Annotated[Floats, Shape("g", "N", "N")]
+
+    def check(self) -> None:
+        """Raise a ValueError unless all missing inputs can be replaced by finite numbers."""
+        require_floats("the imputation", *vars(self).values())
+        if not (self.scale > 0.0).all() or (self.low > self.high).any():
+            raise ValueError("a unit of the imputation is not positive, or a range is empty")
+        precisions, n_inputs = self.precisions, len(self.centre)
+        np.linalg.cholesky(precisions)  # an error unless all equations have a solution
+        if not np.allclose(precisions, precisions.swapaxes(1, 2)):
+            raise ValueError("the precisions of the imputation are not symmetric")
+        reach = FARTHEST + np.abs(self.means).max(initial=0.0)
+        with np.errstate(all="ignore"):  # bounds of what equations are made of, and of their solutions
+            product = n_inputs * np.abs(precisions).max(initial=0.0) * reach
+            solution = n_inputs * product / np.linalg.eigvalsh(precisions).min(initial=np.inf)
+            density = n_inputs * product * solution
+        if not np.isfinite(density) or density < 0.0:
+            raise ValueError("the precisions of the imputation are too large or too different")
+        self.filled(np.full((1, n_inputs), np.nan))
 
     def filled(self, X: Floats) -> Floats:
         """Samples (n, N) whose missing inputs, NaN, are replaced.

@@ -8,11 +8,11 @@ class add up to its probability. The lead of one class over another is their log
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
-from ffmlp.arrays import AnyFloats, Flags, Floats, Indices
+from ffmlp.arrays import AnyFloats, Below, Flags, Floats, Indices, Shape
 from ffmlp.network.hyperplanes import Hyperplanes, both_sides, logsumexp, sigmoid, softmax, softplus
 from ffmlp.network.stages import (
     LARGEST,
@@ -50,9 +50,9 @@ class BlobStages:
         Factor of the log-probabilities.
     """
 
-    pairs: Indices
-    blobs: Indices
-    neuron_classes: Indices
+    pairs: Annotated[Indices, Shape("L", 2), Below("D")]
+    blobs: Annotated[Indices, Shape("D"), Below("G")]
+    neuron_classes: Annotated[Indices, Shape("D"), Below("C")]
     n_classes: int
     temperature: float
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
-from ffmlp.arrays import AnyFloats, Flags, Floats, Indices, row_blocks
+from ffmlp.arrays import AnyFloats, Below, Flags, Floats, Indices, Shape, require_floats, row_blocks
 from ffmlp.network.hyperplanes import Hyperplanes
 
 
@@ -27,11 +28,11 @@ class Blobs:
         ``axes @ covariances[g] @ axes.T`` is the covariance of the features.
     """
 
-    classes: Indices
-    means: Floats
-    covariances: Floats
-    weights: Floats
-    axes: Floats | None = None
+    classes: Annotated[Indices, Shape("G"), Below("C")]
+    means: Annotated[Floats, Shape("G", "N")]
+    covariances: Annotated[Floats, Shape("G", "r", "r")]
+    weights: Annotated[Floats, Shape("G")]
+    axes: Annotated[Floats, Shape("N", "r")] | None = None
 
     def __repr__(self) -> str:
         n_blobs, n_features = self.means.shape
@@ -39,6 +40,13 @@ class Blobs:
 
     def __len__(self) -> int:
         return len(self.weights)
+
+    def check(self) -> None:
+        """Raise a ValueError unless each blob has samples and a covariance of all features."""
+        if not (self.weights > 0.0).all():
+            raise ValueError("the share of a blob is not positive")
+        if self.axes is None and self.covariances.shape[1] != self.means.shape[1]:
+            raise ValueError("the covariances of the blobs are not of all features")
 
     @property
     def centre(self) -> Floats:
@@ -135,10 +143,18 @@ class FamiliarSpace:
         Of the scores of training samples, at evenly spaced levels from 0 to 1.
     """
 
-    axes: Floats
-    centres: Floats
-    units: Floats
-    quantiles: Floats
+    axes: Annotated[Floats, Shape("N", "r")]
+    centres: Annotated[Floats, Shape("G", "r")]
+    units: Annotated[Floats, Shape(2, "N")]
+    quantiles: Annotated[Floats, Shape("q")]
+
+    def check(self) -> None:
+        """Raise a ValueError unless the space has finite scores."""
+        require_floats("the space of familiar samples", *vars(self).values())
+        if not (self.units > 0.0).all() or not (np.diff(self.quantiles) >= 0.0).all():
+            raise ValueError("units must be positive, and quantiles must ascend")
+        if not self.quantiles.size or not self.axes.size:
+            raise ValueError("the space of familiar samples is empty")
 
     def measured(self, planes: Hyperplanes, X: AnyFloats) -> tuple[Indices, Floats]:
         """The nearest blob (n,) of validated inputs (n, N), and the score (n,)."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ffmlp.arrays import AnyFloats, Floats, Indices, whole_tiles
+from ffmlp.arrays import AnyFloats, Below, Floats, Indices, Shape, require_floats, whole_tiles
 from ffmlp.inputs.features import Gaussianisation, mapped_features
 
 
@@ -82,9 +83,9 @@ class Hyperplanes:
         from where their blobs put them, so their responses are not log-odds.
     """
 
-    weights: Floats
-    biases: Floats
-    pairs: Indices
+    weights: Annotated[Floats, Shape("L", "N")]
+    biases: Annotated[Floats, Shape("L")]
+    pairs: Annotated[Indices, Shape("L", 2), Below("G", least=NO_BLOB)]
     gaussianisation: Gaussianisation | None = None
     one_sided: bool = False
 
@@ -94,6 +95,19 @@ class Hyperplanes:
 
     def __len__(self) -> int:
         return len(self.biases)
+
+    def check(self) -> None:
+        """Raise a ValueError unless a network can have these hyperplanes."""
+        require_floats("weights and biases", self.weights, self.biases)
+        if not len(self):
+            raise ValueError("there is no hyperplane")
+        thresholds = self.pairs == NO_BLOB
+        if (thresholds[:, 0] != thresholds[:, 1]).any():
+            raise ValueError("a hyperplane separates a blob from none")
+        if (np.count_nonzero(self.weights[thresholds[:, 0]], axis=1) != 1).any():
+            raise ValueError("a threshold is not one of a single feature")
+        if self.gaussianisation is not None:
+            self.gaussianisation.check()
 
     def select(self, kept: Indices) -> Hyperplanes:
         """The hyperplanes with the given indices, in that order."""

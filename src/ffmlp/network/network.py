@@ -4,21 +4,30 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ffmlp.arrays import AnyFloats, Floats, Indices, row_blocks
+from ffmlp.arrays import AnyFloats, Below, Floats, Indices, Shape, require_floats, row_blocks
 from ffmlp.inputs.columns import CategoryColumn, Columns, NumberColumn
+from ffmlp.network.blob import BlobStages
 from ffmlp.network.blobs import Familiarity, FamiliarSpace
 from ffmlp.network.hyperplanes import Hyperplanes
-from ffmlp.network.stages import Stages, layer_responses
+from ffmlp.network.readout import CorrectedReadoutStages, ReadoutStages
+from ffmlp.network.region import PaperStages, RegionStages
+from ffmlp.network.stages import layer_responses
+from ffmlp.network.trained import TrainedStages
 
 if TYPE_CHECKING:
     from ffmlp.network.trees import Trees
 
-
+# The designs that a network can have.
+AnyStages = (
+    RegionStages | PaperStages | BlobStages | ReadoutStages | CorrectedReadoutStages | TrainedStages
+)
+# Probabilities are sums of rounded numbers.
+_ROUNDING = 1e-6
 # Neurons of a layer that are drawn; the others are counted.
 _MAX_NEURONS = 10
 # Larger networks are drawn without links: their weight matrices would be computed for the drawing alone.
@@ -102,7 +111,7 @@ class Network:
     ----------
     hyperplanes : Hyperplanes
         The L hyperplanes behind layer l_1.
-    stages : Stages
+    stages : RegionStages, BlobStages, ReadoutStages and others
         Stages 2 and 3 of the design.
     labels : ndarray of shape (D_out,)
         The class label of each output neuron.
@@ -111,16 +120,16 @@ class Network:
     feature_names : tuple of str
         The name of each input neuron.
     columns : Columns or None
-        The columns of a table that the inputs come from; None in networks of earlier versions.
+        The columns of a table that the inputs come from; None for inputs without names.
     familiar : FamiliarSpace or None
-        Where the training samples were; None in networks of earlier versions.
+        Where the training samples were; None where they are not known.
     """
 
     hyperplanes: Hyperplanes
-    stages: Stages
-    labels: NDArray
-    blob_classes: Indices
-    feature_names: tuple[str, ...]
+    stages: AnyStages
+    labels: Annotated[NDArray[Any], Shape("C")]
+    blob_classes: Annotated[Indices, Shape("G"), Below("C")]
+    feature_names: Annotated[tuple[str, ...], Shape("N")]
     columns: Columns | None = None
     familiar: FamiliarSpace | None = None
 
@@ -130,9 +139,25 @@ class Network:
     def _repr_html_(self) -> str:
         return drawn_network(self)
 
+    def check(self) -> None:
+        """Raise a ValueError unless the parts fit together and give finite probabilities."""
+        n_inputs = self.hyperplanes.weights.shape[1]
+        if not 2 <= len(self.labels) == len(set(self.labels.tolist())):
+            raise ValueError(f"the labels of the network, {self.labels}, are not of several classes")
+        self.hyperplanes.check()
+        self.stages.check(self.hyperplanes, len(self.labels))
+        if self.columns is not None:
+            self.columns.check(n_inputs)
+        if self.familiar is not None:
+            self.familiar.check()
+        probabilities = self.probabilities(self.inputs(np.zeros((1, len(self.table)))))
+        require_floats("probabilities", probabilities)
+        if probabilities.min() < 0.0 or abs(probabilities.sum() - 1.0) > _ROUNDING:
+            raise ValueError(f"the probabilities {probabilities[0]} do not add up to 1")
+
     @property
     def table(self) -> Columns:
-        """The columns; in networks of earlier versions, each input is one and has no missing numbers."""
+        """The columns; without any, each input is one and has no missing numbers."""
         if self.columns is not None:
             return self.columns
         return Columns(tuple(NumberColumn(name, np.nan) for name in self.feature_names))
@@ -240,7 +265,7 @@ class Network:
         if self.familiar is None:
             raise ValueError(
                 "The model does not know where its training samples were: it was merged, fitted like "
-                "another one, or by an earlier version of ffmlp. Fit it again."
+                "another one, or drawn in the playground. Fit it again."
             )
         return self.familiar.familiarity(self.hyperplanes, samples, keep)
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ffmlp.arrays import AnyFloats, Flags, Floats, Indices, in_whole_tiles, row_blocks
+from ffmlp.arrays import AnyFloats, Flags, Floats, Indices, Shape, in_whole_tiles, row_blocks
 from ffmlp.network.hyperplanes import Hyperplanes, softmax
 from ffmlp.network.region_classes import corrected_classes
 from ffmlp.network.single_precision import readout_classes
@@ -44,9 +44,9 @@ class ReadoutStages:
         Whether l_1 has neurons of h only. Then even and odd are equal.
     """
 
-    even: Floats
-    odd: Floats
-    bias: Floats
+    even: Annotated[Floats, Shape("L", "C")]
+    odd: Annotated[Floats, Shape("L", "C")]
+    bias: Annotated[Floats, Shape("C")]
     temperature: float
     one_sided: bool = False
 

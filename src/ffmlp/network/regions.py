@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ffmlp.arrays import AnyFloats, Flags, Floats, Indices, in_whole_tiles, row_blocks
+from ffmlp.arrays import AnyFloats, Counts, Flags, Floats, Indices, Shape, in_whole_tiles, row_blocks
 from ffmlp.network.hyperplanes import Hyperplanes, rows_held
 from ffmlp.network.stages import LARGEST
 
@@ -141,8 +142,8 @@ class Regions:
         Training samples of each class (sums of weights if there are sample weights).
     """
 
-    codes: Flags
-    counts: NDArray
+    codes: Annotated[Flags, Shape("r", "L")]
+    counts: Annotated[Counts, Shape("r", "C")]
 
     def __repr__(self) -> str:
         n_regions, n_hyperplanes = self.codes.shape

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
-from ffmlp.arrays import AnyFloats, Floats, Indices
+from ffmlp.arrays import AnyFloats, Below, Floats, Indices, Shape
 from ffmlp.network.hyperplanes import Hyperplanes
 from ffmlp.network.stages import layered_outputs, require_finite, require_shapes
 
@@ -29,11 +29,11 @@ class TrainedStages:
         The class to which each neuron of l_2 has its largest weight.
     """
 
-    weights: tuple[Floats, Floats]
-    biases: tuple[Floats, Floats]
+    weights: tuple[Annotated[Floats, Shape("D", "d")], Annotated[Floats, Shape("C", "D")]]
+    biases: tuple[Annotated[Floats, Shape("D")], Annotated[Floats, Shape("C")]]
     activations: tuple[str, str, str]
     neurons: str
-    neuron_classes: Indices
+    neuron_classes: Annotated[Indices, Shape("D"), Below("C")]
 
     design = "trained"
     each_neuron = "each neuron of the design, trained"

@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from functools import cached_property
 from itertools import islice
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ffmlp.arrays import AnyFloats, Floats, Indices, row_blocks
+from ffmlp.arrays import AnyFloats, Below, Floats, Indices, Shape, row_blocks
 from ffmlp.network.stages import require_indices, require_shapes
 
 try:
@@ -80,11 +80,11 @@ class Trees:
         What each region adds to the evidence of each class.
     """
 
-    hyperplanes: NDArray[np.int32]
-    thresholds: NDArray[np.float32]
-    children: NDArray[np.int32]
-    roots: NDArray[np.int32]
-    values: Floats
+    hyperplanes: Annotated[NDArray[np.int32], Shape("m"), Below("L")]
+    thresholds: Annotated[NDArray[np.float32], Shape("m")]
+    children: Annotated[NDArray[np.int32], Shape("m", 2)]
+    roots: Annotated[NDArray[np.int32], Shape("t"), Below("m")]
+    values: Annotated[Floats, Shape("m+t", "C")]
 
     def __repr__(self) -> str:
         return f"Trees({len(self)} regions in {len(self.roots)} trees)"

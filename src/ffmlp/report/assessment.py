@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.inspection import permutation_importance
 from sklearn.metrics import average_precision_score, precision_recall_curve, roc_auc_score, roc_curve
-from sklearn.pipeline import Pipeline
 
 from ffmlp.arrays import Floats
 from ffmlp.classifier import FFMLPClassifier
@@ -20,7 +19,7 @@ from ffmlp.network.blobs import Familiarity, feature_units
 from ffmlp.network.network import Network
 from ffmlp.parameters import checked_cells
 from ffmlp.robustness.bent_leads import MOST_BENDS
-from ffmlp.tables.tables import TEXT, DataTable, pandas
+from ffmlp.tables.tables import TEXT, DataTable
 from ffmlp.tabular.scores import Confusion, Reliability, log_loss, row_hashes, share_seen
 from ffmlp.tabular.table_model import TableModel
 from ffmlp.words import counted
@@ -304,7 +303,7 @@ class Importance:
             return float(np.mean(classes(changed) == truth))
 
         found = permutation_importance(
-            model.estimator, cells[:, places], truth[chosen],
+            model.classifier, cells[:, places], truth[chosen],
             n_repeats=_N_PERMUTATIONS, random_state=0, scoring=accuracy,
         )  # fmt: skip
         order = np.argsort(-found.importances_mean, kind="stable")
@@ -317,23 +316,15 @@ def _predicting(
 ) -> tuple[list[str], NDArray, Callable[[NDArray], NDArray[np.intp]]]:
     """The names and the values (n, M) of columns, and what predicts the classes of such values.
 
-    Those of a classifier are its cells, which are predicted without data frames.
+    The values are cells, which are predicted without data frames.
     """
-    if isinstance(model.estimator, Pipeline):
-        names = list(X.columns)
-        return names, X.to_numpy(object), lambda values: model.classes(_like(X, values))
     network = model.network
     cells = np.asarray(checked_cells(model.classifier, model.classified(X)), np.float64)
     return list(model.table.names), cells, lambda values: network.classes(network.inputs(values))
 
 
-def _like(X: pd.DataFrame, values: NDArray) -> pd.DataFrame:
-    """Values as a data frame with the types of another one."""
-    return pandas().DataFrame(values, columns=X.columns).astype(X.dtypes)
-
-
 def _with_largest_attributions(model: TableModel, attributions: Floats) -> list[str]:
-    """The columns to shuffle; all of a pipeline, whose classifier has other columns than the file."""
+    """The columns to shuffle."""
     names = model.table.names
     if len(names) <= _MAX_COLUMNS_PERMUTED:
         return list(model.features)

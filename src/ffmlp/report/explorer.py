@@ -11,7 +11,6 @@ from zlib import compress
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.pipeline import Pipeline
 
 from ffmlp.arrays import Floats
 from ffmlp.classifier import FFMLPClassifier
@@ -44,7 +43,7 @@ from ffmlp.report.model_report import (
     outcome,
     seen_text,
 )
-from ffmlp.storage.json_form import json_form
+from ffmlp.storage.form import write
 from ffmlp.tabular.table_model import TableModel
 from ffmlp.web.joining import WEB, joined_script, one_page
 
@@ -70,10 +69,7 @@ def explorer_data(model: TableModel, rows: Rows, data_name: str) -> dict[str, An
     clf, shown = model.classifier, outcome(model, rows)
     effects = HyperplaneEffects.of(model, rows)
     importance = Importance.of(model, rows, effects.attributions)
-    # A pipeline of an earlier version has columns that its classifier does not know.
-    cells = None
-    if not isinstance(model.estimator, Pipeline):
-        cells = np.asarray(checked_cells(clf, model.classified(rows.X)), np.float64)
+    cells = np.asarray(checked_cells(clf, model.classified(rows.X)), np.float64)
     known = model.network.familiar is not None
     familiarity = clf.familiarity(model.classified(rows.X), KEEP) if known else None
     notes = notes_on_seen_rows(model, rows)
@@ -93,7 +89,7 @@ def explorer_data(model: TableModel, rows: Rows, data_name: str) -> dict[str, An
         "curves": _curves(rows),
         "importance": _importance(importance),
         "importanceText": _importance_text(model, rows, importance),
-        "effects": None if cells is None else _effects(model, rows, importance),
+        "effects": _effects(model, rows, importance),
         "rows": [_row(row, rows) for row in chosen],
         **_live(model, rows, cells, chosen),
         "tables": [asdict(table) for table in tables],
@@ -104,16 +100,11 @@ def blobs_form(clf: FFMLPClassifier) -> dict[str, Any]:
     """What explanations read of the blobs, as JSON values."""
     blobs = clf.blobs_
     parts = {"classes": blobs.classes, "means": blobs.means, "spreads": blobs.feature_spreads}
-    return {name: json_form(part) for name, part in parts.items()}
+    return {name: write(part) for name, part in parts.items()}
 
 
-def _live(
-    model: TableModel, rows: Rows, cells: Floats | None, chosen: list[ShownRow]
-) -> dict[str, str | None]:
+def _live(model: TableModel, rows: Rows, cells: Floats, chosen: list[ShownRow]) -> dict[str, str | None]:
     """The model as compressed text, or why the page cannot predict with it."""
-    if cells is None:
-        text = "The model is a pipeline, whose steps the page does not know: it cannot predict here."
-        return {"model": None, "unavailable": text}
     packed = _packed(_model(model, rows, cells, chosen))
     if len(packed) <= _MAX_CHARACTERS:
         return {"model": packed, "unavailable": ""}
@@ -129,15 +120,15 @@ def _model(model: TableModel, rows: Rows, cells: Floats, chosen: list[ShownRow])
     """The network, its blobs, the units and ranges of its columns, and rows to begin with."""
     clf, numbers = model.classifier, [row.number for row in chosen]
     return {
-        "network": json_form(clf.network_),
+        "network": write(clf.network_),
         "blobs": blobs_form(clf),
-        "units": json_form(feature_units(clf.blobs_, clf.network_.hyperplanes)),
+        "units": write(feature_units(clf.blobs_, clf.network_.hyperplanes)),
         "ranges": [
             _range(cells[:, number]) if isinstance(part, NumberColumn) else None
             for number, part in enumerate(model.table.parts)
         ],
         "missing": np.isnan(cells).any(axis=0).tolist(),
-        "cells": json_form(cells[numbers]),
+        "cells": write(cells[numbers]),
         "changes": proved_changes(clf, model.classified(rows.X.iloc[numbers])),
     }
 

@@ -37,14 +37,14 @@ _MANY_TIMES = 3.0
 def alerts(
     model: TableModel,
     rows: Rows,
-    cells: Floats | None,
+    cells: Floats,
     shown: Outcome | None,
     familiarity: Familiarity | None,
     notes: Sequence[str],
 ) -> list[str]:
-    """All alerts; ``notes`` say which rows the numbers are about, ``cells`` are None for a pipeline."""
+    """All alerts; ``notes`` say which rows the numbers are about."""
     found = []
-    if cells is not None and rows.labelled.any():
+    if rows.labelled.any():
         found += leakage(model.table, cells[rows.labelled], rows.truth[rows.labelled])
     if shown is not None and shown.interval[0] <= shown.majority:
         found.append(

@@ -17,7 +17,6 @@ from ffmlp.tabular.scores import Confusion, area_under_curve, log_loss
 
 if TYPE_CHECKING:
     from ffmlp.tabular.predictor import Predictor
-    from ffmlp.tabular.table_model import TableModel
 
 _ROWS_AT_ONCE = 20_000
 
@@ -64,9 +63,7 @@ class FileScores:
     unknown_categories: tuple[UnknownCategories, ...]
 
 
-def score_file(
-    model: Predictor | TableModel, table: DataTable, on_block: Callable[[int], object]
-) -> FileScores:
+def score_file(model: Predictor, table: DataTable, on_block: Callable[[int], object]) -> FileScores:
     """Compare predictions with labels, block by block; only labels and probabilities are kept.
 
     ``on_block`` is called with the number of rows of each block.
@@ -122,7 +119,7 @@ def _of_probabilities(truth: NDArray[np.intp], probability: Floats) -> tuple[flo
 
 
 def _majority(
-    model: Predictor | TableModel, truth: NDArray[np.intp], names: list[str], n_classes: int
+    model: Predictor, truth: NDArray[np.intp], names: list[str], n_classes: int
 ) -> Majority | None:
     counts = model.facts.get("classes")
     if not counts:

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from ffmlp.inputs.columns import CategoryColumn
 from ffmlp.network.network import Network
-from ffmlp.storage.checks import check_part
+from ffmlp.storage.form import read, write
+from ffmlp.storage.model_files import SavedNetwork, usable
 from ffmlp.tables.tables import Dialect
 from ffmlp.tabular.dates import DateColumn
 from ffmlp.tabular.table_columns import Features
 
-_KEYS = {"numbers", "categories", "target", "id", "missing", "decimal"}
+# The columns and the dialect of a table, and their types.
+_TABLE = {
+    "numbers": tuple[str, ...], "categories": tuple[str, ...], "dates": tuple[DateColumn, ...],
+    "target": str, "id_column": str | None, "missing": tuple[str, ...], "decimal": str,
+}  # fmt: skip
 # The facts that ``ffmlp fit`` stores, and their types.
 _FACTS = {
     "file": str, "files": list, "rows": int, "classes": dict, "order": list, "unused": dict,
@@ -35,43 +41,53 @@ class Interface(Features):
     def to_metadata(self) -> dict[str, Any]:
         """Plain JSON values to store with a model."""
         table: dict[str, Any] = {
-            "numbers": list(self.numbers),
-            "categories": list(self.categories),
+            "numbers": self.numbers,
+            "categories": self.categories,
+            "dates": self.dates,
             "target": self.target,
-            "id": self.id_column,
-            "missing": list(self.dialect.missing),
+            "id_column": self.id_column,
+            "missing": self.dialect.missing,
             "decimal": self.dialect.decimal,
-            "dates": [[column.name, column.order, list(column.parts)] for column in self.dates],
         }
-        return {"table": table, **self.facts}
+        return {"table": write(table), **self.facts}
 
 
-def interface_of(metadata: dict[str, Any]) -> Interface | None:
-    """From what `Interface.to_metadata` returned; None for other metadata.
+def interface_of(saved: SavedNetwork, path: Path) -> Interface:
+    """The columns of a model that ``ffmlp fit`` wrote, or `ffmlp.save` if it has column names.
 
-    Raises an error of any kind if they were changed.
+    A ValueError says what is wrong with the model.
     """
-    table = metadata.get("table")
-    if not isinstance(table, dict) or not table.keys() >= _KEYS:
-        return None
-    interface = Interface(
-        numbers=tuple(table["numbers"]),
-        categories=tuple(table["categories"]),
-        target=table["target"],
-        id_column=table["id"],
-        dialect=Dialect(tuple(table["missing"]), table["decimal"]),
-        facts={name: value for name, value in metadata.items() if name != "table"},
-        dates=tuple(
-            DateColumn(name, order, tuple(parts)) for name, order, parts in table.get("dates", ())
-        ),
-    )
-    check_part(interface, Interface, "table")
-    for name in _FACTS.keys() & interface.facts.keys():
-        check_part(interface.facts[name], _FACTS[name], name)
-    return interface
+    if saved.network.columns is None:
+        raise _nameless(path)
+    with usable(path):
+        table = saved.metadata.get("table")
+        if isinstance(table, dict) and table.keys() >= _TABLE.keys():
+            interface = _from_metadata(saved.metadata)
+            _check_columns(interface, saved.network)
+            return interface
+    if not saved.has_column_names:
+        raise _nameless(path)
+    facts = {"metadata": saved.metadata} if saved.metadata else {}
+    parts = saved.network.table.parts
+    numbers = tuple(part.name for part in parts if not isinstance(part, CategoryColumn))
+    categories = tuple(part.name for part in parts if isinstance(part, CategoryColumn))
+    return Interface(numbers, categories, "class", None, Dialect(), facts)
 
 
-def check_columns(interface: Interface, network: Network) -> None:
+def _nameless(path: Path) -> ValueError:
+    return ValueError(f"{path} has no feature names. Fit the model with ffmlp fit, or to a data frame.")
+
+
+def _from_metadata(metadata: dict[str, Any]) -> Interface:
+    """From what `Interface.to_metadata` returned; an error of any kind if they were changed."""
+    table = {name: read(part, _TABLE.get(name), name) for name, part in metadata["table"].items()}
+    facts = {name: read(part, _FACTS.get(name, Any), name) for name, part in metadata.items()}
+    del facts["table"]
+    dialect = Dialect(table.pop("missing"), table.pop("decimal"))
+    return Interface(**table, dialect=dialect, facts=facts)
+
+
+def _check_columns(interface: Interface, network: Network) -> None:
     """Raise a ValueError unless the columns of a table are those of the network that predicts it."""
     of_network = {part.name: isinstance(part, CategoryColumn) for part in network.table.parts}
     if of_network != {name: name in interface.categories for name in interface.features}:

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ffmlp.tabular.predictor import Predictor
-    from ffmlp.tabular.table_model import TableModel
 
 
 _UNKNOWN = "a category of fewer than 2 training rows"
@@ -84,7 +83,7 @@ def substitutes(table: Columns, row: pd.Series, inputs: Floats) -> tuple[Substit
 
 
 def unknown_categories(table: Columns, columns: Sequence[Texts]) -> list[UnknownCategories]:
-    """Those in the categorical columns; not known for a pipeline, which has no table."""
+    """Those in the categorical columns."""
     found = []
     parts = [part for part in table.parts if isinstance(part, CategoryColumn)]
     for part, texts in zip(parts, columns, strict=False):
@@ -143,7 +142,7 @@ class Written:
     n_unfamiliar: int = 0
 
 
-def output_columns(model: Predictor | TableModel, kept: Sequence[str], added: Added) -> list[str]:
+def output_columns(model: Predictor, kept: Sequence[str], added: Added) -> list[str]:
     """The column names of the output."""
     names = [*(["row"] if added.row_numbers else []), *kept, f"predicted_{model.target}"]
     if added.proba:
@@ -152,7 +151,7 @@ def output_columns(model: Predictor | TableModel, kept: Sequence[str], added: Ad
 
 
 def write_predictions(
-    model: Predictor | TableModel,
+    model: Predictor,
     files: Sequence[tuple[DataFile, Output]],
     *,
     kept: Sequence[str],
@@ -204,7 +203,7 @@ class _Rendered:
 class _Prediction:
     """What is made of each block of rows, in any thread or on a worker of a cluster."""
 
-    model: Predictor | TableModel
+    model: Predictor
     kept: Sequence[str]
     added: Added
     n_rows: int
@@ -280,14 +279,14 @@ def _written(
     return Written(total, unknown, n_unfamiliar)
 
 
-def _predicted(model: Predictor | TableModel, block: Block, added: Added) -> Predictions:
+def _predicted(model: Predictor, block: Block, added: Added) -> Predictions:
     probability = model.probabilities(block) if added.proba else None
     classes = model.classes(block) if probability is None else probability.argmax(axis=1)
     unfamiliar = None if added.keep is None else ~model.familiarity(block, added.keep).familiar
     return Predictions(block.kept, classes, model.labels, probability, unfamiliar)
 
 
-def _no_predictions(model: Predictor | TableModel, n_kept: int, added: Added) -> Predictions:
+def _no_predictions(model: Predictor, n_kept: int, added: Added) -> Predictions:
     """A block without rows."""
     pyarrow = imported("pyarrow", "data files")
     kept = (pyarrow.nulls(0, pyarrow.string()),) * n_kept

@@ -1,11 +1,10 @@
 """A model of a data file for prediction alone.
 
-It is read without scikit-learn and skops: to import these takes longer than to predict a million rows.
+It is read without scikit-learn: to import it takes longer than to predict a million rows.
 """
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,19 +15,21 @@ from ffmlp.arrays import AnyFloats
 from ffmlp.inputs.columns import CategoryColumn, Columns
 from ffmlp.network.blobs import Familiarity
 from ffmlp.network.network import Network
-from ffmlp.storage.checks import check_network
-from ffmlp.storage.contents import open_model
-from ffmlp.storage.model_files import is_json, usable
+from ffmlp.storage.model_files import read_network
 from ffmlp.tables.blocks import Block
-from ffmlp.tabular.interface import Interface, check_columns, interface_of
+from ffmlp.tabular.interface import Interface, interface_of
 
 
 @dataclass(frozen=True, eq=False)
 class Predictor(Interface):
-    """What a model that ``ffmlp fit`` made says of rows; ``labels`` are the classes."""
+    """What a model says of the rows of a table."""
 
-    labels: NDArray
     network: Network
+
+    @property
+    def labels(self) -> NDArray:
+        """The classes, as they are written in the file."""
+        return self.network.labels
 
     @property
     def n_inputs(self) -> int:
@@ -65,23 +66,10 @@ class Predictor(Interface):
         return self.table.inputs(np.vstack(cells).T)
 
 
-def read_predictor(path: Path) -> Predictor | None:
-    """Read a model file; None if that takes scikit-learn: a pipeline, a model without a table, JSON.
+def read_predictor(path: Path) -> Predictor:
+    """Read a model file.
 
     A ValueError says what is wrong with the file, as `TableModel.load` would.
     """
-    if is_json(path):
-        return None
-    root = open_model(path)
-    with usable(path):
-        interface = interface_of(json.loads(root["metadata"].value()))
-    classifier = root["estimator"]
-    if not root.is_known or interface is None or classifier.kind != "classifier":
-        return None
-    with usable(path):
-        parts = classifier.attributes
-        network, labels = parts["network_"].value(), parts["classes_"].value()
-        names = parts["feature_names_in_"].value() if "feature_names_in_" in parts else None
-        check_network(network, parts["n_features_in_"].value(), labels, names)
-        check_columns(interface, network)
-    return Predictor(**vars(interface), labels=labels, network=network)
+    saved = read_network(path)
+    return Predictor(**vars(interface_of(saved, path)), network=saved.network)
