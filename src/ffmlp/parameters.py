@@ -374,7 +374,9 @@ def _one_per_sample(values: ArrayLike, n_samples: int, name: str, dtype: Any) ->
 def checked_cells(classifier: FFMLPClassifier, X: ArrayLike) -> AnyFloats:
     """The cells (n, M) of samples for a fitted classifier, or an error."""
     check_is_fitted(classifier)
-    fitted, columns = classifier.network_.table, columns_of(X)
+    fitted, columns = classifier.network_.columns, columns_of(X)
+    if fitted is None:  # a drawing of the playground, which knows nothing of missing numbers
+        return validate_data(classifier, X, reset=False, **NUMBERS | {"ensure_all_finite": True})
     plain = all(isinstance(part, NumberColumn) for part in fitted.parts)
     if plain and (columns is None or all(map(is_numeric, columns))):
         return validate_data(classifier, X, reset=False, **NUMBERS)

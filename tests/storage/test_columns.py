@@ -144,3 +144,16 @@ def test_forged_forms_are_refused(fitted, old, new, tmp_path):
     table_model(fitted).save(path)
     path.write_bytes(with_text(path.read_bytes(), old, new))
     assert "usable model" in refusal(path)
+
+
+def test_networks_without_columns_take_no_missing_numbers(tmp_path):
+    X, y = mixed_table()
+    X = X[["age", "fare"]].fillna(0.0)
+    clf = designed("blob", X, y)
+    before = clf.predict_proba(X)
+    clf.network_ = replace(clf.network_, columns=None)
+    ffmlp.save(clf, tmp_path / "m")
+    again = ffmlp.load(tmp_path / "m")
+    np.testing.assert_array_equal(again.predict_proba(X), before)
+    with pytest.raises(ValueError, match="contains NaN"):
+        again.predict(X.mask(X > 50))
