@@ -18,9 +18,10 @@ from numpy.random import Generator
 from sklearn.pipeline import Pipeline
 
 from ffmlp import FFMLPClassifier
+from ffmlp.inputs.columns import IndexedColumn
 from ffmlp.storage.forms import FORMS
 from ffmlp.storage.persistence import load_with_metadata
-from ffmlp.tables.blocks import Block, Texts
+from ffmlp.tables.blocks import Block
 from ffmlp.tables.tables import Dialect
 from ffmlp.tabular.predictor import Predictor, read_predictor
 from ffmlp.tabular.table_model import TableModel
@@ -158,7 +159,8 @@ def _check_predictions(model: TableModel, predictor: Predictor | None) -> None:
     numbers = np.resize(rows, (6, len(model.numbers)))
     indices = np.arange(-1, len(_TEXTS))
     texts = tuple(
-        Texts(np.resize(indices + at, 6) % len(_TEXTS), _TEXTS) for at, _ in enumerate(model.categories)
+        IndexedColumn(np.resize(indices + at, 6) % len(_TEXTS), _TEXTS)
+        for at, _ in enumerate(model.categories)
     )
     block = Block(numbers, texts)
     try:

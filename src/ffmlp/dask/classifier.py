@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ffmlp import classifier as local
 from ffmlp.dask.blocks import DaskPartitions, Passes, block_sum, blocks, is_array, is_frame
-from ffmlp.dask.survey import Survey, TableSchema, statistics_of_blocks
+from ffmlp.dask.survey import BlockReader, Survey, statistics_of_blocks
 from ffmlp.design.intake import intake
 from ffmlp.inputs.data_frames import chosen_columns, columns_of
 from ffmlp.merging import followed
@@ -137,15 +137,16 @@ class FFMLPClassifier(local.FFMLPClassifier):
             # Each label counts twice unless most rows have one of their own, which is worth a warning.
             repeats = min(2, survey.n_rows // len(survey.labels))
             check_classification_targets(np.repeat(survey.labels, repeats))
-            schema, mass = TableSchema.of(survey), survey.mass
+            reader, mass = BlockReader.of(survey), survey.mass
             class_weight = class_weights(self.class_weight, survey.labels, mass)
             check_two_classes(survey.labels[mass > 0])
             check_size(self.max_neurons, len(survey.labels))
             if blobs is not None:
-                check_given_blobs(self, blobs, schema.categories, survey.labels)
-            table = DaskPartitions(parts, schema.rows, passes)
+                check_given_blobs(self, blobs, reader.schema, survey.labels)
+            table = DaskPartitions(parts, reader.rows, passes)
             n_rows, labels = survey.n_rows, survey.labels
-            self._design(intake(table, names, labels, class_weight, given=blobs, n_rows=n_rows))
+            found = intake(table, reader.schema, labels, class_weight, given=blobs, n_rows=n_rows)
+            self._design(found)
             self._end(n_rows, len(parts), passes)
         return self
 

@@ -16,9 +16,9 @@ from ffmlp.arrays import Floats
 from ffmlp.classifier import FFMLPClassifier
 from ffmlp.dask.blocks import Block, Passes, block_sum
 from ffmlp.design.region import occupied_regions
-from ffmlp.inputs.columns import Cells, category_name
-from ffmlp.inputs.data_frames import ColumnKind, column_kinds, columns_of, table_cells, untrained_columns
-from ffmlp.inputs.rows import Rows, WeightSums
+from ffmlp.inputs.columns import Cells, Schema, category_name
+from ffmlp.inputs.data_frames import ColumnKind, column_kinds, columns_of, table_cells
+from ffmlp.inputs.rows import Rows, SumOfFields, WeightSums
 from ffmlp.merging import Statistics, samples_like
 from ffmlp.network.regions import Regions
 from ffmlp.parameters import NUMBERS, are_numbers, checked_frequencies
@@ -29,7 +29,7 @@ MOST_CATEGORIES = 1_000_000
 
 @dataclass(frozen=True, eq=False)
 class Survey:
-    """What is known of some rows; that of blocks adds up.
+    """The labels, weights and kinds of columns of some rows, a `Statistic`.
 
     ``mass`` is the weight of each label, before weights are scaled.
     """
@@ -78,31 +78,30 @@ class Survey:
 
 
 @dataclass(frozen=True, eq=False)
-class TableSchema:
-    """How blocks become rows of one table: the categories of columns, labels and weights."""
+class BlockReader:
+    """How blocks become rows of one table: its columns, labels and weights."""
 
-    names: tuple[str, ...]
-    categories: tuple[tuple[str, ...] | None, ...]
+    schema: Schema
     labels: NDArray
     weights: WeightSums
 
     @classmethod
-    def of(cls, survey: Survey) -> TableSchema:
-        """The schema of all rows."""
-        known = tuple(kind.categories for kind in survey.kinds)
-        return cls(survey.names, known, survey.labels, survey.weights)
+    def of(cls, survey: Survey) -> BlockReader:
+        """The reader of all rows."""
+        schema = Schema(survey.names, tuple(kind.categories for kind in survey.kinds))
+        return cls(schema, survey.labels, survey.weights)
 
     def rows(self, block: Block) -> Rows:
         """The rows of a block, without those of weight 0."""
-        columns = _columns(block.X, self.names)
-        if all(known is None for known in self.categories) and are_numbers(columns, None):
+        columns = _columns(block.X, self.schema.names)
+        if self.schema.are_numbers and are_numbers(columns, None):
             values = _numbers(block.X)
         else:
             columns = list(_numbers(block.X).T) if columns is None else columns
-            values = table_cells(columns, untrained_columns(self.names, self.categories))
+            values = table_cells(columns, self.schema)
         y = np.searchsorted(self.labels, np.asarray(block.y))
         weight = _weight(block) if block.weight is None else self.weights.scaled(_weight(block))
-        rows = Rows(Cells(values, self.categories), y, weight)
+        rows = Rows(Cells(values, self.schema), y, weight)
         return rows if (weight > 0).all() else rows.select(weight > 0)
 
 
@@ -121,8 +120,8 @@ def statistics_of_blocks(
 
 
 @dataclass(frozen=True)
-class _Weights:
-    """The number of rows of blocks, and the sums of their weights."""
+class _Weights(SumOfFields):
+    """The number of rows, and the sums of their weights, a `Statistic`."""
 
     n_rows: int
     sums: WeightSums
@@ -130,9 +129,6 @@ class _Weights:
     @classmethod
     def of(cls, block: Block) -> _Weights:
         return cls(len(block.X), WeightSums.of(_weight(block)))
-
-    def __add__(self, other: _Weights) -> _Weights:
-        return _Weights(self.n_rows + other.n_rows, self.sums + other.sums)
 
 
 def _regions_like(like: FFMLPClassifier, weights: WeightSums, block: Block) -> Regions | None:

@@ -17,7 +17,7 @@ import numpy as np
 from scipy.linalg import qr
 
 from ffmlp.arrays import AnyFloats, Flags, Floats, Indices, without_rounding
-from ffmlp.inputs.columns import CategoryColumn, Columns, NumberColumn
+from ffmlp.inputs.columns import CategoryColumn, Columns, NumberColumn, share_rows
 from ffmlp.inputs.gaussianise import quantiles
 from ffmlp.inputs.rows import Hashes, Rows, lexicographic, places
 
@@ -34,7 +34,7 @@ _NO_PLACE = np.uint64(2**64 - 1)
 
 @dataclass(frozen=True, eq=False)
 class CategoryCounts:
-    """The samples of each category of a column; those of blocks of rows add up.
+    """The samples of each category of a column, a `Statistic`.
 
     ``counts`` (N_FOLDS, K + 2, C) are weights by fold, category and class; missing and unknown are
     categories. ``places`` (K + 2, N_FOLDS) are the smallest distinct hashes of the rows of a category.
@@ -48,7 +48,7 @@ class CategoryCounts:
         cls, column: AnyFloats, known: tuple[str, ...], rows: Rows, fold: Indices, n_classes: int
     ) -> CategoryCounts:
         """The counts of a column of some rows."""
-        shape, row = (N_FOLDS, len(known) + 2, n_classes), _category_rows(column, known)
+        shape, row = (N_FOLDS, len(known) + 2, n_classes), share_rows(column, known)
         cell = (fold * shape[1] + row) * n_classes + rows.y
         counts = np.bincount(cell, rows.weight, int(np.prod(shape))).astype(np.float64).reshape(shape)
         return cls(counts, _first_places(row, rows.hashes, shape[1]))
@@ -64,14 +64,14 @@ class CategoryCounts:
 
 @dataclass(frozen=True, eq=False)
 class Census:
-    """The counts of each column of categories, None for numbers; those of blocks of rows add up."""
+    """The counts of each column of categories, None for numbers, a `Statistic`."""
 
     columns: tuple[CategoryCounts | None, ...]
 
     @classmethod
     def of(cls, rows: Rows, fold: Indices, n_classes: int) -> Census:
         """The census of some rows in these folds."""
-        parts = zip(rows.cells.values.T, rows.cells.categories, strict=True)
+        parts = zip(rows.cells.values.T, rows.cells.schema.categories, strict=True)
         return cls(
             tuple(
                 None if known is None else CategoryCounts.of(column, known, rows, fold, n_classes)
@@ -96,24 +96,24 @@ class Encoding:
     shares: tuple[Floats | None, ...]
 
     @classmethod
-    def of(cls, census: Census, rows: Rows, fold: Indices, names: Sequence[str]) -> Encoding:
+    def of(cls, census: Census, rows: Rows) -> Encoding:
         """The encoding of categories by the census of all rows, and of numbers by some rows.
 
         Takes O(n·M·(log n + C)) time with categories or missing numbers, O(n·M) without.
         """
         parts: list[NumberColumn | CategoryColumn] = []
         shares: list[Floats | None] = []
-        cells = rows.cells
-        for name, column, known, found in zip(
-            names, cells.values.T, cells.categories, census.columns, strict=True
+        schema = rows.cells.schema
+        for name, column, known, counts in zip(
+            schema.names, rows.cells.values.T, schema.categories, census.columns, strict=True
         ):
-            if known is None or found is None:
+            if known is None or counts is None:
                 parts.append(NumberColumn(name, _median(column, rows.weight)))
                 shares.append(None)
             else:
-                part, own = _category_column(name, known, found)
+                part, of_folds = _category_column(name, known, counts)
                 parts.append(part)
-                shares.append(own)
+                shares.append(of_folds)
         return cls(Columns(tuple(parts)), tuple(shares))
 
     @classmethod
@@ -136,18 +136,18 @@ class Encoding:
             return rows.cells.values
         inputs = []
         for column, known, shares in zip(
-            rows.cells.values.T, rows.cells.categories, self.shares, strict=True
+            rows.cells.values.T, rows.cells.schema.categories, self.shares, strict=True
         ):
             if known is None or shares is None:
                 inputs.append(column[:, None])
             else:
-                inputs.append(shares[fold, _category_rows(column, known)])
+                inputs.append(shares[fold, share_rows(column, known)])
         return np.hstack(inputs)
 
 
 def dealt_folds(rows: Rows) -> Indices:
     """The fold (n,) of each row, if all rows are held: places are dealt by class and value."""
-    if all(known is None for known in rows.cells.categories):
+    if rows.cells.schema.are_numbers:
         return np.zeros(len(rows), np.intp)
     filled = np.nan_to_num(rows.cells.values, nan=np.inf)
     order, _ = lexicographic(rows.y, *filled.T)
@@ -158,14 +158,9 @@ def dealt_folds(rows: Rows) -> Indices:
 
 def hashed_folds(rows: Rows) -> Indices:
     """The fold (n,) of each row of a block."""
-    if all(known is None for known in rows.cells.categories):
+    if rows.cells.schema.are_numbers:
         return np.zeros(len(rows), np.intp)
     return (rows.hashes % np.uint64(N_FOLDS)).astype(np.intp)
-
-
-def _category_rows(column: AnyFloats, known: tuple[str, ...]) -> Indices:
-    """The row of the shares of each cell."""
-    return CategoryColumn("", known, (), np.empty((len(known) + 2, 0))).rows(column)
 
 
 def _first_places(row: Indices, hashes: Hashes, n_rows: int) -> Hashes:

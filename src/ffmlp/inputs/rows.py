@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cached_property
 from hashlib import blake2b
-from typing import Protocol, TypeVar
+from typing import Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ _LARGEST_TOTAL = 1e100
 
 @dataclass(frozen=True)
 class WeightSums:
-    """What decides how weights are scaled; that of blocks of samples adds up."""
+    """What decides how weights are scaled, a `Statistic`."""
 
     total: float
     largest: float
@@ -153,7 +153,30 @@ def _grouped(X: AnyFloats, y: Indices) -> tuple[Indices, Indices]:
     return lexicographic(y, np.nan_to_num(place), *X.T)
 
 
-T = TypeVar("T")
+class Statistic(Protocol):
+    """What one pass over rows keeps of them: the statistics of parts add up to the statistic of all.
+
+    A part is a block of a file or a partition on another machine. `Partitions.sum` and ``Samples.total``
+    take a function from a part to its statistic, and add these up in the order of the parts.
+    """
+
+    def __add__(self, other: Self, /) -> Self:
+        """The statistic of the rows of both parts."""
+        ...
+
+
+class SumOfFields:
+    """A `Statistic` each of whose fields adds up."""
+
+    def __add__(self, other: Self) -> Self:
+        assert is_dataclass(self)
+        return replace(
+            self,
+            **{one.name: getattr(self, one.name) + getattr(other, one.name) for one in fields(self)},
+        )
+
+
+S = TypeVar("S", bound=Statistic)
 Hashes = NDArray[np.uint64]
 
 # Places that are held, their cells, and places of a class, which may be rare. Rows with equal cells have
@@ -216,7 +239,7 @@ def most_places(n_columns: int) -> int:
 class Partitions(Protocol):
     """All rows of a table, in parts that may lie elsewhere."""
 
-    def sum(self, statistic: Callable[[Rows], T]) -> T:
+    def sum(self, statistic: Callable[[Rows], S]) -> S:
         """The sum of a statistic over all parts."""
         ...
 
@@ -227,7 +250,7 @@ class OnePartition:
 
     rows: Rows
 
-    def sum(self, statistic: Callable[[Rows], T]) -> T:
+    def sum(self, statistic: Callable[[Rows], S]) -> S:
         """The statistic of the rows."""
         return statistic(self.rows)
 
@@ -243,7 +266,7 @@ def mixed(numbers: Hashes) -> Hashes:
 def row_hashes(cells: Cells) -> Hashes:
     """A hash (n,) of the cells of each row. A category counts by its name, not by its number."""
     found = np.zeros(len(cells.values), np.uint64)
-    for column, known in zip(cells.values.T, cells.categories, strict=True):
+    for column, known in zip(cells.values.T, cells.schema.categories, strict=True):
         if known is None:
             own = (np.asarray(column, np.float64) + 0.0).view(np.uint64)  # + 0.0: -0 is 0
         else:
@@ -259,9 +282,9 @@ def _name_hash(name: str) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Drawn:
-    """Rows from which those that stand for all are taken, and the weight (C,) of all rows of each class.
+    """Candidates for the representative rows, a `Statistic`.
 
-    Those of blocks of rows add up. ``complete`` says that no row was left out.
+    ``mass`` (C,) is the weight of all rows of each class, ``complete`` says that no row was left out.
     """
 
     rows: Rows

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from ffmlp.arrays import AnyFloats, Flags, Floats, Indices, in_whole_tiles, row_blocks
 from ffmlp.network.hyperplanes import Hyperplanes, softmax
-from ffmlp.network.region_classes import corrected_classes
-from ffmlp.network.single_precision import readout_classes
+from ffmlp.network.quick_classes import quick_classes
 from ffmlp.network.stages import LARGEST, Bends, OnnxGraph, require_finite, require_shapes
 from ffmlp.network.trees import Trees  # at run time, for those who check types
 from ffmlp.words import counted, itemised
@@ -149,8 +148,8 @@ class ReadoutStages:
         return np.minimum(self.outputs(planes, X), 1.0)
 
     def classes(self, planes: Hyperplanes, X: AnyFloats) -> Indices:
-        """The most probable class, in single precision where rounding cannot change it."""
-        return readout_classes(self, planes, X)
+        """The most probable class."""
+        return self.outputs(planes, X).argmax(axis=1)
 
     def confidences(self, planes: Hyperplanes, X: AnyFloats) -> Floats:
         """The evidence; its softmax is the probabilities."""
@@ -268,6 +267,8 @@ _LEAST_LEAD = 1e-4
 _BISECTIONS = 30
 # Trees that are read for many rows, one after the other, stay in the cache.
 _ROWS_AT_ONCE = 1 << 12
+# The class of fewer rows is not worth two attempts.
+_FEWEST_QUICK_ROWS = 2048
 
 
 @dataclass(frozen=True, eq=False)
@@ -334,7 +335,13 @@ class CorrectedReadoutStages(ReadoutStages):
 
     def classes(self, planes: Hyperplanes, X: AnyFloats) -> Indices:
         """The most probable class, by part of the work where that is enough to know it."""
-        return corrected_classes(self, planes, X)
+        if len(X) < _FEWEST_QUICK_ROWS:
+            return super().classes(planes, X)
+        classes = quick_classes(self, planes, X)
+        in_doubt = np.flatnonzero(classes < 0)
+        if len(in_doubt):
+            classes[in_doubt] = super().classes(planes, X[in_doubt])
+        return classes
 
     def check(self, planes: Hyperplanes, n_classes: int) -> None:
         """The regions must be trees of these hyperplanes, and the link to probabilities must ascend."""

@@ -9,13 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ffmlp.arrays import AnyFloats, Flags, Floats, Indices, in_whole_tiles, row_blocks
+from ffmlp.inputs.rows import mixed
 from ffmlp.network.hyperplanes import Hyperplanes, rows_held
 from ffmlp.network.stages import LARGEST
 
 Words = NDArray[np.uint64]
-
-# Slots of a code index per code: few enough to stay in the cache, enough to keep chains short.
-_SLOTS_PER_CODE = 16
 
 
 def pack(codes: Flags) -> Words:
@@ -47,74 +45,31 @@ def distinct_codes(words: Words) -> tuple[Indices, Indices]:
 
 @dataclass(frozen=True, eq=False)
 class CodeIndex:
-    """A hash table of distinct codes. Whole codes are compared on every look-up."""
+    """Distinct codes (R, n_words), sorted by their hashes; whole codes are compared on every look-up."""
 
-    words: Words  # (R, n_words)
-    keys: NDArray[np.int64]  # (L,)
-    heads: NDArray[np.int32]  # (n_slots,) first code of the slot's chain, or -1
-    following: Indices  # (R,) next code in the chain, or -1
+    words: Words
+    hashes: Words  # (R,)
+    order: Indices  # (R,) the number of each code
 
     @classmethod
-    def of(cls, words: Words, n_hyperplanes: int) -> CodeIndex:
+    def of(cls, words: Words) -> CodeIndex:
         """Index distinct codes."""
-        n_slots = table_size(_SLOTS_PER_CODE * len(words))
-        keys = np.random.default_rng(0).integers(n_slots, size=n_hyperplanes)
-        heads = np.full(n_slots, -1, np.int32)
-        return cls(words, keys, heads, chain(slots_of(words, keys), heads))
+        hashes = _hashes(words)
+        order = np.argsort(hashes)
+        return cls(words[order], hashes[order], order)
 
     def find(self, words: Words) -> Indices:
         """The number of each code, -1 where it is not in the index."""
-        found = np.full(len(words), -1, np.intp)
-        pending = np.arange(len(words))
-        candidate: NDArray[np.signedinteger] = self.heads[slots_of(words, self.keys)]
-        while len(pending):
-            exists = candidate >= 0
-            pending, candidate = pending[exists], candidate[exists]
-            same = _rows_equal(self.words[candidate], words[pending])
-            found[pending[same]] = candidate[same]
-            pending, candidate = pending[~same], self.following[candidate[~same]]
-        return found
+        place = np.minimum(np.searchsorted(self.hashes, _hashes(words)), len(self.order) - 1)
+        return np.where((self.words[place] == words).all(axis=1), self.order[place], -1)
 
 
-def _rows_equal(words: Words, others: Words) -> Flags:
-    equal = words[:, 0] == others[:, 0]
-    for word in range(1, words.shape[1]):
-        equal &= words[:, word] == others[:, word]
-    return equal
-
-
-def table_size(n_slots: int) -> int:
-    """The next power of two."""
-    return 1 << (max(n_slots, 1) - 1).bit_length()
-
-
-def slots_of(words: Words, keys: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The exclusive or of the keys of each code's set bits, eight bits at a time."""
-    octets = np.ascontiguousarray(words).view(np.uint8)
-    slots = np.zeros(len(words), np.int64)
-    for start in range(0, len(keys), 8):
-        table = np.zeros(1, np.int64)
-        for key in keys[start : start + 8]:
-            table = np.concatenate([table, table ^ key])
-        slots ^= table[octets[:, start // 8]]
-    return slots
-
-
-def chain(slots: NDArray[np.int64], heads: NDArray[np.int32]) -> Indices:
-    """Chain the numbers of each slot: write the first to ``heads``, return the next of each, or -1."""
-    following = np.full(len(slots), -1, np.intp)
-    number = np.arange(len(slots), dtype=np.int32)
-    heads[slots] = number
-    # One number becomes the head of its slot; the others are prepended to the chain one by one.
-    waiting = number[heads[slots] != number]
-    while len(waiting):
-        slot = slots[waiting]
-        behind = heads[slot]
-        heads[slot] = waiting
-        first = heads[slot] == waiting
-        following[waiting[first]] = behind[first]
-        waiting = waiting[~first]
-    return following
+def _hashes(words: Words) -> Words:
+    """A hash (n,) of each code, distinct for codes of one word."""
+    hashes = np.zeros(len(words), np.uint64)
+    for word in words.T:
+        hashes = mixed(hashes ^ word)
+    return hashes
 
 
 # Rows whose region is looked up at once.
@@ -164,7 +119,7 @@ class Regions:
     @cached_property
     def index(self) -> CodeIndex:
         """The index that finds regions by their codes."""
-        return CodeIndex.of(pack(self.codes), self.codes.shape[1])
+        return CodeIndex.of(pack(self.codes))
 
     def __getstate__(self) -> dict[str, NDArray]:
         return {"codes": self.codes, "counts": self.counts}  # cached properties are computed again
