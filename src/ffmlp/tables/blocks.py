@@ -42,7 +42,8 @@ class Block:
         """A frame with these names for the numeric and the text columns."""
         columns = dict(zip(numbers, self.numbers.T, strict=True))
         for name, column in zip(texts, self.texts, strict=True):
-            columns[name] = pandas().Categorical.from_codes(column.indices, column.distinct)
+            categories = pandas().Index(column.distinct, dtype=str)  # also if there are none
+            columns[name] = pandas().Categorical.from_codes(column.indices, categories)
         return pandas().DataFrame(columns)
 
     def __len__(self) -> int:
