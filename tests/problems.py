@@ -8,7 +8,7 @@ from sklearn.datasets import load_iris, make_moons
 from ffmlp import FFMLPClassifier
 from ffmlp.design.problem import Samples
 from ffmlp.inputs.columns import Columns, NumberColumn
-from ffmlp.network.regions import pack, tabulate
+from ffmlp.network.region import pack, tabulate
 from ffmlp.network.trees import Trees
 
 
@@ -38,7 +38,7 @@ def designed(name, X, y, n_components="auto", **parameters):
     """A classifier of one of these designs, or of any other, fitted to data that need regions."""
     parameters = DESIGNS.get(name, {"design": name}) | {"random_state": 0} | parameters
     clf = FFMLPClassifier(n_components, **parameters).fit(X, y)
-    assert (clf.network_.stages.neurons == "evidence and regions") == (name == "readout with regions")
+    assert (clf.network_.stages.neurons == "evidence and leaves") == (name == "readout with regions")
     return clf
 
 

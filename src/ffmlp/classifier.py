@@ -23,7 +23,7 @@ from ffmlp.export.exports import ExportsMixin
 from ffmlp.merging import Statistics, statistics_of_samples
 from ffmlp.network.blobs import Blobs
 from ffmlp.network.hyperplanes import Hyperplanes
-from ffmlp.network.regions import Regions
+from ffmlp.network.region import Regions
 from ffmlp.parameters import (
     all_or_nothing,
     check_parameters,

@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from ffmlp import FFMLPClassifier, register_skl2onnx_converter
-from ffmlp.network.regions import sign_codes
+from ffmlp.network.region import sign_codes
 
 pd = pytest.importorskip("pandas")
 

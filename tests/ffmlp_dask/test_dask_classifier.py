@@ -37,7 +37,7 @@ DESIGNS = {
 def held(request, monkeypatch):
     """All rows in one place, or some that stand for all."""
     if request.param == "few rows held":
-        monkeypatch.setattr(drawn_rows, "MOST_PLACES", 200)
+        monkeypatch.setattr(drawn_rows, "MOST_DISTINCT", 200)
         monkeypatch.setattr(drawn_rows, "FEWEST_OF_A_CLASS", 40)
     return request.param
 

@@ -8,7 +8,7 @@ import pytest
 
 from ffmlp.inputs import rows as module
 from ffmlp.inputs.columns import Cells, Schema
-from ffmlp.inputs.rows import Drawn, Rows, drawn_below, most_places, row_hashes
+from ffmlp.inputs.rows import Drawn, Rows, drawn_below, most_distinct, row_hashes
 
 hypothesis = pytest.importorskip("hypothesis")
 st = hypothesis.strategies
@@ -33,14 +33,14 @@ def in_parts(rows, n_parts, rng):
 
 @pytest.fixture
 def few(monkeypatch):
-    monkeypatch.setattr(module, "MOST_PLACES", 50)
+    monkeypatch.setattr(module, "MOST_DISTINCT", 50)
     monkeypatch.setattr(module, "FEWEST_OF_A_CLASS", 5)
 
 
 def naive_draw(rows, n_classes):
     """The rows at the smallest hashes of all and of each class, with the weight of equal ones."""
     hashes = rows.hashes.tolist()
-    wanted = set(sorted(set(hashes))[: module.MOST_PLACES])
+    wanted = set(sorted(set(hashes))[: module.MOST_DISTINCT])
     for label in range(n_classes):
         own = sorted({one for one, y in zip(hashes, rows.y, strict=True) if y == label})
         wanted |= {(one, label) for one in own[: module.FEWEST_OF_A_CLASS]}
@@ -81,11 +81,11 @@ def test_a_limit_for_the_hashes_draws_the_same(few):
     below = drawn_below(len(rows), 2)
     free, limited = Drawn.of(rows, 3), Drawn.of(rows, 3, below).settled()
     np.testing.assert_array_equal(np.sort(free.rows.hashes), np.sort(limited.rows.hashes))
-    assert not limited.has_too_few_places(below)
+    assert not limited.holds_too_few(below)
     repeated = rows.select(np.repeat(np.arange(60), 80))
     below = drawn_below(len(repeated), 2)
-    assert Drawn.of(repeated, 3, below).has_too_few_places(below)
-    assert not Drawn.of(repeated, 3).has_too_few_places(None)
+    assert Drawn.of(repeated, 3, below).holds_too_few(below)
+    assert not Drawn.of(repeated, 3).holds_too_few(None)
 
 
 def test_hashes_know_names_and_values_only():
@@ -117,5 +117,5 @@ def test_a_row_that_is_repeated_very_often_does_not_stand_for_most(few):
 
 
 def test_wide_tables_hold_fewer_rows():
-    assert most_places(20) == module.MOST_PLACES
-    assert most_places(1000) == module.MOST_CELLS // 1000
+    assert most_distinct(20) == module.MOST_DISTINCT
+    assert most_distinct(1000) == module.MOST_CELLS // 1000

@@ -126,7 +126,7 @@ def test_decided_samples_are_left_out():
     h = np.random.default_rng(1).normal(size=(50, 4))
     sums = np.zeros((50, 3), np.float32)
     sums[10:, 1] = 1000.0
-    before, added = sums.copy(), trees.values[trees.regions(h)]
+    before, added = sums.copy(), trees.values[trees.leaves(h)]
     classes = trees.decide(trees.compared(h), sums, margin=0.0)
     np.testing.assert_array_equal(classes[:10], added[:10].sum(axis=1).argmax(axis=1))
     assert (classes[10:] == 1).all()

@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 from problems import region_design
 
 from ffmlp import Regions
-from ffmlp.network import regions as regions_module
-from ffmlp.network.regions import (
+from ffmlp.network import region as module
+from ffmlp.network.region import (
     CodeIndex,
     _least_violated_nearby,
     _least_violated_of_all,
@@ -57,7 +57,7 @@ def naive_least_violated(h, codes):
 
 
 def test_dense_search_is_the_definition(monkeypatch):
-    monkeypatch.setattr(regions_module, "_ENTRIES_AT_ONCE", 300)
+    monkeypatch.setattr(module, "_ENTRIES_AT_ONCE", 300)
     codes = random_codes(40, 12)
     h = np.random.default_rng(1).normal(size=(60, 12))
     regions = Regions(codes, np.ones((len(codes), 2)))
@@ -92,8 +92,8 @@ def test_unseen_regions_go_to_the_least_violated_one_by_either_search(monkeypatc
     expected, violation = naive_least_violated(h, clf.regions_.codes)
     assert (violation.min(axis=1) > 0).sum() > 100  # there are unseen ones
     np.testing.assert_array_equal(find_regions(clf.hyperplanes_, clf.regions_, Z), expected)
-    monkeypatch.setattr(regions_module, "_REGIONS_SEARCHED_DENSELY", 0)
-    monkeypatch.setattr(regions_module, "_ROWS_AT_ONCE", 37)
+    monkeypatch.setattr(module, "_REGIONS_SEARCHED_DENSELY", 0)
+    monkeypatch.setattr(module, "_ROWS_AT_ONCE", 37)
     np.testing.assert_array_equal(find_regions(clf.hyperplanes_, clf.regions_, Z), expected)
 
 

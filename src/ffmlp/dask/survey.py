@@ -20,7 +20,7 @@ from ffmlp.inputs.columns import Cells, Schema, category_name
 from ffmlp.inputs.data_frames import ColumnKind, column_kinds, columns_of, table_cells
 from ffmlp.inputs.rows import Rows, SumOfFields, WeightSums
 from ffmlp.merging import Statistics, samples_like
-from ffmlp.network.regions import Regions
+from ffmlp.network.region import Regions
 from ffmlp.parameters import NUMBERS, are_numbers, checked_frequencies
 
 # More categories of a column would not fit beside each other.

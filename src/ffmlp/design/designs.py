@@ -32,7 +32,7 @@ from ffmlp.inputs.gaussianise import fit_gaussianisation, quantiles
 from ffmlp.network.blobs import FARTHEST, Blobs, FamiliarSpace, feature_units
 from ffmlp.network.hyperplanes import Hyperplanes
 from ffmlp.network.network import Network
-from ffmlp.network.regions import Regions
+from ffmlp.network.region import Regions
 
 # Training samples that are measured, and quantiles of their scores that are kept.
 MAX_SAMPLES = 20_000

@@ -187,7 +187,7 @@ def intake(
     n_classes = len(labels)
     hold_all, below = members is not None, drawn_below(n_rows, len(schema.names))
     found = partitions.sum(partial(_Gathered.of, n_classes, below, hold_all))
-    if found.drawn.has_too_few_places(below):
+    if found.drawn.holds_too_few(below):
         found = partitions.sum(partial(_Gathered.of, n_classes, None, hold_all))
     drawn, census = found.drawn if hold_all else found.drawn.settled(), found.census
     rows = drawn.representative

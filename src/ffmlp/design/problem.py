@@ -17,7 +17,7 @@ from ffmlp.inputs.columns import Columns
 from ffmlp.inputs.rows import S, lexicographic
 from ffmlp.network.blobs import Blobs
 from ffmlp.network.hyperplanes import Hyperplanes
-from ffmlp.network.regions import Regions
+from ffmlp.network.region import Regions
 from ffmlp.network.stages import Stages
 
 

@@ -12,7 +12,7 @@ from scipy import sparse
 from scipy.optimize import Bounds, LinearConstraint, OptimizeResult, milp
 
 from ffmlp.arrays import Flags, Floats, Indices, row_blocks
-from ffmlp.network.regions import Regions, Words, distinct_codes, pack
+from ffmlp.network.region import Regions, Words, distinct_codes, pack
 
 # Hyperplanes whose costs are computed at once: at least this many, and more if that makes few cells
 # (hyperplane, region) to look up.

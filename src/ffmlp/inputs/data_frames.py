@@ -57,7 +57,7 @@ def require_distinct_names(X: Any) -> None:
 
 
 def plain_labels(y: Any) -> Any:
-    """Labels, of which those of nullable types of pandas become those of NumPy if none is missing.
+    """Labels with a type of NumPy: nullable types of pandas are converted if no label is missing.
 
     scikit-learn would make floats of such integers and booleans.
     """
@@ -68,7 +68,7 @@ def plain_labels(y: Any) -> Any:
 
 
 def is_numeric(column: Any) -> bool:
-    """Whether the type of a column is that of numbers, which NumPy can convert as they are."""
+    """Whether NumPy converts a column as it is: its type is numeric."""
     return isinstance(column.dtype, np.dtype) and column.dtype.kind in "iuf"
 
 
@@ -98,7 +98,7 @@ class ColumnKind:
         kinds = self, other
         names = [kind.names for kind in kinds if kind.names is not None]
         if any(kind.is_categorical for kind in kinds) and len(names) < len(kinds):
-            raise ValueError("it holds categories in some places and numbers in others.")
+            raise ValueError("it holds categories in some partitions and numbers in others.")
         return ColumnKind(
             self.is_categorical or other.is_categorical,
             frozenset().union(*names) if len(names) == len(kinds) else None,
@@ -165,7 +165,7 @@ def chosen_columns(categorical: Any, names: Sequence[str]) -> set[int] | None:
 
 
 def _is_categorical(column: Any) -> bool:
-    """Whether the type of a column, or else its cells, are those of categories."""
+    """Whether a column holds categories, by its type or else by its cells."""
     kind = _kind(column)
     if kind == "O":
         return not all(map(_is_number_or_missing, _indexed(column).distinct))

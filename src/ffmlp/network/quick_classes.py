@@ -93,7 +93,7 @@ def _margin(stages: CorrectedReadoutStages, smooth: NDArray[np.float32], error: 
     """The lead in single precision that proves which output is the largest; infinite if none does.
 
     Each sum of readout and trees has the ``error`` of the readout and is rounded once for every tree
-    and value; the other roundings are those of the bounds of trees and of the comparison.
+    and value; the bounds of trees and the comparison are rounded, too.
     """
     single, n_roundings = np.finfo(np.float32), len(stages.trees.roots) + 8
     size = float(np.abs(smooth).max(initial=0.0)) + error + 2.0 * stages.trees.bounds.largest

@@ -23,8 +23,7 @@ from ffmlp.network.blobs import FamiliarSpace
 from ffmlp.network.hyperplanes import Hyperplanes
 from ffmlp.network.network import Network
 from ffmlp.network.readout import CorrectedReadoutStages, ReadoutStages
-from ffmlp.network.region import PaperStages, RegionStages
-from ffmlp.network.regions import Regions
+from ffmlp.network.region import PaperStages, Regions, RegionStages
 from ffmlp.network.trained import TrainedStages
 from ffmlp.network.trees import Trees
 from ffmlp.storage.archives import Archive, Outline, packed

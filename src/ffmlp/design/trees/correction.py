@@ -20,7 +20,7 @@ from ffmlp.design.trees.ensembles import (
     best_link,
 )
 from ffmlp.design.trees.growth import Ranks
-from ffmlp.inputs.rows import evenly, places
+from ffmlp.inputs.rows import appearances, evenly
 from ffmlp.network.hyperplanes import NO_BLOB, Hyperplanes
 from ffmlp.network.readout import CorrectedReadoutStages, ReadoutStages
 from ffmlp.network.trees import Trees
@@ -106,7 +106,7 @@ def dealt(merged: Samples) -> tuple[Samples, Indices, Indices]:
         fold, judged = np.full(n, -1), evenly(n, int(min(_JUDGED_SHARE * n, _MOST_JUDGED)))
         fold[judged] = np.arange(len(judged)) % _N_FOLDS_OF_MANY
         return merged, np.arange(n), fold
-    place = places(merged.X)
+    place = appearances(merged.X)
     mass = np.bincount(place, merged.weight)
     frequent = (merged.weight >= N_FOLDS) & (mass >= _LARGE_SHARE * mass.sum())[place]
     copies = np.where(frequent, N_FOLDS, 1)
