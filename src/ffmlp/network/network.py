@@ -111,9 +111,9 @@ class Network:
     feature_names : tuple of str
         The name of each input neuron.
     columns : Columns or None
-        The columns of a table that the inputs come from; None in networks of earlier versions.
+        The columns of a table that the inputs come from; None if each input is a column of numbers.
     familiar : FamiliarSpace or None
-        Where the training samples were; None in networks of earlier versions.
+        Where the training samples were; None if the network was merged or fitted like another one.
     """
 
     hyperplanes: Hyperplanes
@@ -132,7 +132,7 @@ class Network:
 
     @property
     def table(self) -> Columns:
-        """The columns; in networks of earlier versions, each input is one and has no missing numbers."""
+        """The columns; without them, each input is a column of numbers, none of which may be missing."""
         if self.columns is not None:
             return self.columns
         return Columns(tuple(NumberColumn(name, np.nan) for name in self.feature_names))
@@ -239,8 +239,8 @@ class Network:
         """How familiar validated samples are, or a ValueError in a network that does not know it."""
         if self.familiar is None:
             raise ValueError(
-                "The model does not know where its training samples were: it was merged, fitted like "
-                "another one, or by an earlier version of ffmlp. Fit it again."
+                "The model does not know where its training samples were: it was merged, or fitted like "
+                "another one. Fit it again."
             )
         return self.familiar.familiarity(self.hyperplanes, samples, keep)
 
