@@ -296,7 +296,7 @@ def infinite(number):
     ("make", "message"),
     [
         (unreadable, "Partition 2 cannot be read: OSError: part 2 is damaged"),
-        (numbers_as_text, "Column 'x' cannot be read: it holds categories in some partitions and numbers"),
+        (numbers_as_text, "Column 'x' cannot be read: it holds categories in some partitions"),
         (without_column, "Partition 1 cannot be read: "),
         (infinite, "Partition 1 cannot be used: "),
     ],
