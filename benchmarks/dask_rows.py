@@ -182,11 +182,11 @@ def sets(options: argparse.Namespace) -> None:
     for path in sorted(options.data.glob("*.csv*")):
         table = pd.read_csv(path).sample(frac=1.0, random_state=0).head(3000)
         X, y = table.iloc[:, :-1].to_numpy(float), table.iloc[:, -1].to_numpy()
-        for held in (drawn_rows.MOST_PLACES, 400):
-            drawn_rows.MOST_PLACES, before = held, drawn_rows.MOST_PLACES
+        for held in (drawn_rows.MOST_DISTINCT, 400):
+            drawn_rows.MOST_DISTINCT, before = held, drawn_rows.MOST_DISTINCT
             drawn_rows.FEWEST_OF_A_CLASS = min(1000, held // 4)
             results = [compared(X, y, parameters) for parameters in designs.values()]
-            drawn_rows.MOST_PLACES, drawn_rows.FEWEST_OF_A_CLASS = before, 1000
+            drawn_rows.MOST_DISTINCT, drawn_rows.FEWEST_OF_A_CLASS = before, 1000
             others, worst = (max(part) for part in zip(*results, strict=True))
             shown = "all" if held > len(X) else str(held)
             print(f"| {path.name.partition('.')[0]} | {shown} | {others} | {worst:.1e} |", flush=True)

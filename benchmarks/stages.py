@@ -28,7 +28,7 @@ from sklearn.model_selection import train_test_split
 import ffmlp
 from ffmlp import FFMLPClassifier, Hyperplanes, Regions, paper
 from ffmlp.design.pruning import prune
-from ffmlp.network.regions import pack, sign_codes, tabulate
+from ffmlp.network.region import pack, sign_codes, tabulate
 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
 from problems import four_moons

@@ -34,7 +34,7 @@ _ODD_INTEGERS = (-1, 0, 1, 7, 8, 127, 128, 255, 32767, 2**31 - 1, -(2**31), 100_
 _TYPES = ("f8", "f4", "i8", "i4", "i2", "u4", "u2", "u1", "?")
 
 # Arguments that must be parts of one forest: of these, types, layouts and dimensions are hostile only.
-_UNCHECKED = {"regions": (0, 1, 2, 3), "add_values": (0, 1, 2, 3, 4), "decide": (0, 1, 2, 3, 5)}
+_UNCHECKED = {"leaves": (0, 1, 2, 3), "add_values": (0, 1, 2, 3, 4), "decide": (0, 1, 2, 3, 5)}
 
 
 def seeds() -> list[bytes]:
@@ -248,7 +248,7 @@ def _draw_evidence(rng: Generator) -> list[Any]:
 
 def _evidence(*arguments: Any) -> Any:
     trees = Trees(*arguments[:5])
-    return trees.regions(arguments[5]), trees.evidence(arguments[5])
+    return trees.leaves(arguments[5]), trees.evidence(arguments[5])
 
 
 def _compare_evidence(found: Any, arguments: list[Any], copies: list[Any]) -> str:
@@ -312,7 +312,7 @@ def _draw_forest(rng: Generator) -> tuple[Trees, NDArray]:
     return trees, trees.compared(_draw_responses(rng, parts, _integers(rng, 0, 60)))
 
 
-def _draw_regions(rng: Generator) -> list[Any]:
+def _draw_leaves(rng: Generator) -> list[Any]:
     trees, compared = _draw_forest(rng)
     return [*trees.forest, compared, np.zeros((len(compared), len(trees.roots)), np.int32)]
 
@@ -346,7 +346,7 @@ def _compare_decide(found: None, arguments: list[Any], copies: list[Any]) -> str
     """What is decided is the class of the largest sum."""
     places, regions, starts, compared, _, values, _, _, _, sums, _ = copies
     of_trees = np.zeros((len(compared), len(starts) - 1), np.int32)
-    _trees.regions(places, regions, starts, compared, of_trees)
+    _trees.leaves(places, regions, starts, compared, of_trees)
     total = sums + values.astype(np.float64)[of_trees].sum(axis=1)
     decided = np.asarray(arguments[10]) >= 0
     np.testing.assert_array_equal(np.asarray(arguments[10])[decided], total.argmax(axis=1)[decided])
@@ -365,7 +365,7 @@ _FUNCTIONS: dict[str, tuple[Callable[..., list[Any]], tuple[Callable[..., Any], 
     "descend": (_draw_descend, (_tree_growth.descend, _compare_descend)),
     "evidence": (_draw_evidence, (_evidence, _compare_evidence)),
     "shapley": (_draw_shapley, (_shapley, _compare_shapley)),
-    "regions": (_draw_regions, (_trees.regions, _done)),
+    "leaves": (_draw_leaves, (_trees.leaves, _done)),
     "add_values": (_draw_add_values, (_trees.add_values, _done)),
     "decide": (_draw_decide, (_trees.decide, _compare_decide)),
 }

@@ -17,8 +17,9 @@ import pandas as pd
 from numpy.random import Generator
 
 from ffmlp import FFMLPClassifier
+from ffmlp.inputs.columns import IndexedColumn
 from ffmlp.storage.model_files import load_with_metadata
-from ffmlp.tables.blocks import Block, Texts
+from ffmlp.tables.blocks import Block
 from ffmlp.tables.tables import Dialect
 from ffmlp.tabular.predictor import Predictor, read_predictor
 from ffmlp.tabular.table_model import TableModel
@@ -130,7 +131,8 @@ def _check_predictions(model: TableModel, predictor: Predictor) -> None:
     numbers = np.resize(_ROWS, (6, len(model.numbers)))
     indices = np.arange(-1, len(_TEXTS))
     texts = tuple(
-        Texts(np.resize(indices + at, 6) % len(_TEXTS), _TEXTS) for at, _ in enumerate(model.categories)
+        IndexedColumn(np.resize(indices + at, 6) % len(_TEXTS), _TEXTS)
+        for at, _ in enumerate(model.categories)
     )
     block = Block(numbers, texts)
     frame = model.classified(block.frame(model.numbers, model.categories))

@@ -26,7 +26,7 @@ from numpy.random import Generator
 from pyarrow import parquet
 
 from ffmlp.tables.opening import open_table
-from ffmlp.tables.tables import Dialect, opener
+from ffmlp.tables.tables import TEXT, Dialect, opener
 from ffmlp.tabular.dates import with_dates
 from ffmlp.tabular.table_columns import infer
 from fuzz.changes import changed_bytes, one_of
@@ -278,7 +278,9 @@ def _n_bytes(path: Path) -> int:
 
 
 def _joined(blocks: Any, kinds: dict[str, str]) -> pd.DataFrame:
-    frames = list(blocks)
+    # Blocks have different categories.
+    texts = {name: object for name, kind in kinds.items() if kind == TEXT}
+    frames = [block.astype(texts) for block in blocks]
     return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=list(kinds))
 
 

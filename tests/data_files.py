@@ -1,6 +1,7 @@
 """What is read from data files, in the forms that several tests compare."""
 
-from ffmlp.tables.blocks import Block, Texts, split
+from ffmlp.inputs.columns import IndexedColumn
+from ffmlp.tables.blocks import Block, split
 from ffmlp.tables.opening import open_table
 from ffmlp.tables.tables import Dialect
 from ffmlp.tabular.dates import with_dates
@@ -23,7 +24,7 @@ def block_of(frame, kinds):
 
     numbers, texts = split(kinds)
     found = [pd.factorize(frame[name]) for name in texts]
-    return Block(frame[numbers].to_numpy(float), tuple(Texts(*column) for column in found))
+    return Block(frame[numbers].to_numpy(float), tuple(IndexedColumn(*column) for column in found))
 
 
 def frames_of_parts(table, n_rows, kinds, kept=()):

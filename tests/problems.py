@@ -8,7 +8,7 @@ from sklearn.datasets import load_iris, make_moons
 from ffmlp import FFMLPClassifier
 from ffmlp.design.problem import Samples
 from ffmlp.inputs.columns import Columns, NumberColumn
-from ffmlp.network.regions import pack, tabulate
+from ffmlp.network.region import pack, tabulate
 from ffmlp.network.trees import Trees
 
 

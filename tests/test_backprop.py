@@ -89,17 +89,6 @@ def test_a_step_is_plain_gradient_descent_on_the_cross_entropy():
         assert moved == pytest.approx(-0.1 * gradient, abs=1e-5)
 
 
-def test_batch_accuracy_is_measured_before_each_step(moons):
-    X, y, *_ = moons
-    one_batch = BackpropClassifier((8, 8), n_epochs=3, batch_size=len(X), random_state=0).fit(X, y)
-    history = one_batch.history_
-    assert np.isnan(history.batch_accuracy[0])
-    # With one batch an epoch, the network before its step is that of the epoch before.
-    np.testing.assert_allclose(history.batch_accuracy[1:], history.train_accuracy[:-1])
-    small = BackpropClassifier((8, 8), n_epochs=3, batch_size=7, random_state=0).fit(X, y).history_
-    assert (small.batch_accuracy[1:] != small.train_accuracy[:-1]).any()
-
-
 @pytest.mark.parametrize("start", ["designed", "random"])
 def test_training_equals_that_of_pytorch(moons, start):
     torch = pytest.importorskip("torch")
@@ -181,24 +170,16 @@ def test_wrong_parameters(parameters, message):
         BackpropClassifier(**parameters).fit(X, y)
 
 
-def test_a_network_of_other_data_is_refused():
-    X, y, _ = xor(40)
-    network = region_design(random_state=0).fit(np.hstack([X, X]), y).network_
-    with pytest.raises(ValueError, match="has 4 features and 2 classes, but the data have 2 and 2"):
-        BackpropClassifier(initial_network=network).fit(X, y)
-
-
-def test_a_network_of_other_labels_is_refused():
+def test_a_network_of_other_data_and_test_samples_without_labels_are_refused():
     X, y, _ = xor(40)
     network = region_design(random_state=0).fit(X, y).network_
+    bp = BackpropClassifier(initial_network=network)
+    with pytest.raises(ValueError, match="has 2 features and 2 classes, but the data have 4 and 2"):
+        bp.fit(np.hstack([X, X]), y)
     with pytest.raises(ValueError, match=r"has the classes \[0, 1\], but the data have \['a', 'b'\]"):
-        BackpropClassifier(initial_network=network).fit(X, np.array(["a", "b"])[y])
-
-
-def test_test_samples_need_their_labels():
-    X, y, _ = xor(40)
+        bp.fit(X, np.array(["a", "b"])[y])
     with pytest.raises(ValueError, match="X_test and y_test must be given together"):
-        BackpropClassifier((4, 4), n_epochs=1).fit(X, y, X)
+        bp.fit(X, y, X)
 
 
 def test_test_labels_unknown_in_training_are_errors():

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ffmlp.network.blobs import Blobs
     from ffmlp.network.hyperplanes import Hyperplanes
     from ffmlp.network.network import Network
-    from ffmlp.network.regions import Regions
+    from ffmlp.network.region import Regions
     from ffmlp.robustness.distance import Robustness
     from ffmlp.storage.model_files import load, save
 
@@ -63,7 +63,7 @@ _HOMES = {
     "Hyperplanes": "network.hyperplanes",
     "Network": "network.network",
     "PruningPath": "design.pruning",
-    "Regions": "network.regions",
+    "Regions": "network.region",
     "Robustness": "robustness.distance",
     "effect_curves": "explain.whole_model",
     "export_text": "explain.whole_model",

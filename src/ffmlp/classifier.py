@@ -25,7 +25,7 @@ from ffmlp.explain.decisions import Explanations, explained, with_changes
 from ffmlp.merging import Statistics, statistics_of_samples
 from ffmlp.network.blobs import Blobs, Familiarity
 from ffmlp.network.hyperplanes import Hyperplanes
-from ffmlp.network.regions import Regions
+from ffmlp.network.region import Regions
 from ffmlp.parameters import (
     all_or_nothing,
     check_parameters,

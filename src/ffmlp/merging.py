@@ -21,7 +21,7 @@ from ffmlp.inputs.columns import Columns
 from ffmlp.inputs.data_frames import plain_labels
 from ffmlp.network.blobs import Blobs
 from ffmlp.network.hyperplanes import Hyperplanes
-from ffmlp.network.regions import Regions
+from ffmlp.network.region import Regions
 from ffmlp.parameters import checked_cells, checked_weight
 
 if TYPE_CHECKING:

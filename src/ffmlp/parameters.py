@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from numbers import Integral, Real
@@ -20,7 +20,7 @@ from ffmlp.design.designs import DESIGNS
 from ffmlp.design.intake import Intake, intake
 from ffmlp.design.lda import DISCRIMINANTS
 from ffmlp.design.selection import AUTO
-from ffmlp.inputs.columns import Cells, NumberColumn
+from ffmlp.inputs.columns import Cells, NumberColumn, Schema
 from ffmlp.inputs.data_frames import (
     FROM_DTYPE,
     columns_of,
@@ -154,7 +154,7 @@ def training_intake(
         raise ValueError(
             f"y must have labels of one type, got {kinds}. Leave out rows without a label."
         ) from error
-    given, members = _known_blobs(classifier, blobs, cells.categories, targets, labels)
+    given, members = _known_blobs(classifier, blobs, cells.schema, targets, labels)
     n_samples = len(targets)
     weight = checked_weight(sample_weight, n_samples, adds_up=classifier.keep_statistics)
     mass = np.bincount(targets, weight, len(labels)).astype(np.float64)
@@ -162,7 +162,8 @@ def training_intake(
     if not counted.all():
         rows = rows.select(counted)
         members = None if members is None else members[counted]
-    return checked_intake(classifier, OnePartition(rows), labels, mass, members=members, given=given)
+    known = {"members": members, "given": given}
+    return checked_intake(classifier, OnePartition(rows), cells.schema, labels, mass, **known)
 
 
 class TooFewClassesError(ValueError):
@@ -170,7 +171,12 @@ class TooFewClassesError(ValueError):
 
 
 def checked_intake(
-    classifier: FFMLPClassifier, partitions: Partitions, labels: NDArray, mass: Floats, **known: Any
+    classifier: FFMLPClassifier,
+    partitions: Partitions,
+    schema: Schema,
+    labels: NDArray,
+    mass: Floats,
+    **known: Any,
 ) -> Intake:
     """Rows as samples, if there are at least two classes and as many neurons as these need.
 
@@ -188,7 +194,7 @@ def checked_intake(
             f"max_neurons must be at least {smallest} for {len(labels)} classes (two neurons per class "
             f"and one half-space), got {size}."
         )
-    return intake(partitions, column_names(classifier), labels, class_weight, **known)
+    return intake(partitions, schema, labels, class_weight, **known)
 
 
 @np.errstate(over="ignore", invalid="ignore")  # scikit-learn looks at the sum of all cells
@@ -197,7 +203,7 @@ def _training_cells(classifier: FFMLPClassifier, X: ArrayLike, y: ArrayLike) -> 
     columns, categorical, y = columns_of(X), classifier.categorical_features, plain_labels(y)
     if are_numbers(columns, categorical):
         values, labels = validate_data(classifier, X, y, **NUMBERS)
-        return Cells(values, (None,) * values.shape[1]), labels
+        return Cells(values, Schema.of_numbers(column_names(classifier))), labels
     if columns is None:
         values = validate_data(classifier, X, **NUMBERS)
         columns = list(values.T)
@@ -275,25 +281,22 @@ def checked_frequencies(sample_weight: ArrayLike, n_samples: int) -> Floats:
 def _known_blobs(
     classifier: FFMLPClassifier,
     blobs: ArrayLike | Blobs | None,
-    categories: Sequence[object],
+    schema: Schema,
     y: Indices,
     labels: NDArray,
 ) -> tuple[Blobs | None, Indices | None]:
     """The blobs themselves and the blob of each sample, whichever is given."""
     if isinstance(blobs, Blobs):
-        check_given_blobs(classifier, blobs, categories, labels)
+        check_given_blobs(classifier, blobs, schema, labels)
         return blobs, None
     return None, None if blobs is None else _checked_members(blobs, y, labels)
 
 
 def check_given_blobs(
-    classifier: FFMLPClassifier, blobs: Blobs, categories: Sequence[object], labels: NDArray
+    classifier: FFMLPClassifier, blobs: Blobs, schema: Schema, labels: NDArray
 ) -> None:
-    """Raise a ValueError if blobs that do not follow from samples do not fit them.
-
-    ``categories`` has an entry for each column, None for numbers.
-    """
-    classes, n_classes, n_columns = np.unique(blobs.classes), len(labels), len(categories)
+    """Raise a ValueError if blobs that do not follow from samples do not fit them."""
+    classes, n_classes, n_columns = np.unique(blobs.classes), len(labels), len(schema.names)
     shapes = {
         "classes": (len(blobs),),
         "means": (len(blobs), n_columns),
@@ -312,7 +315,7 @@ def check_given_blobs(
             f"classes {classes.tolist()[:10]}. Samples that lack a class can be fitted like another "
             "classifier: fit(X, y, like=first)."
         )
-    if any(known is not None for known in categories):
+    if not schema.are_numbers:
         raise ValueError(
             "Given blobs need columns of numbers: categories become shares of the classes of other "
             "samples. Leave the categories out, or fit like another classifier: fit(X, y, like=first)."
@@ -384,7 +387,7 @@ def checked_cells(classifier: FFMLPClassifier, X: ArrayLike) -> AnyFloats:
         columns = list(validate_data(classifier, X, reset=False, **NUMBERS).T)
     else:
         validate_data(classifier, X, reset=False, skip_check_array=True)
-    return check_array(table_cells(columns, fitted), **NUMBERS)
+    return check_array(table_cells(columns, fitted.schema), **NUMBERS)
 
 
 def checked_samples(classifier: FFMLPClassifier, X: ArrayLike) -> AnyFloats:

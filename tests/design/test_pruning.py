@@ -9,7 +9,7 @@ from problems import four_moons, random_pruning_problem, region_design, table
 from ffmlp import paper
 from ffmlp.design import pruning as pruning_module
 from ffmlp.design.pruning import _Partition, prune
-from ffmlp.network.regions import Regions, sign_codes, unpack
+from ffmlp.network.region import Regions, sign_codes, unpack
 from ffmlp.parameters import checked_weight
 
 

@@ -266,7 +266,7 @@ def test_regions_explain_their_part_of_the_lead():
         sizes = [abs(value) for _, value in part.strongest]
         assert sizes == sorted(sizes, reverse=True)
         assert part.trees == len(trees.roots)
-        own, other = (trees.regions(h[[row]]) for h in (made.responses, made.reference_responses))
+        own, other = (trees.leaves(h[[row]]) for h in (made.responses, made.reference_responses))
         assert part.changed == (own != other).sum()
         text = f"Leaves differ in {part.changed} of {part.trees} trees and add"
         assert (text in " ".join(str(made[row]).split())) == (part.changed > 0)
@@ -279,11 +279,11 @@ def test_page_of_a_readout_with_trees():
         trees=3,
         strongest=(
             (
-                "region of class virginica: petal width (cm) > 1.7 and 4.8 < petal length (cm) <= 5.1 "
+                "leaf of class virginica: petal width (cm) > 1.7 and 4.8 < petal length (cm) <= 5.1 "
                 "and sepal width (cm) > 3",
                 0.25,
             ),
-            ("region of class versicolor: petal width (cm) <= 1.8", -0.001),
+            ("leaf of class versicolor: petal width (cm) <= 1.8", -0.001),
         ),
     )
     crossing = Crossing(3, "blob 4 (virginica) over blob 2 (versicolor)", 0.25, 0.04)
@@ -420,7 +420,7 @@ PAGES = {
 Between the two is 1 hyperplane. Leaves differ in 2 of 3 trees and add +0.300.
 What the strongest add:
    +0.040  blob 4 (virginica) over blob 2 (versicolor), crossed after 25% of the way here
-   +0.250  region of class virginica: petal width (cm) > 1.7 and
+   +0.250  leaf of class virginica: petal width (cm) > 1.7 and
        4.8 < petal length (cm) <= 5.1 and sepal width (cm) > 3""",
     "region": """\
 Class virginica, probability 0.943; next is versicolor, 0.057.

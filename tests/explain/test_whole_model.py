@@ -105,7 +105,7 @@ def test_text_lists_the_regions_that_add_most():
     *_, clf = with_trees()
     trees = clf.network_.stages.trees
     head, first, second, more = export_text(clf, max_items=2).splitlines()[-4:]
-    assert head.startswith(f"{len(trees)} regions in {len(trees.roots)} trees add to the evidence.")
+    assert head.startswith(f"{len(trees)} leaves in {len(trees.roots)} trees correct the readout.")
     largest = np.sort(np.abs(trees.values).max(axis=1))[::-1]
     for line, size in zip((first, second), largest, strict=False):
         assert abs(float(line.split()[0])) == pytest.approx(size, abs=5e-4)

@@ -19,7 +19,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from ffmlp import FFMLPClassifier, register_skl2onnx_converter
 from ffmlp.export import to_onnx
 from ffmlp.inputs.columns import category_name
-from ffmlp.network.regions import sign_codes
+from ffmlp.network.region import sign_codes
 
 pd = pytest.importorskip("pandas")
 onnx = pytest.importorskip("onnx")

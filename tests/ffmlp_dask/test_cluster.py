@@ -62,7 +62,7 @@ def kill_a_worker(client, delay, rng):
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no signals")
 def test_a_worker_that_is_killed_changes_nothing(monkeypatch):
     # Few rows are held, so that there is a third pass; workers only return sums.
-    monkeypatch.setattr(drawn_rows, "MOST_PLACES", 200)
+    monkeypatch.setattr(drawn_rows, "MOST_DISTINCT", 200)
     X, y = overlapping(600)
     parameters = {"design": "readout", "max_leaves": 0, "random_state": 0}
     local = ffmlp.FFMLPClassifier(**parameters).fit(X, y)

@@ -37,7 +37,7 @@ DESIGNS = {
 def held(request, monkeypatch):
     """All rows in one place, or some that stand for all."""
     if request.param == "few rows held":
-        monkeypatch.setattr(drawn_rows, "MOST_PLACES", 200)
+        monkeypatch.setattr(drawn_rows, "MOST_DISTINCT", 200)
         monkeypatch.setattr(drawn_rows, "FEWEST_OF_A_CLASS", 40)
     return request.param
 
@@ -296,7 +296,7 @@ def infinite(number):
     ("make", "message"),
     [
         (unreadable, "Partition 2 cannot be read: OSError: part 2 is damaged"),
-        (numbers_as_text, "Column 'x' cannot be read: it holds categories in some places and numbers"),
+        (numbers_as_text, "Column 'x' cannot be read: it holds categories in some partitions"),
         (without_column, "Partition 1 cannot be read: "),
         (infinite, "Partition 1 cannot be used: "),
     ],

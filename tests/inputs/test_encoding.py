@@ -5,7 +5,7 @@ import pytest
 from problems import DESIGNS, designed
 
 from ffmlp import FFMLPClassifier
-from ffmlp.inputs.columns import UNKNOWN, CategoryColumn, Cells, NumberColumn
+from ffmlp.inputs.columns import UNKNOWN, CategoryColumn, Cells, NumberColumn, Schema, category_cells
 from ffmlp.inputs.encoding import FREQUENT, MAX_SHARES, N_FOLDS, PRIOR, Census, Encoding, dealt_folds
 from ffmlp.inputs.rows import Rows
 
@@ -25,14 +25,15 @@ def problem(rng, n_samples, n_categories, n_classes, integer_weights=False):
         weight += rng.integers(0, 4, n_samples) / 4
     names = tuple(f"k{code}" for code in range(n_categories))
     labels = np.array([f"class {label}" for label in range(n_classes)])
-    return Cells(np.column_stack([number, category]), (None, names)), y, weight, labels
+    cells = Cells(np.column_stack([number, category]), Schema(("x", "town"), (None, names)))
+    return cells, y, weight, labels
 
 
-def encoded(cells, names, y, weight, labels):
+def encoded(cells, y, weight, labels):
     """The columns, and the inputs of the training samples."""
     rows = Rows(cells, y, weight)
     fold = dealt_folds(rows)
-    encoding = Encoding.of(Census.of(rows, fold, len(labels)), rows, fold, names)
+    encoding = Encoding.of(Census.of(rows, fold, len(labels)), rows)
     return encoding.columns, encoding.inputs(rows, fold)
 
 
@@ -63,7 +64,7 @@ def naive_folds(cells, y):
 def test_shares_against_a_loop(n_samples, n_categories, n_classes):
     rng = np.random.default_rng(n_samples)
     cells, y, weight, labels = problem(rng, n_samples, n_categories, n_classes)
-    columns, X = encoded(cells, ["x", "town"], y, weight, labels)
+    columns, X = encoded(cells, y, weight, labels)
     part = columns.parts[1]
     assert isinstance(part, CategoryColumn)
     assert len(part.classes) == n_classes - 1
@@ -79,7 +80,9 @@ def test_shares_against_a_loop(n_samples, n_categories, n_classes):
         name = "" if np.isnan(code) else f"k{code}"
         assert (name in part.categories) == (mass >= 2 and name != "")
         shares = naive_shares(*arguments, UNKNOWN if mass < 2 else code, None)[chosen]
-        np.testing.assert_allclose(part.inputs(part.cells([name]))[0], shares, rtol=1e-12)
+        np.testing.assert_allclose(
+            part.inputs(category_cells(part.categories, [name]))[0], shares, rtol=1e-12
+        )
         members = np.isnan(category) if np.isnan(code) else category == code
         for sample in np.flatnonzero(members):
             without = None if mass >= FREQUENT else fold[sample]
@@ -93,10 +96,10 @@ def test_shares_against_a_loop(n_samples, n_categories, n_classes):
 def test_neither_order_nor_repetition_of_samples_matters(seed, n_samples, n_classes):
     rng = np.random.default_rng(seed)
     cells, y, weight, labels = problem(rng, n_samples, 9, n_classes, integer_weights=True)
-    columns, X = encoded(cells, ["x", "town"], y, weight, labels)
+    columns, X = encoded(cells, y, weight, labels)
     rows = rng.permutation(np.repeat(np.arange(n_samples), weight.astype(int)))
-    again = Cells(cells.values[rows], cells.categories)
-    same, inputs = encoded(again, ["x", "town"], y[rows], np.ones(len(rows)), labels)
+    again = Cells(cells.values[rows], cells.schema)
+    same, inputs = encoded(again, y[rows], np.ones(len(rows)), labels)
     np.testing.assert_array_equal(same.parts[1].shares, columns.parts[1].shares)
     assert same.parts[1].classes == columns.parts[1].classes
     assert same.parts[0].fill == columns.parts[0].fill
@@ -108,7 +111,7 @@ def test_neither_order_nor_repetition_of_samples_matters(seed, n_samples, n_clas
 def test_shares_are_shares(seed, n_samples, n_classes):
     hypothesis.assume(n_samples > n_classes)
     cells, y, weight, labels = problem(np.random.default_rng(seed), n_samples, 9, n_classes)
-    columns, X = encoded(cells, ["x", "town"], y, weight, labels)
+    columns, X = encoded(cells, y, weight, labels)
     part = columns.parts[1]
     assert 1 <= len(part.classes) <= min(MAX_SHARES, n_classes - 1)
     assert list(part.classes) == sorted(set(part.classes))
@@ -154,8 +157,8 @@ def test_a_category_of_one_sample_has_the_shares_of_all():
     category = np.arange(100.0)
     category[:20] = 0.0
     names = tuple(map(str, range(100)))
-    cells = Cells(category[:, None], (names,))
-    columns, X = encoded(cells, ["id"], y, np.ones(100), np.array(["no", "yes"]))
+    cells = Cells(category[:, None], Schema(("id",), (names,)))
+    columns, X = encoded(cells, y, np.ones(100), np.array(["no", "yes"]))
     (part,) = columns.parts
     np.testing.assert_allclose(part.shares[20:100], 0.7)
     np.testing.assert_allclose(X[20:], 0.7)  # the sample itself says nothing of its class
@@ -182,7 +185,7 @@ def test_many_classes_have_few_shares_that_tell_most():
     category[rng.random(600) < 0.1] = 5.0
     names = tuple("abcdef")
     columns, _ = encoded(
-        Cells(category[:, None], (names,)), ["c"], y, np.ones(600), np.arange(n_classes)
+        Cells(category[:, None], Schema(("c",), (names,))), y, np.ones(600), np.arange(n_classes)
     )
     assert columns.parts[0].classes == (0, 1, 2, 3, 4)  # five shares tell six categories apart
 
@@ -190,7 +193,7 @@ def test_many_classes_have_few_shares_that_tell_most():
 def test_complete_numbers_are_untouched():
     X = np.random.default_rng(0).normal(size=(50, 3)).astype(np.float32)
     columns, inputs = encoded(
-        Cells(X, (None,) * 3), list("abc"), np.arange(50) % 2, np.ones(50), np.arange(2)
+        Cells(X, Schema.of_numbers("abc")), np.arange(50) % 2, np.ones(50), np.arange(2)
     )
     assert inputs is X
     assert columns.imputation is None
@@ -205,7 +208,7 @@ def test_complete_numbers_are_untouched():
 def test_the_fill_is_the_median_of_repeated_values(pairs):
     values, times = (np.array(part, float) for part in zip(*pairs, strict=True))
     columns, _ = encoded(
-        Cells(values[:, None], (None,)), ["x"], np.arange(len(values)) % 2, times, np.arange(2)
+        Cells(values[:, None], Schema.of_numbers("x")), np.arange(len(values)) % 2, times, np.arange(2)
     )
     assert isinstance(columns.parts[0], NumberColumn)
     present = np.sort(np.repeat(values, times.astype(int)))

@@ -76,15 +76,6 @@ def test_no_move_within_the_radius_is_steeper_than_the_steepest(values, x, radiu
     assert rise <= steepest * (abs(moved - x) + 1e-9 * abs(x)) + 1e-9
 
 
-@pytest.mark.parametrize("spread", [0.0, 1.0, 4.0])
-def test_many_values_are_mapped_like_few(spread):
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(5000, 3)) * np.exp(spread * rng.normal(size=(5000, 3)))
-    scores = fit_gaussianisation(X[:4000], np.ones(4000))
-    few = np.vstack([scores.apply(X[start : start + 100]) for start in range(0, 5000, 100)])
-    np.testing.assert_array_equal(scores.apply(X), few)
-
-
 def test_a_rounded_score_of_zero_is_zero():
     scores = fit_gaussianisation(np.array([[0.0], [0.0], [1.0]]), np.ones(3))
     of_zero = scores.apply(np.zeros((1, 1)))

@@ -64,29 +64,6 @@ def test_conditional_means_against_the_partitioned_covariance(seed, n_inputs, n_
     assert ((filled[gone] >= low) & (filled[gone] <= high)).all()
 
 
-def test_a_row_without_any_value_has_the_mean_of_the_blobs_by_their_density():
-    imputation, weights, covariances = random_imputation(np.random.default_rng(0), 3, 4)
-    density = weights / np.sqrt(np.linalg.det(covariances))
-    mean = density / density.sum() @ imputation.means * imputation.scale + imputation.centre
-    np.testing.assert_allclose(imputation.filled(np.full((2, 3), np.nan)), [mean, mean], rtol=1e-12)
-
-
-def test_independent_inputs_say_nothing_of_each_other():
-    means, precisions = np.array([[1.0, -2.0]]), np.diag([4.0, 0.25])[None]
-    limits = np.full(2, -9.0), np.full(2, 9.0)
-    imputation = Imputation(np.zeros(2), np.ones(2), *limits, np.zeros(1), means, precisions)
-    filled = imputation.filled(np.array([[np.nan, 5.0], [3.0, np.nan], [3.0, 5.0]]))
-    np.testing.assert_allclose(filled, [[1.0, 5.0], [3.0, -2.0], [3.0, 5.0]])
-
-
-def test_the_blob_that_fits_the_known_inputs_decides():
-    means, precisions = np.array([[0.0, -3.0], [10.0, 3.0]]), np.array([np.eye(2)] * 2)
-    limits = np.full(2, -9.0), np.full(2, 19.0)
-    imputation = Imputation(np.zeros(2), np.ones(2), *limits, np.zeros(2), means, precisions)
-    filled = imputation.filled(np.array([[0.5, np.nan], [9.0, np.nan], [5.0, np.nan]]))
-    np.testing.assert_allclose(filled[:, 1], [-3.0, 3.0, 0.0], atol=1e-12)
-
-
 @pytest.mark.filterwarnings("error")
 def test_rows_far_away_are_completed_with_values_within_range():
     imputation, *_ = random_imputation(np.random.default_rng(0), 3, 4, wide=False)

@@ -57,28 +57,13 @@ def test_without_a_compiler_scores_are_the_same(monkeypatch):
 
 
 def test_arrays_of_other_kinds_are_refused():
-    good = np.arange(3.0)
-    for bad in (
-        good.astype(np.float32),
-        good.astype(int),
-        good.astype(">f8"),
-        good[:, None],
-        [1.0, 2.0],
-    ):
-        for place in range(4):
-            arrays = [good, good, good, np.zeros(3)]
-            arrays[place] = bad
-            with pytest.raises((TypeError, BufferError, ValueError)):
-                compiled.interpolate(*arrays)
-    for arrays in (
-        (good, good, good, np.zeros(2)),
-        (good, good, good[:2], np.zeros(3)),
-        (good, good[:0], good[:0], np.zeros(3)),
-        (good, np.arange(6.0)[::2], good, np.zeros(3)),
-    ):
-        with pytest.raises((ValueError, BufferError)):
-            compiled.interpolate(*arrays)
-    constant = np.zeros(3)
+    good, constant = np.arange(3.0), np.zeros(3)
     constant.flags.writeable = False
-    with pytest.raises((ValueError, BufferError)):
-        compiled.interpolate(good, good, good, constant)
+    calls = [(good, good, good, constant), (good, good, good, np.zeros(2))]
+    calls += [(good, good, good[:2], np.zeros(3)), (good, good[:0], good[:0], np.zeros(3))]
+    calls += [(good, np.arange(6.0)[::2], good, np.zeros(3))]
+    for bad in (*map(good.astype, (np.float32, int, ">f8")), good[:, None], [1.0, 2.0]):
+        calls += [(*[good] * place, bad, *[good] * (3 - place)) for place in range(4)]
+    for arrays in calls:
+        with pytest.raises((TypeError, BufferError, ValueError)):
+            compiled.interpolate(*arrays)

@@ -30,7 +30,7 @@ def test_sizes_and_parameters_count_regions(designed):
     network, n_regions = clf.network_, len(clf.network_.stages.trees)
     d_1 = network.layer_sizes[1]
     assert network.layers == (
-        f"3 features → {d_1} half-spaces → 3 evidence and {n_regions} regions → 3 classes"
+        f"3 features → {d_1} half-spaces → 3 evidence and {n_regions} leaves → 3 classes"
     )
     n_nodes = n_regions - len(network.stages.trees.roots)
     assert n_parameters(clf) == 4 * d_1 + 3 * (d_1 + 1) + 3 * 4 + n_nodes + 3 * n_regions
@@ -56,7 +56,7 @@ def test_a_region_is_where_its_meaning_says(designed):
     wrong = 0
     for region in range(0, inside.shape[1], 7):
         start, limits = network.meaning(2, 3 + region).split(": ")
-        assert start == f"region of class {network.stages.trees.values[region].argmax()}"
+        assert start == f"leaf of class {network.stages.trees.values[region].argmax()}"
         assert len({re.search(r"x\d", part)[0] for part in limits.split(" and ")}) == len(
             limits.split(" and ")
         )
@@ -70,7 +70,7 @@ def test_drawings_have_one_box_for_all_regions(designed):
     page = clf.network_._repr_html_()
     n_regions = len(clf.network_.stages.trees)
     assert page.count("<rect") == 1
-    assert f"{n_regions} regions in " in page
+    assert f"{n_regions} leaves in " in page
     assert page.count("<circle") == 3 + 10 + 3 + 3
 
 
@@ -83,5 +83,5 @@ def test_no_step_reaches_a_region_that_is_farther(seed):
     for radius in (0.0, 0.3, 1.0):
         for _ in range(50):
             moved = h + radius * reach * rng.uniform(-1, 1, size=h.shape)
-            there = trees.regions(moved)
+            there = trees.leaves(moved)
             assert (np.take_along_axis(away, there, axis=1) <= radius * (1 + 1e-9)).all()

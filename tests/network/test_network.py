@@ -8,7 +8,7 @@ from problems import IRIS, four_moons, overlapping, region_design, xor
 from sklearn.base import clone
 from sklearn.datasets import load_wine, make_moons
 
-from ffmlp.network.regions import find_regions
+from ffmlp.network.region import find_regions
 
 PROBLEMS = {
     "iris": (IRIS, 2, 0.05),
@@ -112,13 +112,6 @@ def test_silent_in_unseen_regions():
     violation = (conflict * np.abs(h)[:, None]).sum(axis=2)
     nearest = clf.regions_.classes[violation.argmin(axis=1)]
     np.testing.assert_array_equal(clf.predict(X[~keep][silent]), nearest)
-
-
-def test_xor_needs_two_lines_and_four_regions():
-    X, y, blob = xor(1000)
-    clf = region_design(error_threshold=0.02).fit(X, y, blobs=blob)
-    assert clf.network_.layer_sizes == (2, 4, 4, 2)
-    assert clf.score(X, y) > 0.99
 
 
 @given(st.integers(0, 10**6), st.integers(1, 4), st.sampled_from([None, 0.1, 0.3]))

@@ -10,8 +10,7 @@ from sklearn.datasets import load_wine
 from ffmlp import export_text
 from ffmlp.network.hyperplanes import Hyperplanes
 from ffmlp.network.network import Network
-from ffmlp.network.region import PaperStages
-from ffmlp.network.regions import sign_codes, tabulate
+from ffmlp.network.region import PaperStages, sign_codes, tabulate
 from ffmlp.robustness.polyhedra import dual_norm
 
 PROBLEMS = {

@@ -5,12 +5,11 @@ from hypothesis import strategies as st
 from problems import region_design
 
 from ffmlp import Regions
-from ffmlp.network import regions as regions_module
-from ffmlp.network.regions import (
+from ffmlp.network import region as module
+from ffmlp.network.region import (
     CodeIndex,
     _least_violated_nearby,
     _least_violated_of_all,
-    chain,
     distinct_codes,
     find_regions,
     pack,
@@ -46,19 +45,10 @@ def test_distinct_codes_are_those_of_unique(n_hyperplanes):
 @settings(max_examples=60, deadline=None)
 def test_index_finds_what_is_there_and_nothing_else(n_codes, n_hyperplanes, seed):
     codes = random_codes(n_codes, n_hyperplanes, seed)
-    index = CodeIndex.of(pack(codes), n_hyperplanes)
+    index = CodeIndex.of(pack(codes))
     number = {tuple(code): i for i, code in enumerate(codes.tolist())}
     asked = np.vstack([codes, np.random.default_rng(seed).random((40, n_hyperplanes)) < 0.5])
     assert index.find(pack(asked)).tolist() == [number.get(tuple(a), -1) for a in asked.tolist()]
-
-
-def test_slot_collisions_are_harmless():
-    """All codes in one slot: slow, but the same answers."""
-    words = pack(random_codes(30, 6))
-    heads = np.full(1, -1, np.int32)
-    following = chain(np.zeros(len(words), np.int64), heads)
-    index = CodeIndex(words, np.zeros(6, np.int64), heads, following)
-    np.testing.assert_array_equal(index.find(words), np.arange(len(words)))
 
 
 def naive_least_violated(h, codes):
@@ -67,7 +57,7 @@ def naive_least_violated(h, codes):
 
 
 def test_dense_search_is_the_definition(monkeypatch):
-    monkeypatch.setattr(regions_module, "_ENTRIES_AT_ONCE", 300)
+    monkeypatch.setattr(module, "_ENTRIES_AT_ONCE", 300)
     codes = random_codes(40, 12)
     h = np.random.default_rng(1).normal(size=(60, 12))
     regions = Regions(codes, np.ones((len(codes), 2)))
@@ -86,7 +76,7 @@ def test_search_nearby_is_exact_where_it_answers(n_hyperplanes):
     expected, violation = naive_least_violated(h, codes)
     # The search is for samples whose own region is not occupied.
     unseen = violation.min(axis=1) > 0
-    found = _least_violated_nearby(h[unseen], CodeIndex.of(pack(codes), n_hyperplanes))
+    found = _least_violated_nearby(h[unseen], CodeIndex.of(pack(codes)))
     answered = found >= 0
     assert answered.sum() > 50
     np.testing.assert_array_equal(found[answered], expected[unseen][answered])
@@ -102,8 +92,8 @@ def test_unseen_regions_go_to_the_least_violated_one_by_either_search(monkeypatc
     expected, violation = naive_least_violated(h, clf.regions_.codes)
     assert (violation.min(axis=1) > 0).sum() > 100  # there are unseen ones
     np.testing.assert_array_equal(find_regions(clf.hyperplanes_, clf.regions_, Z), expected)
-    monkeypatch.setattr(regions_module, "_REGIONS_SEARCHED_DENSELY", 0)
-    monkeypatch.setattr(regions_module, "_ROWS_AT_ONCE", 37)
+    monkeypatch.setattr(module, "_REGIONS_SEARCHED_DENSELY", 0)
+    monkeypatch.setattr(module, "_ROWS_AT_ONCE", 37)
     np.testing.assert_array_equal(find_regions(clf.hyperplanes_, clf.regions_, Z), expected)
 
 

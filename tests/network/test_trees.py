@@ -75,12 +75,12 @@ def test_compiled_and_numpy_agree_with_the_definition_to_the_last_bit(
     trees = random_trees(rng, n_hyperplanes, n_classes, sizes)
     trees.check(n_hyperplanes, n_classes)
     h = extreme_responses(rng, trees, n, n_hyperplanes)
-    regions, evidence = trees.regions(h), trees.evidence(h)
+    regions, evidence = trees.leaves(h), trees.evidence(h)
     np.testing.assert_array_equal(regions, naive_regions(trees, h))
     np.testing.assert_array_equal(evidence, naive_evidence(trees, h))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(network_trees, "compiled", None)
-        np.testing.assert_array_equal(trees.regions(h), regions)
+        np.testing.assert_array_equal(trees.leaves(h), regions)
         np.testing.assert_array_equal(trees.evidence(h), evidence)
 
 
@@ -89,10 +89,10 @@ def test_single_rows_and_other_layouts_give_the_same_bits():
     rng = np.random.default_rng(0)
     trees = random_trees(rng, 7, 3, [200, 1, 30])
     h = rng.normal(size=(600, 7))
-    evidence, regions = trees.evidence(h), trees.regions(h)
+    evidence, regions = trees.evidence(h), trees.leaves(h)
     for row in (0, 15, 16, 255, 256, 599):
         np.testing.assert_array_equal(trees.evidence(h[row : row + 1])[0], evidence[row])
-        np.testing.assert_array_equal(trees.regions(h[row : row + 1])[0], regions[row])
+        np.testing.assert_array_equal(trees.leaves(h[row : row + 1])[0], regions[row])
     for same in (np.asfortranarray(h), np.hstack([h, h])[:, :7], h.astype(np.float32), h[::-1][::-1]):
         np.testing.assert_array_equal(trees.evidence(same), evidence)
     fortran = replace(
@@ -100,7 +100,7 @@ def test_single_rows_and_other_layouts_give_the_same_bits():
     )
     np.testing.assert_array_equal(fortran.evidence(h), evidence)
     assert trees.evidence(h[:0]).shape == (0, 3)
-    assert trees.regions(h[:0]).shape == (0, 3)
+    assert trees.leaves(h[:0]).shape == (0, 3)
 
 
 @pytest.mark.usefixtures("path")
@@ -110,7 +110,7 @@ def test_a_response_on_a_threshold_stays_below():
     above = np.float64(np.nextafter(trees.thresholds[0], np.float32(2)))
     # Rounded to single precision, a response just above the threshold lies on it.
     h = np.array([[t], [np.nextafter(t, 2)], [above], [1e300], [-1e300], [np.nan]])
-    np.testing.assert_array_equal(trees.regions(h)[:, 0], [0, 0, 1, 1, 0, 0])
+    np.testing.assert_array_equal(trees.leaves(h)[:, 0], [0, 0, 1, 1, 0, 0])
 
 
 @pytest.mark.usefixtures("path")
@@ -249,7 +249,7 @@ def test_arrays_of_other_kinds_are_refused():
     good = [*trees.forest, h, trees.values, np.zeros((5, 3))]
     found = np.zeros((5, 1), np.int32)
     network_trees.compiled.add_values(*good)
-    network_trees.compiled.regions(*good[:4], found)
+    network_trees.compiled.leaves(*good[:4], found)
     for place, bad in [
         *((place, table.astype(">f8")) for place, table in enumerate(good)),
         *((place, table[None]) for place, table in enumerate(good)),
@@ -268,12 +268,12 @@ def test_arrays_of_other_kinds_are_refused():
             network_trees.compiled.add_values(*arguments)
     for bad in (np.zeros((5, 2), np.int32), np.zeros((4, 1), np.int32), np.zeros((5, 1))):
         with pytest.raises((TypeError, ValueError)):
-            network_trees.compiled.regions(*good[:4], bad)
+            network_trees.compiled.leaves(*good[:4], bad)
     found.flags.writeable = False
     with pytest.raises((ValueError, BufferError)):
-        network_trees.compiled.regions(*good[:4], found)
+        network_trees.compiled.leaves(*good[:4], found)
     with pytest.raises(TypeError):
-        network_trees.compiled.regions(*good[:4])
+        network_trees.compiled.leaves(*good[:4])
 
 
 @pytest.mark.usefixtures("path")
@@ -282,4 +282,4 @@ def test_numbers_of_hyperplanes_of_another_type_are_refused_before_a_descent(kin
     trees = random_trees(np.random.default_rng(0), 2, 2, [5])
     trees = replace(trees, hyperplanes=trees.hyperplanes.astype(kind))
     with pytest.raises((ValueError, IndexError)):
-        trees.regions(np.zeros((1, 2)))
+        trees.leaves(np.zeros((1, 2)))

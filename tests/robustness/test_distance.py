@@ -19,8 +19,7 @@ from ffmlp import FFMLPClassifier
 from ffmlp.network.blobs import Blobs
 from ffmlp.network.hyperplanes import Hyperplanes
 from ffmlp.network.network import Network
-from ffmlp.network.region import RegionStages
-from ffmlp.network.regions import sign_codes, tabulate
+from ffmlp.network.region import RegionStages, sign_codes, tabulate
 from ffmlp.robustness import polyhedra
 from ffmlp.robustness.distance import distances
 from ffmlp.robustness.limits import Limits

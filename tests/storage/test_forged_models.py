@@ -210,7 +210,7 @@ def test_trees_are_too_deep_for_the_stack():
     trees = Trees(
         hyperplanes, np.zeros(n_nodes, np.float32), children, roots, np.zeros((n_nodes + 1, 2))
     )
-    with pytest.raises(ValueError, match="on the way to a region"):
+    with pytest.raises(ValueError, match="on the way to a leaf"):
         trees.check(n_nodes, 2)
 
 

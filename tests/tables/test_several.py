@@ -41,7 +41,13 @@ def frame(n_rows, first=0):
 
 def cells(frame):
     """The cells of the columns, whatever their types."""
-    return frame[["x", "colour"]].fillna({"colour": "-"}).to_numpy(object).tolist()
+    return (
+        frame[["x", "colour"]]
+        .astype({"colour": object})
+        .fillna({"colour": "-"})
+        .to_numpy(object)
+        .tolist()
+    )
 
 
 @given(st.lists(st.integers(1, 40), max_size=8), st.integers(1, 50))

@@ -108,7 +108,10 @@ def rows_by_parts(table, n_rows, kinds, kept, n_threads):
     try:
         with ThreadPoolExecutor(n_threads) as pool:
             for block in pool.map(lambda part: part(), table.parts(n_rows, kinds, kept)):
-                columns = [*block.numbers.T.tolist(), *(texts.cells().tolist() for texts in block.texts)]
+                columns = [
+                    *block.numbers.T.tolist(),
+                    *(np.array([*texts.distinct, None])[texts.indices] for texts in block.texts),
+                ]
                 columns += [cells.to_pylist() for cells in block.kept]
                 rows += [
                     [cell if cell == cell else None for cell in row]

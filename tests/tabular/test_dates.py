@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ffmlp.cli import main
-from ffmlp.tables.blocks import Texts
+from ffmlp.inputs.columns import IndexedColumn
 from ffmlp.tables.opening import open_table
 from ffmlp.tables.tables import NUMBER, LocatedError
 from ffmlp.tabular.dates import DMY, MDY, PARTS, YMD, DateError, derived, parsed, with_dates
@@ -62,12 +62,12 @@ def test_noon_and_midnight():
 
 
 def test_missing_cells_have_no_parts():
-    found = derived(Texts(np.array([1, -1, 0]), ["2024-12-31", "2023-01-02 06:00"]), YMD)
+    found = derived(IndexedColumn(np.array([1, -1, 0]), ["2024-12-31", "2023-01-02 06:00"]), YMD)
     assert found.shape == (3, len(PARTS))
     np.testing.assert_array_equal(found, [[2023, 1, 1, 2, 6], [np.nan] * 5, [2024, 12, 2, 366, 0]])
-    assert derived(Texts(np.array([-1, -1]), []), YMD).shape == (2, len(PARTS))
+    assert derived(IndexedColumn(np.array([-1, -1]), []), YMD).shape == (2, len(PARTS))
     with pytest.raises(DateError, match="'soon' is not a date"):
-        derived(Texts(np.array([0]), ["soon"]), YMD)
+        derived(IndexedColumn(np.array([0]), ["soon"]), YMD)
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from ffmlp.tabular.scores import row_hashes, share_seen, stored_hashes
+from ffmlp.tabular.scores import hashes_of, share_seen, stored_hashes
 
 pd = pytest.importorskip("pandas")
 
@@ -15,15 +15,15 @@ def rows(n_rows, seed):
 @pytest.mark.parametrize("n_rows", [150, 20_000])
 def test_rows_of_the_training_data_are_found(n_rows):
     X, y = rows(n_rows, 0)
-    stored = stored_hashes(row_hashes(X, y))
+    stored = stored_hashes(hashes_of(X, y))
     assert len(stored) == min(n_rows, 1000)
     shuffled = np.random.default_rng(1).permutation(n_rows)
-    assert share_seen(row_hashes(X.iloc[shuffled], y[shuffled].astype(str)), stored) == 1.0
+    assert share_seen(hashes_of(X.iloc[shuffled], y[shuffled].astype(str)), stored) == 1.0
     others, labels = rows(n_rows, 2)
-    assert share_seen(row_hashes(others, labels), stored) == 0.0
-    assert share_seen(row_hashes(X, (y + 1) % 3), stored) == 0.0
+    assert share_seen(hashes_of(others, labels), stored) == 0.0
+    assert share_seen(hashes_of(X, (y + 1) % 3), stored) == 0.0
     mixed = pd.concat([X, others]), np.concatenate([y, labels])
-    assert share_seen(row_hashes(*mixed), stored) == pytest.approx(0.5, abs=0.05)
+    assert share_seen(hashes_of(*mixed), stored) == pytest.approx(0.5, abs=0.05)
 
 
 def test_too_few_rows_among_many_cannot_be_compared():
@@ -35,6 +35,6 @@ def test_too_few_rows_among_many_cannot_be_compared():
 
 def test_hashes_do_not_depend_on_how_categories_are_held():
     X, y = rows(50, 0)
-    expected = row_hashes(X, y)
+    expected = hashes_of(X, y)
     for kind in ("category", "string"):
-        np.testing.assert_array_equal(row_hashes(X.astype({"b": kind}), y), expected)
+        np.testing.assert_array_equal(hashes_of(X.astype({"b": kind}), y), expected)

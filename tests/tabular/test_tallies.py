@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ffmlp.tables.blocks import Texts
+from ffmlp.inputs.columns import IndexedColumn
 from ffmlp.tables.tables import Dialect
 from ffmlp.tabular import table_columns
 from ffmlp.tabular.table_columns import Tallies
@@ -15,7 +15,7 @@ CELLS = st.sampled_from(
 
 def texts(cells):
     distinct = list(dict.fromkeys(cell for cell in cells if cell is not None))
-    return Texts(
+    return IndexedColumn(
         np.array([distinct.index(cell) if cell is not None else -1 for cell in cells]), distinct
     )
 

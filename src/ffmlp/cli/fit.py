@@ -16,7 +16,7 @@ from ffmlp.cli.cluster import check_scheduler, scheduler
 from ffmlp.cli.console import Console, add_shared, check_numbers, check_output, dialect, require_packages
 from ffmlp.extras import require
 from ffmlp.tables.opening import JoinedTable, is_large, open_tables
-from ffmlp.tables.tables import TEXT, DataFile, DataTable, LocatedError, pandas
+from ffmlp.tables.tables import TEXT, DataFile, DataTable, LocatedError
 from ffmlp.words import counted
 
 if TYPE_CHECKING:
@@ -337,7 +337,7 @@ def _fit_in_memory(
     from threadpoolctl import threadpool_limits
 
     from ffmlp.tabular.dates import with_dates
-    from ffmlp.tabular.scores import row_hashes, stored_hashes
+    from ffmlp.tabular.scores import hashes_of, stored_hashes
     from ffmlp.tabular.table_columns import infer
 
     columns = infer(table, options.categorical, left_out(table, options))
@@ -359,7 +359,7 @@ def _fit_in_memory(
         console.note(note)
     fitted = table_model(
         table, columns, options, model, classes=classes, evaluation=evaluation, seconds=seconds,
-        row_hashes=stored_hashes(row_hashes(X[columns.features], y)),
+        row_hashes=stored_hashes(hashes_of(X[columns.features], y)),
     )  # fmt: skip
     return fitted, notes + warned
 
@@ -387,10 +387,11 @@ def _check(options: argparse.Namespace) -> None:
 
 def _read(table: DataTable, columns: Columns, target: str) -> tuple[pd.DataFrame, NDArray, int]:
     """Features and labels of the labelled rows, and the number of rows without a label."""
+    from ffmlp.tables.blocks import joined
     from ffmlp.tabular.table_model import labels
 
     blocks = table.blocks(_ROWS_AT_ONCE, {**columns.kinds, target: TEXT})
-    frame = pandas().concat(blocks, ignore_index=True)
+    frame = joined(list(blocks))
     labelled = frame[target].notna()
     if not labelled.any():
         raise ValueError(f"{table.path}: column {target!r} is empty.")

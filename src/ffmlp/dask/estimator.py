@@ -20,19 +20,12 @@ from ffmlp import classifier as local
 from ffmlp.arrays import Floats
 from ffmlp.dask.partitions import Block, DaskPartitions, Passes, block_sum, blocks, is_array, is_frame
 from ffmlp.design.region import occupied_regions
-from ffmlp.inputs.columns import Cells, category_name
-from ffmlp.inputs.data_frames import (
-    ColumnKind,
-    chosen_columns,
-    column_kinds,
-    columns_of,
-    table_cells,
-    untrained_columns,
-)
-from ffmlp.inputs.rows import Rows, WeightSums
+from ffmlp.inputs.columns import Cells, Schema, category_name
+from ffmlp.inputs.data_frames import ColumnKind, chosen_columns, column_kinds, columns_of, table_cells
+from ffmlp.inputs.rows import Rows, SumOfFields, WeightSums
 from ffmlp.merging import Statistics, followed, samples_like
 from ffmlp.network.blobs import Blobs
-from ffmlp.network.regions import Regions
+from ffmlp.network.region import Regions
 from ffmlp.parameters import (
     NUMBERS,
     all_or_nothing,
@@ -149,10 +142,10 @@ class FFMLPClassifier(local.FFMLPClassifier):
             repeats = min(2, survey.n_rows // len(survey.labels))
             check_classification_targets(np.repeat(survey.labels, repeats))
             if blobs is not None:
-                check_given_blobs(self, blobs, survey.categories, survey.labels)
+                check_given_blobs(self, blobs, survey.schema, survey.labels)
             table = DaskPartitions(parts, survey.rows, passes)
             known = {"given": blobs, "n_rows": survey.n_rows}
-            self._design(checked_intake(self, table, survey.labels, survey.mass, **known))
+            self._design(checked_intake(self, table, survey.schema, survey.labels, survey.mass, **known))
             self._end(survey.n_rows, len(parts), passes)
         return self
 
@@ -274,7 +267,7 @@ def _nonempty(block: Any) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Survey:
-    """The first look at rows: labels, weights and column kinds of a block; addable.
+    """The first look at rows: labels, weights and column kinds of a block, a `Statistic`.
 
     ``mass`` is the weight of each label, before weights are scaled.
     """
@@ -322,21 +315,21 @@ class Survey:
         return Survey(self.names, n_rows, labels, mass.astype(np.float64), weights, tuple(kinds))
 
     @cached_property
-    def categories(self) -> tuple[tuple[str, ...] | None, ...]:
-        """The categories of each column; None for numbers."""
-        return tuple(kind.categories for kind in self.kinds)
+    def schema(self) -> Schema:
+        """The columns of the table."""
+        return Schema(self.names, tuple(kind.categories for kind in self.kinds))
 
     def rows(self, block: Block) -> Rows:
         """The rows of a block of the table that was surveyed, without rows of weight 0."""
         columns = _columns(block.X, self.names)
-        if all(known is None for known in self.categories) and are_numbers(columns, None):
+        if self.schema.are_numbers and are_numbers(columns, None):
             values = _numbers(block.X)
         else:
             columns = list(_numbers(block.X).T) if columns is None else columns
-            values = table_cells(columns, untrained_columns(self.names, self.categories))
+            values = table_cells(columns, self.schema)
         y = np.searchsorted(self.labels, np.asarray(block.y))
         weight = _weight(block) if block.weight is None else self.weights.scaled(_weight(block))
-        rows = Rows(Cells(values, self.categories), y, weight)
+        rows = Rows(Cells(values, self.schema), y, weight)
         return rows if (weight > 0).all() else rows.select(weight > 0)
 
 
@@ -355,8 +348,8 @@ def statistics_of_blocks(
 
 
 @dataclass(frozen=True)
-class _Weights:
-    """The number of rows of blocks, and the sums of their weights."""
+class _Weights(SumOfFields):
+    """The number of rows of blocks, and the sums of their weights, a `Statistic`."""
 
     n_rows: int
     sums: WeightSums
@@ -364,9 +357,6 @@ class _Weights:
     @classmethod
     def of(cls, block: Block) -> _Weights:
         return cls(len(block.X), WeightSums.of(_weight(block)))
-
-    def __add__(self, other: _Weights) -> _Weights:
-        return _Weights(self.n_rows + other.n_rows, self.sums + other.sums)
 
 
 def _regions_like(like: FFMLPClassifier, weights: WeightSums, block: Block) -> Regions | None:

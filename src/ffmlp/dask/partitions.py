@@ -20,7 +20,7 @@ from dask.delayed import Delayed, delayed
 from dask.diagnostics import Callback
 from threadpoolctl import threadpool_limits
 
-from ffmlp.inputs.rows import Rows
+from ffmlp.inputs.rows import Rows, S
 from ffmlp.parameters import TooFewClassesError
 
 _FIT_ALL = "Pass collections with the same partitions, for example columns of one data frame."
@@ -170,17 +170,17 @@ class DaskPartitions:
     rows_of: Callable[[Block], Rows]
     passes: Passes
 
-    def sum(self, statistic: Callable[[Rows], T]) -> T:
+    def sum(self, statistic: Callable[[Rows], S]) -> S:
         """The sum of a statistic over all partitions. Each is computed once."""
         return block_sum(self.blocks, partial(_of_rows, statistic, self.rows_of), self.passes)
 
 
-def _of_rows(statistic: Callable[[Rows], T], rows_of: Callable[[Block], Rows], block: Block) -> T | None:
+def _of_rows(statistic: Callable[[Rows], S], rows_of: Callable[[Block], Rows], block: Block) -> S | None:
     rows = rows_of(block)
     return statistic(rows) if len(rows) else None
 
 
-def block_sum(blocks: list[Delayed], statistic: Callable[[Block], T | None], passes: Passes) -> T:
+def block_sum(blocks: list[Delayed], statistic: Callable[[Block], S | None], passes: Passes) -> S:
     """The sum of a statistic over blocks that are not empty, by the scheduler that is active."""
     name, shared = uuid4().hex, delayed(statistic, pure=False, traverse=False)
     parts = [
@@ -224,7 +224,7 @@ def lost() -> Iterator[None]:
         raise ClusterError(message.format(getattr(error, "task", error))) from error
 
 
-def _part(statistic: Callable[[Block], T | None], block: Block, number: int) -> T | None:
+def _part(statistic: Callable[[Block], S | None], block: Block, number: int) -> S | None:
     """The statistic of a block, None if it is empty."""
     if not len(block.X) and not len(block.y):
         return None

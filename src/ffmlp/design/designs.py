@@ -35,7 +35,7 @@ from ffmlp.network.blobs import FARTHEST, Blobs, FamiliarSpace, feature_units
 from ffmlp.network.hyperplanes import Hyperplanes
 from ffmlp.network.network import Network
 from ffmlp.network.readout import ReadoutStages
-from ffmlp.network.regions import Regions
+from ffmlp.network.region import Regions
 
 # Many small blobs, and maps and thresholds of features beside them, are made from this many samples.
 MAX_SAMPLES_OF_SMALL_BLOBS = 20_000

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +12,10 @@ from numpy.typing import NDArray
 from ffmlp.arrays import Flags, Floats, Indices, row_blocks
 from ffmlp.design.mixtures import Mixture, fit_mixture
 from ffmlp.design.problem import Samples
+from ffmlp.inputs.columns import Schema
 from ffmlp.inputs.encoding import Census, Encoding, dealt_folds, hashed_folds
 from ffmlp.inputs.imputation import ENTRIES_AT_ONCE, Imputation, conditional_deviations, gaps_of
-from ffmlp.inputs.rows import Drawn, Partitions, Rows, drawn_below, evenly, lexicographic
+from ffmlp.inputs.rows import Drawn, Partitions, Rows, S, SumOfFields, drawn_below, evenly, lexicographic
 from ffmlp.network.blobs import Blobs
 
 # Blobs, if each has so many samples.
@@ -111,12 +111,9 @@ def _mixture(Z: Floats, weight: Floats) -> Mixture:
     return Mixture(mixture.weights, mixture.means, shrunk)
 
 
-T = TypeVar("T")
-
-
 @dataclass(frozen=True, eq=False)
-class _Gathered:
-    """Representative rows and the census of a block of rows; addable."""
+class _Gathered(SumOfFields):
+    """Representative rows and the census of a block of rows, a `Statistic`."""
 
     drawn: Drawn
     census: Census
@@ -125,9 +122,6 @@ class _Gathered:
     def of(cls, n_classes: int, below: int | None, hold_all: bool, rows: Rows) -> _Gathered:
         drawn = Drawn.all_of(rows, n_classes) if hold_all else Drawn.of(rows, n_classes, below)
         return cls(drawn, Census.of(rows, hashed_folds(rows), n_classes))
-
-    def __add__(self, other: _Gathered) -> _Gathered:
-        return _Gathered(self.drawn + other.drawn, self.census + other.census)
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,7 +136,7 @@ class TrainingEncoding:
         """Rows as samples with these inputs (n, N)."""
         return Samples(X, rows.y, rows.weight, self.labels, self.class_weight, self.encoding.columns)
 
-    def statistic_of(self, statistic: Callable[[Samples], T], rows: Rows) -> T:
+    def statistic_of(self, statistic: Callable[[Samples], S], rows: Rows) -> S:
         """The statistic of some rows as training samples."""
         return statistic(self.samples(rows, self.encoding.inputs(rows, hashed_folds(rows))))
 
@@ -154,7 +148,7 @@ class EncodedPartitions:
     partitions: Partitions
     encoded: TrainingEncoding
 
-    def sum(self, statistic: Callable[[Samples], T]) -> T:
+    def sum(self, statistic: Callable[[Samples], S]) -> S:
         """The sum of a statistic over all parts."""
         return self.partitions.sum(partial(self.encoded.statistic_of, statistic))
 
@@ -169,7 +163,7 @@ class Intake:
 
 def intake(
     partitions: Partitions,
-    names: Sequence[str],
+    schema: Schema,
     labels: NDArray,
     class_weight: Floats,
     *,
@@ -184,9 +178,9 @@ def intake(
     number of rows, if known: then each part draws few.
     """
     n_classes = len(labels)
-    hold_all, below = members is not None, drawn_below(n_rows, len(names))
+    hold_all, below = members is not None, drawn_below(n_rows, len(schema.names))
     gathered = partitions.sum(partial(_Gathered.of, n_classes, below, hold_all))
-    if gathered.drawn.has_too_few_places(below):
+    if gathered.drawn.holds_too_few(below):
         gathered = partitions.sum(partial(_Gathered.of, n_classes, None, hold_all))
     drawn, census = gathered.drawn if hold_all else gathered.drawn.settled(), gathered.census
     rows = drawn.representative
@@ -196,9 +190,9 @@ def intake(
     else:
         fold = hashed_folds(rows)
     if given is None:
-        encoding = with_imputation(Encoding.of(census, rows, fold, names), rows, fold)
+        encoding = with_imputation(Encoding.of(census, rows), rows, fold)
     else:
-        encoding = Encoding.of_numbers(names, given.centre)
+        encoding = Encoding.of_numbers(schema.names, given.centre)
     encoded = TrainingEncoding(encoding, labels, class_weight)
     samples = as_predicted = encoded.samples(rows, encoding.inputs(rows, fold))
     if not encoding.columns.are_inputs:

@@ -18,7 +18,7 @@ from threadpoolctl import threadpool_info
 from ffmlp.arrays import Floats, Indices, row_blocks, without_rounding
 from ffmlp.design.problem import Samples
 from ffmlp.design.scaling import Scaling
-from ffmlp.inputs.rows import weighted_subsample
+from ffmlp.inputs.rows import SumOfFields, weighted_subsample
 from ffmlp.network.hyperplanes import NO_BLOB, Hyperplanes
 
 R = TypeVar("R")
@@ -58,14 +58,11 @@ _SMALLEST_EIGENVALUE = 1e-10
 
 
 @dataclass(frozen=True, eq=False)
-class Products:
-    """Weighted products of the columns of regressors over a block of samples; addable."""
+class Products(SumOfFields):
+    """Weighted products of the columns of regressors over a block of samples, a `Statistic`."""
 
     gram: Floats  # (p, p) of the columns with each other
     moments: Floats  # (p, C) of the columns with class indicators
-
-    def __add__(self, other: Products) -> Products:
-        return Products(self.gram + other.gram, self.moments + other.moments)
 
 
 @dataclass(frozen=True, eq=False)

@@ -38,7 +38,7 @@ class Mixture:
 
 @dataclass(frozen=True, eq=False)
 class Moments:
-    """Sufficient statistics of k blobs for a block of samples; the moments of blocks add up.
+    """Sufficient statistics of k blobs, a `Statistic`.
 
     Deviations are taken from ``origin`` (k, N), the same for all blocks and near the blobs' means, so
     that rounding errors do not dominate variances.

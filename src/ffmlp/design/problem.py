@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import Annotated, Protocol, TypeVar
+from typing import Annotated, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from ffmlp.arrays import AnyFloats, Floats, Indices, Shape
 from ffmlp.design.pruning import PruningPath
 from ffmlp.inputs.columns import Columns
-from ffmlp.inputs.rows import lexicographic
+from ffmlp.inputs.rows import S, lexicographic
 from ffmlp.network.blobs import Blobs
 from ffmlp.network.hyperplanes import Hyperplanes
 from ffmlp.network.network import AnyStages
-from ffmlp.network.regions import Regions
+from ffmlp.network.region import Regions
 
 
 class Progress:
@@ -49,8 +49,6 @@ class Progress:
         self.say(f"{n_left} hyperplanes left, training error {100 * error_rate:.2f} %")
 
 
-T = TypeVar("T")
-
 # Samples of a class that are kept when samples are thinned.
 _FEWEST_OF_A_CLASS = 100
 
@@ -58,7 +56,7 @@ _FEWEST_OF_A_CLASS = 100
 class Population(Protocol):
     """More samples than are held in memory."""
 
-    def sum(self, statistic: Callable[[Samples], T]) -> T:
+    def sum(self, statistic: Callable[[Samples], S]) -> S:
         """The sum of a statistic over blocks of all samples."""
         ...
 
@@ -83,8 +81,8 @@ class Samples:
     given: Blobs | None = None
     population: Population | None = None
 
-    def total(self, statistic: Callable[[Samples], T]) -> T:
-        """The sum of a statistic over all samples: over these, or the population that they stand for."""
+    def total(self, statistic: Callable[[Samples], S]) -> S:
+        """The sum of a `Statistic` over all samples: over these, or their population."""
         return statistic(self) if self.population is None else self.population.sum(statistic)
 
     @property

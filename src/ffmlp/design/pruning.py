@@ -8,11 +8,12 @@ from time import perf_counter
 from typing import Annotated
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 from scipy.optimize import Bounds, LinearConstraint, OptimizeResult, milp
 
 from ffmlp.arrays import Flags, Floats, Indices, Shape, row_blocks
-from ffmlp.network.regions import Regions, chain, distinct_codes, pack, slots_of, table_size
+from ffmlp.network.region import Regions, Words, distinct_codes, pack
 
 # Hyperplanes whose costs are computed at once: at least this many, and more if that makes few cells
 # (hyperplane, region) to look up.
@@ -62,6 +63,40 @@ class PruningPath:
             raise ValueError("pruning deletes a hyperplane twice, or one that does not exist")
 
 
+def _table_size(n_slots: int) -> int:
+    """The next power of two."""
+    return 1 << (max(n_slots, 1) - 1).bit_length()
+
+
+def _slots_of(words: Words, keys: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The exclusive or of the keys of each code's set bits, eight bits at a time."""
+    octets = np.ascontiguousarray(words).view(np.uint8)
+    slots = np.zeros(len(words), np.int64)
+    for start in range(0, len(keys), 8):
+        table = np.zeros(1, np.int64)
+        for key in keys[start : start + 8]:
+            table = np.concatenate([table, table ^ key])
+        slots ^= table[octets[:, start // 8]]
+    return slots
+
+
+def _chain(slots: NDArray[np.int64], heads: NDArray[np.int32]) -> Indices:
+    """Chain the numbers of each slot: write the first to ``heads``, return the next of each, or -1."""
+    following = np.full(len(slots), -1, np.intp)
+    number = np.arange(len(slots), dtype=np.int32)
+    heads[slots] = number
+    # One number becomes the head of its slot; the others are prepended to the chain one by one.
+    waiting = number[heads[slots] != number]
+    while len(waiting):
+        slot = slots[waiting]
+        behind = heads[slot]
+        heads[slot] = waiting
+        first = heads[slot] == waiting
+        following[waiting[first]] = behind[first]
+        waiting = waiting[~first]
+    return following
+
+
 class _Partition:
     """The regions of one round, their class counts and their neighbours.
 
@@ -74,12 +109,12 @@ class _Partition:
 
     def __init__(self, regions: Regions) -> None:
         n_regions, n_hyperplanes = regions.codes.shape
-        n_slots = table_size(_SLOTS_PER_REGION * n_regions)
+        n_slots = _table_size(_SLOTS_PER_REGION * n_regions)
         words = pack(regions.codes)
         self._words = np.ascontiguousarray(words.T)  # (n_words, R)
         self._bits = np.uint64(1) << np.arange(n_hyperplanes, dtype=np.uint64) % 64  # (L,) in its word
         self._keys = np.random.default_rng(0).integers(n_slots, size=(n_hyperplanes,))
-        self._slots = slots_of(words, self._keys)
+        self._slots = _slots_of(words, self._keys)
         self._counts = np.array(regions.counts.T, np.float64, order="C")  # (C, R)
         self.largest = self._counts.max(axis=0)
         self._marks = np.zeros(n_slots, np.min_scalar_type(1 + len(self._counts)))
@@ -92,7 +127,7 @@ class _Partition:
         return len(self._slots)
 
     def _index(self) -> None:
-        self._following = chain(self._slots, self._heads)
+        self._following = _chain(self._slots, self._heads)
         self._marks[self._slots] = self._own
         self._marks[self._slots[self._following >= 0]] = 1 + len(self._counts)
 
@@ -200,7 +235,7 @@ class _Partition:
         self._words, self._counts = self._words[:, :n_regions], self._counts[:, :n_regions]
         self.largest, self._own = self.largest[:n_regions], self._own[:n_regions]
         # The number of slots is a power of two: keeping the low bits preserves the algebra of the keys.
-        n_slots = min(len(self._marks), table_size(_SLOTS_PER_REGION * n_regions))
+        n_slots = min(len(self._marks), _table_size(_SLOTS_PER_REGION * n_regions))
         self._slots = self._slots[:n_regions] & (n_slots - 1)
         self._keys = self._keys & (n_slots - 1)
         self._marks, self._heads = self._marks[:n_slots], self._heads[:n_slots]

@@ -10,8 +10,7 @@ from ffmlp.design.problem import Plan, Progress, Samples, UpperLayers
 from ffmlp.design.pruning import PruningPath, prune, prune_optimally
 from ffmlp.network.blobs import Blobs
 from ffmlp.network.hyperplanes import Hyperplanes
-from ffmlp.network.region import PaperStages, RegionStages
-from ffmlp.network.regions import Regions, sign_codes, tabulate
+from ffmlp.network.region import PaperStages, Regions, RegionStages, sign_codes, tabulate
 
 # The two read the same layers: one has a rule for unseen regions, the other is the bare network.
 _STAGES = {"region": RegionStages, "paper": PaperStages}

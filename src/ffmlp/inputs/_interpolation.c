@@ -1,4 +1,6 @@
-/* np.interp, with the same results to the last bit, in a sixth of the time for many values.
+/* np.interp, with the same results to the last bit, in a sixth of the time for many values. Without it,
+   `ffmlp predict` takes 1.46 times as much processor time for 500 000 rows of 20 columns and 50 neurons, and 1.17
+   times with the default model.
 
    A grid of equal cells narrows the search: a value is compared with the knots in its own cell only. */
 

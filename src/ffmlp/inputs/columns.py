@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Annotated, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ffmlp.arrays import AnyFloats, Below, Flags, Floats, Indices, Shape, require_floats
 from ffmlp.inputs.imputation import Imputation
@@ -27,12 +27,52 @@ _BOOLEANS = {"1": "True", "0": "False"}
 _WHOLE_NUMBER = re.compile(r"(-?\d+)\.0+")
 
 
+@dataclass(frozen=True)
+class Schema:
+    """What the columns of a table are: their names, and the categories of each, None for numbers."""
+
+    names: tuple[str, ...]
+    categories: tuple[tuple[str, ...] | None, ...]
+
+    @classmethod
+    def of_numbers(cls, names: Sequence[str]) -> Schema:
+        """Columns of numbers."""
+        return cls(tuple(names), (None,) * len(names))
+
+    @property
+    def are_numbers(self) -> bool:
+        """Whether no column holds categories."""
+        return all(known is None for known in self.categories)
+
+
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """The cells (n, M) of a table, and the categories of each column, None for numbers."""
+    """The cells (n, M) of a table with these columns."""
 
     values: AnyFloats
-    categories: tuple[tuple[str, ...] | None, ...]
+    schema: Schema
+
+
+@dataclass(frozen=True, eq=False)
+class IndexedColumn:
+    """A column as distinct values and the index of each cell among them, -1 if it is missing.
+
+    pandas' categorical columns, Arrow's dictionaries and columns of text files have this form.
+    """
+
+    indices: NDArray[np.integer]
+    distinct: Sequence[Any]
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+    def cells(self, categories: Sequence[str]) -> Floats:
+        """The cells of a column that has these categories."""
+        return self.mapped(category_cells(categories, map(category_name, self.distinct)))
+
+    def mapped(self, numbers: ArrayLike) -> Floats:
+        """A number for each cell, given a number for each distinct value; NaN for missing cells."""
+        return np.append(np.asarray(numbers, np.float64), np.nan)[self.indices]
 
 
 def category_name(value: object) -> str:
@@ -50,6 +90,21 @@ def category_name(value: object) -> str:
         return text.capitalize()
     whole = _WHOLE_NUMBER.fullmatch(text)
     return text if whole is None else whole[1]
+
+
+def category_cells(categories: Sequence[str], names: Iterable[str]) -> Floats:
+    """The cell of each name, as `category_name` writes it, in a column that has these categories."""
+    numbers: dict[str, float] = {name: number for number, name in enumerate(categories)}
+    if numbers.keys() <= set(_BOOLEANS.values()):
+        numbers |= {name: numbers[text] for name, text in _BOOLEANS.items() if text in numbers}
+    numbers[""] = np.nan
+    return np.array([numbers.get(name, UNKNOWN) for name in names], np.float64)
+
+
+def share_rows(cells: AnyFloats, categories: Sequence[str]) -> Indices:
+    """The row (n,) of each cell in a table of shares: categories, then missing and unknown ones."""
+    known = len(categories)
+    return np.where(np.isnan(cells), known, np.where(cells < 0, known + 1, cells)).astype(np.intp)
 
 
 @dataclass(frozen=True)
@@ -117,22 +172,9 @@ class CategoryColumn:
         """Whether training samples had missing cells; otherwise these count as unknown categories."""
         return bool((self.shares[-2] != self.shares[-1]).any())
 
-    def cells(self, names: Sequence[str]) -> Floats:
-        """The cells of categories, given as `category_name` writes them."""
-        numbers: dict[str, float] = {name: number for number, name in enumerate(self.categories)}
-        if numbers.keys() <= set(_BOOLEANS.values()):
-            numbers |= {name: numbers[text] for name, text in _BOOLEANS.items() if text in numbers}
-        numbers[""] = np.nan
-        return np.array([numbers.get(name, UNKNOWN) for name in names], np.float64)
-
-    def coded(self, indices: NDArray[np.integer], distinct: Iterable[object]) -> Floats:
-        """The cells of a column, by the index of each among distinct values, -1 if it is missing."""
-        return self.cells([*map(category_name, distinct), ""])[indices]
-
     def rows(self, cells: AnyFloats) -> Indices:
         """The row of ``shares`` of each cell."""
-        known = len(self.categories)
-        return np.where(np.isnan(cells), known, np.where(cells < 0, known + 1, cells)).astype(np.intp)
+        return share_rows(cells, self.categories)
 
     def inputs(self, cells: AnyFloats) -> Floats:
         """The inputs (n, n_inputs) of cells (n,)."""
@@ -154,7 +196,7 @@ class CategoryColumn:
         inside: Flags = np.all((self.shares > low) & (self.shares <= high), axis=1)
         inside[-2] &= self.knows_missing
         inside[-1] = False
-        names = [name for name, found in zip(self._rows, inside, strict=True) if found]
+        names = [name for name, is_inside in zip(self._rows, inside, strict=True) if is_inside]
         if len(names) > _MAX_LISTED:
             shown = ", ".join(names[: _MAX_LISTED - 1])
             return f"{self.name} is one of {len(names)} categories ({shown}, …)"
@@ -199,6 +241,14 @@ class Columns:
     def names(self) -> tuple[str, ...]:
         """The names of the columns."""
         return tuple(part.name for part in self.parts)
+
+    @property
+    def schema(self) -> Schema:
+        """The columns without what a fit adds to them."""
+        categories = (
+            part.categories if isinstance(part, CategoryColumn) else None for part in self.parts
+        )
+        return Schema(self.names, tuple(categories))
 
     # Cached, because explanations ask for these once for each column.
     @cached_property
@@ -264,9 +314,9 @@ class Columns:
 
     def between(self, low: Floats, high: Floats) -> dict[int, str]:
         """The categories whose inputs lie between limits (N,), in words, for each column with limits."""
-        limited, found = np.isfinite(low) | np.isfinite(high), {}
+        limited, texts = np.isfinite(low) | np.isfinite(high), {}
         for number, (part, first) in enumerate(zip(self.parts, self.firsts, strict=True)):
-            own = slice(first, first + part.n_inputs)
-            if isinstance(part, CategoryColumn) and limited[own].any():
-                found[number] = part.between(low[own], high[own])
-        return found
+            inputs = slice(first, first + part.n_inputs)
+            if isinstance(part, CategoryColumn) and limited[inputs].any():
+                texts[number] = part.between(low[inputs], high[inputs])
+        return texts

@@ -13,38 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ffmlp.arrays import AnyFloats, Floats, Indices
-from ffmlp.inputs.columns import CategoryColumn, Cells, Columns, NumberColumn, category_name
+from ffmlp.arrays import AnyFloats, Floats
+from ffmlp.inputs.columns import Cells, IndexedColumn, Schema, category_name
 
 FROM_DTYPE = "from_dtype"
 _DATES = (
     "column {!r} holds dates or times ({}). Replace it by numbers, such as the year, or leave it out."
 )
-
-
-@dataclass(frozen=True, eq=False)
-class _Codes:
-    """A column as distinct values and the index of each cell among them, -1 if it is missing."""
-
-    indices: Indices
-    distinct: list[Any]
-
-    @classmethod
-    def of(cls, values: list[Any]) -> _Codes:
-        numbers: dict[Any, int] = {}
-        try:
-            indices = [numbers.setdefault(value, len(numbers)) for value in values]
-        except TypeError as error:
-            raise TypeError(
-                f"{error}. The argument must be a table in which each cell is a string or a number."
-            ) from error
-        return cls(np.array(indices, np.intp), list(numbers))
-
-    @property
-    def are_numbers(self) -> bool:
-        """Whether all cells are numbers or missing; booleans are no numbers."""
-        present = [value for value in self.distinct if category_name(value)]
-        return all(isinstance(one, Real | Decimal) and not isinstance(one, bool) for one in present)
 
 
 def columns_of(X: Any) -> list[Any] | None:
@@ -82,7 +57,7 @@ def require_distinct_names(X: Any) -> None:
 
 
 def plain_labels(y: Any) -> Any:
-    """Labels, of which those of nullable types of pandas become those of NumPy if none is missing.
+    """Labels with a type of NumPy: nullable types of pandas are converted if no label is missing.
 
     scikit-learn would make floats of such integers and booleans.
     """
@@ -93,22 +68,22 @@ def plain_labels(y: Any) -> Any:
 
 
 def is_numeric(column: Any) -> bool:
-    """Whether the type of a column is that of numbers, which NumPy can convert as they are."""
+    """Whether NumPy converts a column as it is: its type is numeric."""
     return isinstance(column.dtype, np.dtype) and column.dtype.kind in "iuf"
 
 
 def training_cells(columns: list[Any], names: Sequence[str], categorical: Any) -> Cells:
     """The cells of columns; ``categorical`` is the parameter `categorical_features`."""
     kinds = column_kinds(columns, names, categorical)
-    known = tuple(kind.categories for kind in kinds)
-    return Cells(table_cells(columns, untrained_columns(names, known)), known)
+    schema = Schema(tuple(names), tuple(kind.categories for kind in kinds))
+    return Cells(table_cells(columns, schema), schema)
 
 
 @dataclass(frozen=True)
 class ColumnKind:
-    """Whether a column holds categories, and which; those of blocks of rows add up.
+    """Whether a column holds categories, and their ``names``, a `Statistic`.
 
-    A column may be one of numbers, of which ``names`` are not read.
+    The names of a column of numbers are None if they were not read.
     """
 
     is_categorical: bool
@@ -123,7 +98,7 @@ class ColumnKind:
         kinds = self, other
         names = [kind.names for kind in kinds if kind.names is not None]
         if any(kind.is_categorical for kind in kinds) and len(names) < len(kinds):
-            raise ValueError("it holds categories in some places and numbers in others.")
+            raise ValueError("it holds categories in some partitions and numbers in others.")
         return ColumnKind(
             self.is_categorical or other.is_categorical,
             frozenset().union(*names) if len(names) == len(kinds) else None,
@@ -144,33 +119,22 @@ def column_kinds(columns: list[Any], names: Sequence[str], categorical: Any) -> 
         if not is_categorical and (chosen is not None or _kind(column) not in "OU"):
             kinds.append(ColumnKind.of_numbers(_numbers(column, name)))
             continue
-        codes = _checked_codes(column, name) if is_categorical else _codes(column)
-        occurring = {codes.distinct[index] for index in np.unique(codes.indices) if index >= 0}
+        indexed = _indexed_categories(column, name) if is_categorical else _indexed(column)
+        occurring = {indexed.distinct[index] for index in np.unique(indexed.indices) if index >= 0}
         kinds.append(ColumnKind(is_categorical, frozenset(map(category_name, occurring)) - {""}))
     return tuple(kinds)
 
 
-def untrained_columns(names: Sequence[str], known: Sequence[tuple[str, ...] | None]) -> Columns:
-    """Columns of these categories, None for numbers, without shares."""
-    return Columns(
-        tuple(
-            NumberColumn(name, 0.0)
-            if categories is None
-            else CategoryColumn(name, categories, (), np.empty((len(categories) + 2, 0)))
-            for name, categories in zip(names, known, strict=True)
-        )
-    )
-
-
-def table_cells(columns: list[Any], fitted: Columns) -> Floats:
-    """The cells of columns that are of the kinds of fitted ones."""
-    values = np.empty((len(columns), _length(columns)))
-    for number, (column, part) in enumerate(zip(columns, fitted.parts, strict=True)):
-        if isinstance(part, CategoryColumn):
-            codes = _checked_codes(column, part.name)
-            values[number] = part.coded(codes.indices, codes.distinct)
+def table_cells(columns: list[Any], schema: Schema) -> Floats:
+    """The cells of columns that are what a schema says."""
+    values = np.empty((len(columns), len(columns[0]) if columns else 0))
+    for number, (column, name, categories) in enumerate(
+        zip(columns, schema.names, schema.categories, strict=True)
+    ):
+        if categories is None:
+            values[number] = _numbers(column, name)
         else:
-            values[number] = _numbers(column, part.name)
+            values[number] = _indexed_categories(column, name).cells(categories)
     return values.T
 
 
@@ -200,17 +164,13 @@ def chosen_columns(categorical: Any, names: Sequence[str]) -> set[int] | None:
     return found
 
 
-def _length(columns: list[Any]) -> int:
-    return len(columns[0]) if columns else 0
-
-
 def _is_categorical(column: Any) -> bool:
-    """Whether the type of a column, or else its cells, are those of categories."""
+    """Whether a column holds categories, by its type or else by its cells."""
     kind = _kind(column)
     if kind == "O":
-        return not _codes(column).are_numbers
+        return not all(map(_is_number_or_missing, _indexed(column).distinct))
     if kind == "U":
-        return not all(_is_number(text) for text in _codes(column).distinct)
+        return not all(map(_is_number, _indexed(column).distinct))
     return kind in ("b", "category")
 
 
@@ -230,25 +190,41 @@ def _kind(column: Any) -> str:
     return texts if dtype.kind in "US" else str(dtype.kind)
 
 
-def _codes(column: Any) -> _Codes:
+def _is_number_or_missing(value: Any) -> bool:
+    """Whether a cell is a number or missing; booleans are not numbers."""
+    return not category_name(value) or (
+        isinstance(value, Real | Decimal) and not isinstance(value, bool)
+    )
+
+
+def _indexed(column: Any) -> IndexedColumn:
+    """The distinct values of a column, in order of appearance unless its type has them."""
     if hasattr(column, "iloc"):
         if _kind(column) == "category":
-            return _Codes(column.cat.codes.to_numpy(np.intp), column.cat.categories.tolist())
+            return IndexedColumn(column.cat.codes.to_numpy(np.intp), column.cat.categories.tolist())
         try:
             indices, distinct = column.factorize()
+            return IndexedColumn(indices, list(distinct))
         except TypeError:  # cells that cannot be hashed
-            return _Codes.of(column.tolist())
-        return _Codes(indices, list(distinct))
-    return _Codes.of(column.to_list() if hasattr(column, "to_list") else column.tolist())
+            pass
+    numbers: dict[Any, int] = {}
+    cells = column.to_list() if hasattr(column, "to_list") else column.tolist()
+    try:
+        indices = [numbers.setdefault(cell, len(numbers)) for cell in cells]
+    except TypeError as error:
+        raise TypeError(
+            f"{error}. The argument must be a table in which each cell is a string or a number."
+        ) from error
+    return IndexedColumn(np.array(indices, np.intp), list(numbers))
 
 
-def _checked_codes(column: Any, name: str) -> _Codes:
-    """The distinct values of a column of categories."""
-    codes = _codes(column)
-    present = (value for value in codes.distinct if category_name(value))
+def _indexed_categories(column: Any, name: str) -> IndexedColumn:
+    """The distinct values of a column of categories, which may not be dates."""
+    indexed = _indexed(column)
+    present = (value for value in indexed.distinct if category_name(value))
     if _kind(column) in "mM" or isinstance(next(present, None), date):
         raise ValueError(_DATES.format(name, column.dtype))
-    return codes
+    return indexed
 
 
 def _numbers(column: Any, name: str) -> Floats:
@@ -259,9 +235,8 @@ def _numbers(column: Any, name: str) -> Floats:
     if kind in "iufb":
         values = _plain_floats(column)
     else:
-        codes = _codes(column)
-        distinct = [_number(value, name, kind) for value in codes.distinct]
-        values = np.array([*distinct, np.nan])[codes.indices]
+        indexed = _indexed(column)
+        values = indexed.mapped([_number(value, name, kind) for value in indexed.distinct])
     if np.isinf(values).any():
         raise ValueError(
             f"Input X contains infinity or a value too large for float64 in column {name!r}. Replace it "

@@ -2,10 +2,10 @@
 
 A category becomes the shares of the classes among its samples. A share that includes a sample itself
 tells its class: the more, the rarer the category. So the shares of rare categories are *cross-fitted*:
-samples are dealt into folds, and the share of a training sample's category is that in the other folds.
+samples are dealt into folds, and a training sample gets the share of its category in the other folds.
 Samples that are equal in all columns share a fold, whatever their class. Otherwise the other folds would
-have the other class. Samples that are held in one place are dealt out in the order of their values, so
-that folds are alike, which matters if there are few. In blocks, the hash of a row tells its fold.
+have the other class. Samples in memory are dealt out in the order of their values, so
+that folds are alike, which matters if there are few. In blocks, the hash of a row decides its fold.
 """
 
 from __future__ import annotations
@@ -17,61 +17,61 @@ import numpy as np
 from scipy.linalg import qr
 
 from ffmlp.arrays import AnyFloats, Flags, Floats, Indices, without_rounding
-from ffmlp.inputs.columns import CategoryColumn, Columns, NumberColumn
+from ffmlp.inputs.columns import CategoryColumn, Columns, NumberColumn, share_rows
 from ffmlp.inputs.gaussianise import quantiles
-from ffmlp.inputs.rows import Hashes, Rows, lexicographic, places
+from ffmlp.inputs.rows import Hashes, Rows, appearances, lexicographic
 
 N_FOLDS = 5
 # The shares of all samples count as so many samples of each category.
 PRIOR = 10.0
 # Categories of so many samples are not cross-fitted: their shares would only differ between folds.
 FREQUENT = 20
-# The shares of a category are those of at most so many classes.
+# A category has the shares of at most so many classes.
 MAX_SHARES = 10
 # A hash that no row has is not expected.
-_NO_PLACE = np.uint64(2**64 - 1)
+_NO_HASH = np.uint64(2**64 - 1)
 
 
 @dataclass(frozen=True, eq=False)
 class CategoryCounts:
-    """The samples of each category of a column; those of blocks of rows add up.
+    """The samples of each category of a column, a `Statistic`.
 
     ``counts`` (N_FOLDS, K + 2, C) are weights by fold, category and class; missing and unknown are
-    categories. ``places`` (K + 2, N_FOLDS) are the smallest distinct hashes of the rows of a category.
+    categories. ``hashes`` (K + 2, N_FOLDS) are the smallest distinct ones of the rows of a category.
     """
 
     counts: Floats
-    places: Hashes
+    hashes: Hashes
 
     @classmethod
     def of(
         cls, column: AnyFloats, known: tuple[str, ...], rows: Rows, fold: Indices, n_classes: int
     ) -> CategoryCounts:
         """The counts of a column of some rows."""
-        shape, row = (N_FOLDS, len(known) + 2, n_classes), _category_rows(column, known)
+        shape, row = (N_FOLDS, len(known) + 2, n_classes), share_rows(column, known)
         cell = (fold * shape[1] + row) * n_classes + rows.y
         counts = np.bincount(cell, rows.weight, int(np.prod(shape))).astype(np.float64).reshape(shape)
-        return cls(counts, _first_places(row, rows.hashes, shape[1]))
+        return cls(counts, _smallest_hashes(row, rows.hashes, shape[1]))
 
     def __add__(self, other: CategoryCounts) -> CategoryCounts:
-        n_rows = len(self.places)
-        hashes = np.hstack([self.places, other.places]).ravel()
+        n_rows = len(self.hashes)
+        hashes = np.hstack([self.hashes, other.hashes]).ravel()
         row = np.repeat(np.arange(n_rows), 2 * N_FOLDS)
-        there = hashes != _NO_PLACE
-        places = _first_places(row[there], hashes[there], n_rows)
-        return CategoryCounts(self.counts + other.counts, places)
+        there = hashes != _NO_HASH
+        smallest = _smallest_hashes(row[there], hashes[there], n_rows)
+        return CategoryCounts(self.counts + other.counts, smallest)
 
 
 @dataclass(frozen=True, eq=False)
 class Census:
-    """The counts of each column of categories, None for numbers; those of blocks of rows add up."""
+    """The counts of each column of categories, None for numbers, a `Statistic`."""
 
     columns: tuple[CategoryCounts | None, ...]
 
     @classmethod
     def of(cls, rows: Rows, fold: Indices, n_classes: int) -> Census:
         """The census of some rows in these folds."""
-        parts = zip(rows.cells.values.T, rows.cells.categories, strict=True)
+        parts = zip(rows.cells.values.T, rows.cells.schema.categories, strict=True)
         return cls(
             tuple(
                 None if known is None else CategoryCounts.of(column, known, rows, fold, n_classes)
@@ -96,24 +96,24 @@ class Encoding:
     shares: tuple[Floats | None, ...]
 
     @classmethod
-    def of(cls, census: Census, rows: Rows, fold: Indices, names: Sequence[str]) -> Encoding:
+    def of(cls, census: Census, rows: Rows) -> Encoding:
         """The encoding of categories by the census of all rows, and of numbers by some rows.
 
         Takes O(n·M·(log n + C)) time with categories or missing numbers, O(n·M) without.
         """
         parts: list[NumberColumn | CategoryColumn] = []
         shares: list[Floats | None] = []
-        cells = rows.cells
-        for name, column, known, found in zip(
-            names, cells.values.T, cells.categories, census.columns, strict=True
+        schema = rows.cells.schema
+        for name, column, known, counts in zip(
+            schema.names, rows.cells.values.T, schema.categories, census.columns, strict=True
         ):
-            if known is None or found is None:
+            if known is None or counts is None:
                 parts.append(NumberColumn(name, _median(column, rows.weight)))
                 shares.append(None)
             else:
-                part, own = _category_column(name, known, found)
+                part, of_folds = _category_column(name, known, counts)
                 parts.append(part)
-                shares.append(own)
+                shares.append(of_folds)
         return cls(Columns(tuple(parts)), tuple(shares))
 
     @classmethod
@@ -136,46 +136,41 @@ class Encoding:
             return rows.cells.values
         inputs = []
         for column, known, shares in zip(
-            rows.cells.values.T, rows.cells.categories, self.shares, strict=True
+            rows.cells.values.T, rows.cells.schema.categories, self.shares, strict=True
         ):
             if known is None or shares is None:
                 inputs.append(column[:, None])
             else:
-                inputs.append(shares[fold, _category_rows(column, known)])
+                inputs.append(shares[fold, share_rows(column, known)])
         return np.hstack(inputs)
 
 
 def dealt_folds(rows: Rows) -> Indices:
-    """The fold (n,) of each row, if all rows are held: places are dealt by class and value."""
-    if all(known is None for known in rows.cells.categories):
+    """The fold (n,) of each row, if all rows are held: distinct rows are dealt by class and value."""
+    if rows.cells.schema.are_numbers:
         return np.zeros(len(rows), np.intp)
     filled = np.nan_to_num(rows.cells.values, nan=np.inf)
     order, _ = lexicographic(rows.y, *filled.T)
     fold = np.empty(len(rows), np.intp)
-    fold[order] = places(filled[order]) % N_FOLDS
+    fold[order] = appearances(filled[order]) % N_FOLDS
     return fold
 
 
 def hashed_folds(rows: Rows) -> Indices:
     """The fold (n,) of each row of a block."""
-    if all(known is None for known in rows.cells.categories):
+    if rows.cells.schema.are_numbers:
         return np.zeros(len(rows), np.intp)
     return (rows.hashes % np.uint64(N_FOLDS)).astype(np.intp)
 
 
-def _category_rows(column: AnyFloats, known: tuple[str, ...]) -> Indices:
-    """The row of the shares of each cell."""
-    return CategoryColumn("", known, (), np.empty((len(known) + 2, 0))).rows(column)
-
-
-def _first_places(row: Indices, hashes: Hashes, n_rows: int) -> Hashes:
+def _smallest_hashes(row: Indices, hashes: Hashes, n_rows: int) -> Hashes:
     """The smallest distinct hashes (n_rows, N_FOLDS) of each category."""
     order = np.lexsort((hashes, row))
     row, hashes = row[order], hashes[order]
     new = np.append(True, (row[1:] != row[:-1]) | (hashes[1:] != hashes[:-1]))[: len(row)]
     row, hashes = row[new], hashes[new]
     number = np.arange(len(row)) - np.searchsorted(row, row)
-    found = np.full((n_rows, N_FOLDS), _NO_PLACE)
+    found = np.full((n_rows, N_FOLDS), _NO_HASH)
     first = number < N_FOLDS
     found[row[first], number[first]] = hashes[first]
     return found
@@ -210,18 +205,18 @@ def _category_column(
     names = tuple(category for category, is_kept in zip(known, kept, strict=False) if is_kept)
     part = CategoryColumn(name, names, tuple(classes.tolist()), shares[kept][:, classes])
     fitted = _smoothed(total - found.counts, prior)
-    fitted = np.where(_tells_nothing(found.places, mass)[:, None], shares, fitted)
+    fitted = np.where(_tells_nothing(found.hashes, mass)[:, None], shares, fitted)
     return part, np.concatenate([fitted, shares[None]])[:, :, classes]
 
 
-def _tells_nothing(places: Hashes, mass: Floats) -> Flags:
+def _tells_nothing(hashes: Hashes, mass: Floats) -> Flags:
     """Whether the share of a category tells little of the class of a single sample of it.
 
-    Frequent categories need no cross-fitting. In a category of few places, each of several samples, the
-    samples of a place cannot be told apart. Left out together, they would leave no share at all.
+    Frequent categories need no cross-fitting. In a category of few distinct rows, each of several
+    samples, the samples of a row cannot be told apart. Left out together, they would leave no share.
     """
-    n_places = np.count_nonzero(places != _NO_PLACE, axis=1)
-    return (mass >= FREQUENT) | ((n_places < N_FOLDS) & (mass >= N_FOLDS * n_places))
+    n_distinct = np.count_nonzero(hashes != _NO_HASH, axis=1)
+    return (mass >= FREQUENT) | ((n_distinct < N_FOLDS) & (mass >= N_FOLDS * n_distinct))
 
 
 def _smoothed(counts: Floats, prior: Floats) -> Floats:

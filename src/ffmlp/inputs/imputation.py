@@ -129,7 +129,7 @@ def conditional_deviations(
     """What completes deviations (n, N) from a mean, and the squares (n,) of the completed ones.
 
     Missing deviations are 0 and become their conditional means, (k, m) for each of the gaps, given the
-    others. Squares are those of Mahalanobis distances.
+    others. The squares are of Mahalanobis distances.
     """
     product = _products(deviation, precision)
     squares = np.einsum("nd,nd->n", product, deviation)

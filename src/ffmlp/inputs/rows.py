@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cached_property
 from hashlib import blake2b
-from typing import Protocol, TypeVar
+from typing import Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ _LARGEST_TOTAL = 1e100
 
 @dataclass(frozen=True)
 class WeightSums:
-    """What decides how weights are scaled; that of blocks of samples adds up."""
+    """What decides how weights are scaled, a `Statistic`."""
 
     total: float
     largest: float
@@ -128,7 +128,7 @@ def lexicographic(*columns: NDArray) -> tuple[Indices, Indices]:
 
 
 def group_numbers(order: Indices, first: Indices) -> Indices:
-    """The number of each sample's group; ``order`` and ``first`` are those of `lexicographic`."""
+    """The number of each sample's group; `lexicographic` gives ``order`` and ``first``."""
     starts = np.zeros(len(order), np.intp)
     starts[first] = 1
     numbers = np.empty(len(order), np.intp)
@@ -136,7 +136,7 @@ def group_numbers(order: Indices, first: Indices) -> Indices:
     return numbers
 
 
-def places(X: AnyFloats) -> Indices:
+def appearances(X: AnyFloats) -> Indices:
     """A number for each sample, the same for equal ones, in the order of their first appearance."""
     order, first = lexicographic(*X.T)
     return np.argsort(np.argsort(order[first]))[group_numbers(order, first)]
@@ -153,13 +153,35 @@ def _grouped(X: AnyFloats, y: Indices) -> tuple[Indices, Indices]:
     return lexicographic(y, np.nan_to_num(place), *X.T)
 
 
-T = TypeVar("T")
+class Statistic(Protocol):
+    """What one pass over rows keeps of them: the statistics of parts add up to the statistic of all.
+
+    A part is a block of a file or a partition on another machine. `Partitions.sum` and ``Samples.total``
+    take a function from a part to its statistic, and add these up in the order of the parts.
+    """
+
+    def __add__(self, other: Self, /) -> Self:
+        """The statistic of the rows of both parts."""
+        ...
+
+
+class SumOfFields:
+    """A `Statistic` each of whose fields adds up."""
+
+    def __add__(self, other: Self) -> Self:
+        assert is_dataclass(self)
+        return replace(
+            self,
+            **{one.name: getattr(self, one.name) + getattr(other, one.name) for one in fields(self)},
+        )
+
+
+S = TypeVar("S", bound=Statistic)
 Hashes = NDArray[np.uint64]
 
-# Places that are held, their cells, and places of a class, which may be rare. Rows with equal cells have
-# one place.
-MOST_PLACES, MOST_CELLS, FEWEST_OF_A_CLASS = 1 << 20, 1 << 25, 1000
-# The hashes of drawn rows are below a limit, which leaves so many times the places that are held.
+# Distinct rows that are held, their cells, and distinct rows of a class, which may be rare.
+MOST_DISTINCT, MOST_CELLS, FEWEST_OF_A_CLASS = 1 << 20, 1 << 25, 1000
+# The hashes of drawn rows are below a limit, which leaves so many times the rows that are held.
 _MARGIN = 1.1
 # Blocks are added up until there are so many times the rows that are held.
 _MOST_TIMES = 2
@@ -181,9 +203,9 @@ class Rows:
         return len(self.y)
 
     @property
-    def most_places(self) -> int:
-        """The number of places that are held of such rows."""
-        return most_places(self.cells.values.shape[1])
+    def most_distinct(self) -> int:
+        """The number of distinct rows that are held of such rows."""
+        return most_distinct(self.cells.values.shape[1])
 
     @cached_property
     def hashes(self) -> Hashes:
@@ -208,15 +230,15 @@ class Rows:
         return both
 
 
-def most_places(n_columns: int) -> int:
-    """The number of places that are held of a table of so many columns."""
-    return max(1, min(MOST_PLACES, MOST_CELLS // max(n_columns, 1)))
+def most_distinct(n_columns: int) -> int:
+    """The number of distinct rows that are held of a table of so many columns."""
+    return max(1, min(MOST_DISTINCT, MOST_CELLS // max(n_columns, 1)))
 
 
 class Partitions(Protocol):
     """All rows of a table, in parts that may lie elsewhere."""
 
-    def sum(self, statistic: Callable[[Rows], T]) -> T:
+    def sum(self, statistic: Callable[[Rows], S]) -> S:
         """The sum of a statistic over all parts."""
         ...
 
@@ -227,7 +249,7 @@ class OnePartition:
 
     rows: Rows
 
-    def sum(self, statistic: Callable[[Rows], T]) -> T:
+    def sum(self, statistic: Callable[[Rows], S]) -> S:
         """The statistic of the rows."""
         return statistic(self.rows)
 
@@ -243,7 +265,7 @@ def mixed(numbers: Hashes) -> Hashes:
 def row_hashes(cells: Cells) -> Hashes:
     """A hash (n,) of the cells of each row. A category counts by its name, not by its number."""
     found = np.zeros(len(cells.values), np.uint64)
-    for column, known in zip(cells.values.T, cells.categories, strict=True):
+    for column, known in zip(cells.values.T, cells.schema.categories, strict=True):
         if known is None:
             own = (np.asarray(column, np.float64) + 0.0).view(np.uint64)  # + 0.0: -0 is 0
         else:
@@ -259,9 +281,9 @@ def _name_hash(name: str) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Drawn:
-    """Rows from which those that stand for all are taken, and the weight (C,) of all rows of each class.
+    """Candidates for the representative rows, a `Statistic`.
 
-    Those of blocks of rows add up. ``complete`` says that no row was left out.
+    ``mass`` (C,) is the weight of all rows of each class, ``complete`` says that no row was left out.
     """
 
     rows: Rows
@@ -280,23 +302,23 @@ class Drawn:
         found = cls.all_of(rows, n_classes)
         if below is not None:
             return found.kept(rows.hashes < np.uint64(below))
-        return found.settled() if len(rows) > rows.most_places else found
+        return found.settled() if len(rows) > rows.most_distinct else found
 
     def __add__(self, other: Drawn) -> Drawn:
         rows = self.rows + other.rows
         both = Drawn(rows, self.mass + other.mass, self.complete and other.complete)
-        return both if len(rows) <= _MOST_TIMES * rows.most_places else both.settled()
+        return both if len(rows) <= _MOST_TIMES * rows.most_distinct else both.settled()
 
     def settled(self) -> Drawn:
-        """Distinct rows at the places of smallest hash, unless there are few rows in all."""
+        """Distinct rows of smallest hash, unless there are few rows in all."""
         rows = self.rows
-        if self.complete and len(rows) <= rows.most_places:
+        if self.complete and len(rows) <= rows.most_distinct:
             return self
-        kept = self.kept(rows.hashes <= _smallest(rows.hashes, rows.most_places))
+        kept = self.kept(rows.hashes <= _smallest(rows.hashes, rows.most_distinct))
         return replace(kept, rows=_distinct(kept.rows))
 
     def kept(self, wanted: Flags) -> Drawn:
-        """The wanted rows, and those of smallest hash of each class."""
+        """The wanted rows, and the rows of smallest hash of each class."""
         hashes, y = self.rows.hashes, self.rows.y
         for label in range(len(self.mass)):
             mine = np.flatnonzero(y == label)
@@ -305,12 +327,12 @@ class Drawn:
             return self
         return Drawn(self.rows.select(wanted), self.mass, complete=False)
 
-    def has_too_few_places(self, below: int | None) -> bool:
+    def holds_too_few(self, below: int | None) -> bool:
         """Whether a limit left out rows that could have been held, because many are repeated."""
         if below is None or self.complete:
             return False
         hashes = self.rows.hashes
-        return len(_ascending(hashes[hashes < np.uint64(below)])) < self.rows.most_places
+        return len(_ascending(hashes[hashes < np.uint64(below)])) < self.rows.most_distinct
 
     @property
     def representative(self) -> Rows:
@@ -327,24 +349,24 @@ class Drawn:
 
 def drawn_below(n_rows: int | None, n_columns: int) -> int | None:
     """What the hashes of drawn rows are below if no row is repeated; None if all rows are drawn."""
-    wanted = _MARGIN * most_places(n_columns)
+    wanted = _MARGIN * most_distinct(n_columns)
     return None if n_rows is None or n_rows <= wanted else int(wanted / n_rows * 2**64)
 
 
-def _smallest(hashes: Hashes, n_places: int) -> np.uint64:
-    """The largest of the ``n_places`` smallest distinct hashes; the largest one if there are fewer."""
+def _smallest(hashes: Hashes, n_hashes: int) -> np.uint64:
+    """The largest of the ``n_hashes`` smallest distinct hashes; the largest one if there are fewer."""
     largest = np.uint64(2**64 - 1)
-    if len(hashes) <= n_places:
+    if len(hashes) <= n_hashes:
         return largest
     # Repeated hashes may leave too few distinct ones among the smallest.
-    at_once = 2 * n_places
+    at_once = 2 * n_hashes
     while at_once < len(hashes):
         distinct = _ascending(np.partition(hashes, at_once)[:at_once])
-        if len(distinct) >= n_places:
-            return distinct[n_places - 1]
+        if len(distinct) >= n_hashes:
+            return distinct[n_hashes - 1]
         at_once *= 4
     distinct = _ascending(hashes)
-    return distinct[n_places - 1] if len(distinct) > n_places else largest
+    return distinct[n_hashes - 1] if len(distinct) > n_hashes else largest
 
 
 def _ascending(hashes: Hashes) -> Hashes:

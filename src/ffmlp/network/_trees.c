@@ -1,9 +1,9 @@
-/* The region of each sample in each tree, the sum of the values of these regions, the class that they decide, and what
+/* The leaf of each sample in each tree, the sum of the values of these leaves, the class that they decide, and what
    each axis adds to a lead.
 
    Several samples go down a tree at the same time, because each step waits for memory. After some steps, those
    that have arrived are left out. The tables must be those of a checked Trees: indices within range, and
-   every way ends in a region. */
+   every way ends in a leaf. */
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -27,18 +27,18 @@
 /* Trees until decided samples are left out. */
 #define TREES_AT_ONCE 8
 
-/* A node or a region. The places of a tree are pairs; the first one is the root and nothing. A sample goes on to the
-   next pair, to its second place if the key of the axis exceeds the threshold. A region leads to itself: the key of no
+/* A node or a leaf. The places of a tree are pairs; the first one is the root and nothing. A sample goes on to the
+   next pair, to its second place if the key of the axis exceeds the threshold. A leaf leads to itself: the key of no
    sample exceeds its threshold, or that of every sample if it is a second place. */
 typedef struct {
     int32_t threshold;
     uint16_t axis, next;
 } Place;
 
-/* T trees: tree t has the places from starts[t] up to starts[t + 1]. The region of a node is negative. */
+/* T trees: tree t has the places from starts[t] up to starts[t + 1]. The leaf of a node is negative. */
 typedef struct {
     const Place *places;
-    const int32_t *regions, *starts;
+    const int32_t *leaves, *starts;
     Py_ssize_t n_trees;
 } Forest;
 
@@ -106,7 +106,7 @@ static void descend(const Forest *forest, Py_ssize_t tree, Block *block)
         n_left = go_down(places, block, n_left, n_steps);
 }
 
-/* What becomes of the regions of samples: they are written to found (n, T); or the values of regions are added to
+/* What becomes of the leaves of samples: they are written to found (n, T); or the values of leaves are added to
    sums (n, C), in double or in single precision. In single precision, a class is decided if it leads by more than the
    margin, whatever the trees after the first k of the order add to class c: from least[k, c] to most[k, c]. */
 typedef struct {
@@ -130,19 +130,19 @@ static inline void add(const float *restrict values, float *restrict sums, Py_ss
 
 static void record(const Task *task, const Forest *forest, Py_ssize_t tree, const Block *block)
 {
-    const int32_t *regions = forest->regions + forest->starts[tree];
+    const int32_t *leaves = forest->leaves + forest->starts[tree];
     const Py_ssize_t n_classes = task->n_classes;
     for (int sample = 0; sample < block->n; sample++) {
-        const Py_ssize_t row = block->row[sample], region = regions[block->at[sample]];
+        const Py_ssize_t row = block->row[sample], leaf = leaves[block->at[sample]];
         if (task->found != NULL)
-            task->found[row * forest->n_trees + tree] = (int32_t)region;
+            task->found[row * forest->n_trees + tree] = (int32_t)leaf;
         else if (task->sums != NULL) {
-            const double *restrict values = task->values + region * n_classes;
+            const double *restrict values = task->values + leaf * n_classes;
             double *restrict sums = task->sums + row * n_classes;
             for (Py_ssize_t c = 0; c < n_classes; c++)
                 sums[c] += values[c];
         } else {
-            const float *restrict values = task->single_values + region * n_classes;
+            const float *restrict values = task->single_values + leaf * n_classes;
             float *restrict sums = task->single_sums + row * n_classes;
             /* Loops of a known length take less time. */
             n_classes == 2 ? add(values, sums, 2) : n_classes == 3 ? add(values, sums, 3) : add(values, sums, n_classes);
@@ -208,7 +208,7 @@ static void descend_all(const Task *task, const Forest *forest, const float *res
 /* What a coalition of axes of a sample, the others being those of its reference, does in a tree. */
 typedef struct {
     const Place *places;
-    const int32_t *regions;
+    const int32_t *leaves;
     const float *own, *other;
     const double *values;
     Py_ssize_t n_classes, winner, rival;
@@ -217,18 +217,18 @@ typedef struct {
     double *shapley;
 } Comparison;
 
-/* Add the Shapley values of the regions below a place. Both sides are followed where sample and reference part.
+/* Add the Shapley values of the leaves below a place. Both sides are followed where sample and reference part.
 
    n_own and n_other axes have been decided for the sample and the reference, with weight n_own! n_other! / n!,
-   where n is their sum. Every axis decided for the sample has the same share of a region, the sum of which is
+   where n is their sum. Every axis decided for the sample has the same share of a leaf, the sum of which is
    *gained; *lost is that of the axes decided for the reference. */
 static void share(const Comparison *task, int32_t at, int n_own, int n_other, double weight, double *gained,
                   double *lost)
 {
     for (;;) {
-        const int32_t region = task->regions[at];
-        if (region >= 0) {
-            const double *values = task->values + region * task->n_classes;
+        const int32_t leaf = task->leaves[at];
+        if (leaf >= 0) {
+            const double *values = task->values + leaf * task->n_classes;
             const double lead = weight * (values[task->winner] - values[task->rival]);
             *gained = n_own > 0 ? lead / n_own : 0.0;
             *lost = n_other > 0 ? lead / n_other : 0.0;
@@ -256,7 +256,7 @@ static void share(const Comparison *task, int32_t at, int n_own, int n_other, do
     }
 }
 
-/* The trees from places (P, 2), regions (P,) and starts (T + 1,). Returns -1 if they do not fit each other. */
+/* The trees from places (P, 2), leaves (P,) and starts (T + 1,). Returns -1 if they do not fit each other. */
 static int get_forest(const Py_buffer *tables, Forest *forest)
 {
     const Py_ssize_t n_places = tables[0].shape[0], n_trees = tables[2].shape[0] - 1;
@@ -266,7 +266,7 @@ static int get_forest(const Py_buffer *tables, Forest *forest)
         fit = forest->starts[tree + 1] - (int64_t)forest->starts[tree] >= 2;
     if (fit && forest->starts[n_trees] == n_places)
         return 0;
-    PyErr_SetString(PyExc_ValueError, "places must have 2 columns, and regions and starts must fit them.");
+    PyErr_SetString(PyExc_ValueError, "places must have 2 columns, and leaves and starts must fit them.");
     return -1;
 }
 
@@ -292,7 +292,7 @@ static PyObject *shapley_values(PyObject *Py_UNUSED(module), PyObject *arguments
         for (Py_ssize_t row = 0; row < n_rows; row++)
             for (Py_ssize_t tree = 0; tree < forest.n_trees; tree++) {
                 const Comparison task = {
-                    .places = forest.places + forest.starts[tree], .regions = forest.regions + forest.starts[tree],
+                    .places = forest.places + forest.starts[tree], .leaves = forest.leaves + forest.starts[tree],
                     .own = (const float *)tables[3].buf + row * n_axes,
                     .other = (const float *)tables[4].buf + row * n_axes, .values = tables[5].buf,
                     .n_classes = tables[5].shape[1], .winner = winner[row], .rival = rival[row], .sides = sides,
@@ -325,11 +325,11 @@ static PyObject *carried_out(const Task *task, const Forest *forest, const Py_bu
     return Py_NewRef(Py_None);
 }
 
-static PyObject *regions(PyObject *Py_UNUSED(module), PyObject *arguments)
+static PyObject *leaves(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
     PyObject *objects[5] = {NULL}, *answer = NULL;
     Py_buffer tables[5];
-    if (!PyArg_UnpackTuple(arguments, "regions", 5, 5, &objects[0], &objects[1], &objects[2], &objects[3],
+    if (!PyArg_UnpackTuple(arguments, "leaves", 5, 5, &objects[0], &objects[1], &objects[2], &objects[3],
                            &objects[4]) ||
         get_tables(objects, tables, "iiifi", (const int[]){2, 1, 1, 2, 2}, 5, 4) < 0)
         return NULL;
@@ -380,20 +380,20 @@ static PyObject *decide(PyObject *Py_UNUSED(module), PyObject *arguments)
 }
 
 static PyMethodDef methods[] = {
-    {"regions", regions, METH_VARARGS,
-     "regions(places, regions, starts, responses, found)\n--\n\n"
-     "Write the region of each sample in each tree to found."},
+    {"leaves", leaves, METH_VARARGS,
+     "leaves(places, leaves, starts, responses, found)\n--\n\n"
+     "Write the leaf of each sample in each tree to found."},
     {"add_values", add_values, METH_VARARGS,
-     "add_values(places, regions, starts, responses, values, sums)\n--\n\n"
-     "Add the values of each sample's regions to sums, tree by tree."},
+     "add_values(places, leaves, starts, responses, values, sums)\n--\n\n"
+     "Add the values of each sample's leaves to sums, tree by tree."},
     {"decide", decide, METH_VARARGS,
-     "decide(places, regions, starts, responses, order, values, least, most, margin, sums, classes)\n--\n\n"
+     "decide(places, leaves, starts, responses, order, values, least, most, margin, sums, classes)\n--\n\n"
      "Write the class of the largest sum to classes, -1 where it leads by no more than the margin.\n\n"
      "Sums are those at the beginning, and afterwards include the trees that were needed."},
     {"shapley_values", shapley_values, METH_VARARGS,
-     "shapley_values(places, regions, starts, own, other, values, winner, rival, shapley)\n--\n\n"
+     "shapley_values(places, leaves, starts, own, other, values, winner, rival, shapley)\n--\n\n"
      "Add what each axis adds to the lead of the winner over the rival to shapley."},
     {NULL, NULL, 0, NULL},
 };
 
-DEFINE_MODULE(_trees, "Regions of many samples in trees of half-spaces.")
+DEFINE_MODULE(_trees, "Leaves of many samples in trees of half-spaces.")

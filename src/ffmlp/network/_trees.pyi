@@ -1,16 +1,16 @@
 import numpy as np
 from numpy.typing import NDArray
 
-def regions(
+def leaves(
     places: NDArray[np.int32],
-    regions: NDArray[np.int32],
+    leaves: NDArray[np.int32],
     starts: NDArray[np.int32],
     responses: NDArray[np.float32],
     found: NDArray[np.int32],
 ) -> None: ...
 def add_values(
     places: NDArray[np.int32],
-    regions: NDArray[np.int32],
+    leaves: NDArray[np.int32],
     starts: NDArray[np.int32],
     responses: NDArray[np.float32],
     values: NDArray[np.float64],
@@ -18,7 +18,7 @@ def add_values(
 ) -> None: ...
 def decide(
     places: NDArray[np.int32],
-    regions: NDArray[np.int32],
+    leaves: NDArray[np.int32],
     starts: NDArray[np.int32],
     responses: NDArray[np.float32],
     order: NDArray[np.int32],
@@ -31,7 +31,7 @@ def decide(
 ) -> None: ...
 def shapley_values(
     places: NDArray[np.int32],
-    regions: NDArray[np.int32],
+    leaves: NDArray[np.int32],
     starts: NDArray[np.int32],
     own: NDArray[np.float32],
     other: NDArray[np.float32],

@@ -197,7 +197,7 @@ class BlobStages:
             raise ValueError("a blob has no hyperplane")
         require_indices("neuron_classes", self.neuron_classes, n_classes)
         if self.n_classes != n_classes or not 0.0 < self.temperature < np.inf:
-            raise ValueError("the temperature must be positive, and the classes those of the network")
+            raise ValueError("the temperature must be positive, and the classes must be the network's")
 
     def to_onnx(self, graph: OnnxGraph, planes: Hyperplanes, z: str, h: str) -> tuple[str, str]:
         """Add the layers as they are."""

@@ -58,7 +58,7 @@ def drawn_network(network: Network) -> str:
         if shown[layer] < sizes[layer]:
             parts.append(_text(x, column[-1][1] + _ROW, f"⋮ {sizes[layer] - shown[layer]} more"))
     if network.stages.trees is not None:
-        parts += _regions(network.stages.trees, centres)
+        parts += _trees(network.stages.trees, centres)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{3 * _COLUMN + 140}" height="{height:g}" '
         f'role="img" aria-label="{escape(repr(network))}" font-family="sans-serif" font-size="13" '
@@ -83,17 +83,17 @@ def _links(network: Network, centres: list[list[tuple[float, float]]]) -> list[s
     return lines
 
 
-def _regions(trees: Trees, centres: list[list[tuple[float, float]]]) -> list[str]:
-    """One box below the evidence for all regions, and a dotted line to each class."""
+def _trees(trees: Trees, centres: list[list[tuple[float, float]]]) -> list[str]:
+    """One box below the evidence for all leaves, and a dotted line to each class."""
     x, y = centres[2][-1][0], centres[2][-1][1] + 2 * _ROW
     lines = [
         f'<line x1="{x}" y1="{y:g}" x2="{to_x}" y2="{to_y:g}" stroke="#222" stroke-dasharray="2 3"/>'
         for to_x, to_y in centres[3]
     ]
-    where = f"{len(trees)} regions in {len(trees.roots)} trees: each adds to the evidence of the classes"
+    where = f"{len(trees)} leaves in {len(trees.roots)} trees: they correct the evidence of the classes"
     box = f'<rect x="{x - 55}" y="{y - 11:g}" width="110" height="22" rx="6" fill="{_LAYERS[2]}" '
     box += f'stroke="#222"><title>{where}</title></rect>'
-    return [*lines, box, _text(x, y + 4, f"{len(trees)} regions")]
+    return [*lines, box, _text(x, y + 4, f"{len(trees)} leaves")]
 
 
 def _text(x: float, y: float, text: str) -> str:
@@ -157,7 +157,7 @@ class Network:
 
     @property
     def table(self) -> Columns:
-        """The columns; without any, each input is one and has no missing numbers."""
+        """The columns; without them, each input is a column of numbers, none of which may be missing."""
         if self.columns is not None:
             return self.columns
         return Columns(tuple(NumberColumn(name, np.nan) for name in self.feature_names))
@@ -180,7 +180,7 @@ class Network:
 
     @property
     def weighted_sizes(self) -> tuple[int, int, int, int]:
-        """Neurons in each layer that have a row in `weights`: all but the regions beside a readout."""
+        """Neurons in each layer that have a row in `weights`: all but the leaves of trees."""
         n_features, n_half_spaces, n_second, n_classes = self.layer_sizes
         trees = self.stages.trees
         return n_features, n_half_spaces, n_second - (0 if trees is None else len(trees)), n_classes
@@ -201,7 +201,7 @@ class Network:
         """Size and kind of each layer, such as "4 features"."""
         texts = [f"{size} {kind}" for size, kind in zip(self.layer_sizes, self.kinds, strict=True)]
         if self.stages.trees is not None:
-            texts[2] = f"{self.weighted_sizes[2]} evidence and {len(self.stages.trees)} regions"
+            texts[2] = f"{self.weighted_sizes[2]} evidence and {len(self.stages.trees)} leaves"
         first, second, third, last = texts
         return first, second, third, last
 
@@ -214,7 +214,7 @@ class Network:
     def weights(self) -> tuple[Floats, Floats, Floats]:
         """Weight matrices of the three stages, each of shape (neurons of the layer, inputs).
 
-        Regions beside a readout are not among them: theirs are ``stages.trees.values``.
+        Leaves of trees are not among them: theirs are ``stages.trees.values``.
         """
         return self.hyperplanes.sides(self.hyperplanes.weights.T).T, *self.stages.weights
 
@@ -226,7 +226,7 @@ class Network:
     def responses(self, X: ArrayLike) -> tuple[Floats, Floats, Floats]:
         """The output of every layer: l_1 (n, D_1), l_2 (n, D_2) and l_out (n, D_out).
 
-        Computed in float64. A region beside a readout responds with 1 inside and with 0 outside.
+        Computed in float64. A leaf of a tree responds with 1 inside and with 0 outside.
         """
         samples = self.hyperplanes.checked(X)
         _, *sizes = self.layer_sizes
@@ -235,8 +235,8 @@ class Network:
         for rows, responses in layer_responses(self.stages, self.hyperplanes, samples):
             l_1[rows], l_2[rows, :n_weighted], out[rows] = responses
         if self.stages.trees is not None:
-            region = self.stages.trees.regions(self.hyperplanes.signed_responses(samples))
-            np.put_along_axis(l_2, n_weighted + region, 1.0, axis=1)
+            leaves = self.stages.trees.leaves(self.hyperplanes.signed_responses(samples))
+            np.put_along_axis(l_2, n_weighted + leaves, 1.0, axis=1)
             out = self.forward(samples)
         return l_1, l_2, out
 

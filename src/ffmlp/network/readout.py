@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from ffmlp.arrays import AnyFloats, Flags, Floats, Indices, Shape, in_whole_tiles, row_blocks
 from ffmlp.network.hyperplanes import Hyperplanes, softmax
-from ffmlp.network.region_classes import corrected_classes
-from ffmlp.network.single_precision import readout_classes
+from ffmlp.network.quick_classes import quick_classes
 from ffmlp.network.stages import LARGEST, Bends, OnnxGraph, require_finite, require_shapes
 from ffmlp.network.trees import Trees  # at run time, for those who check types
 from ffmlp.words import counted, itemised
@@ -35,7 +34,7 @@ class ReadoutStages:
     ----------
     even, odd : ndarray of shape (L, C)
         The evidence is ``|h| @ even + h @ odd + bias``: weights even + odd from the neurons of h and
-        even - odd from those of -h.
+        even - odd from the neurons of -h.
     bias : ndarray of shape (C,)
         Evidence for each class where every l_1 neuron is silent.
     temperature : float
@@ -78,7 +77,7 @@ class ReadoutStages:
 
     @property
     def relu_layers(self) -> tuple[tuple[Floats, Floats], ...] | None:
-        """The readout, times the temperature; None with regions beside it."""
+        """The readout, times the temperature; None with trees beside it."""
         if self.trees is not None:
             return None
         return ((self.temperature * self.weights[0], self.temperature * self.bias),)
@@ -149,8 +148,8 @@ class ReadoutStages:
         return np.minimum(self.outputs(planes, X), 1.0)
 
     def classes(self, planes: Hyperplanes, X: AnyFloats) -> Indices:
-        """The most probable class, in single precision where rounding cannot change it."""
-        return readout_classes(self, planes, X)
+        """The most probable class."""
+        return self.outputs(planes, X).argmax(axis=1)
 
     def confidences(self, planes: Hyperplanes, X: AnyFloats) -> Floats:
         """The evidence; its softmax is the probabilities."""
@@ -170,7 +169,7 @@ class ReadoutStages:
         return np.where(h[:, None] > 0, self.temperature * above.T, -self.temperature * below.T)
 
     def mean_slopes(self, start: Floats, stop: Floats, winner: Indices, rival: Indices) -> Floats:
-        """In closed form: the mean sign of a response is the change of ``|h|`` divided by that of h."""
+        """In closed form: the mean sign of a response is the change of ``|h|`` per change of h."""
         even, odd = ((part[:, winner] - part[:, rival]).T for part in (self.even, self.odd))
         crossed = start * stop < 0
         sign = np.where(start + stop < 0, -1.0, 1.0)
@@ -204,7 +203,7 @@ class ReadoutStages:
         return safe
 
     def bends(self, winner: int, rival: int) -> Bends | None:
-        """The lead, as ``even·|h| + odd·h = 2·even·max(0, h) + (odd − even)·h``; None with regions."""
+        """The lead, as ``even·|h| + odd·h = 2·even·max(0, h) + (odd − even)·h``; None with trees."""
         if self.trees is not None:
             return None
         even, odd, bias = (
@@ -219,7 +218,7 @@ class ReadoutStages:
         require_shapes(even=(self.even, shape), odd=(self.odd, shape), bias=(self.bias, (n_classes,)))
         require_finite(even=self.even, odd=self.odd, bias=self.bias)
         if not 0.0 < self.temperature < np.inf or self.one_sided != planes.one_sided:
-            raise ValueError("the temperature must be positive, and the sides those of the hyperplanes")
+            raise ValueError("the temperature must be positive, and the sides must be the hyperplanes'")
         if not np.isfinite(self._most_evidence):
             raise ValueError("the evidence of far samples is not finite")
 
@@ -268,16 +267,18 @@ _LEAST_LEAD = 1e-4
 _BISECTIONS = 30
 # Trees that are read for many rows, one after the other, stay in the cache.
 _ROWS_AT_ONCE = 1 << 12
+# The class of fewer rows is not worth two attempts.
+_FEWEST_QUICK_ROWS = 2048
 
 
 @dataclass(frozen=True, eq=False)
 class CorrectedReadoutStages(ReadoutStages):
-    """One l_2 neuron per class, its evidence, and one per region, which adds to the evidence.
+    """One l_2 neuron per class, its evidence, and one per leaf of the trees, which add to it.
 
     Attributes
     ----------
     trees : Trees
-        The regions.
+        The trees that correct the readout.
     power, floor : float
         The probability of a class is proportional to ``max(evidence, floor) ** power``.
     """
@@ -286,17 +287,17 @@ class CorrectedReadoutStages(ReadoutStages):
     power: float = field(kw_only=True)
     floor: float = field(kw_only=True)
 
-    neurons = "evidence and regions"
-    each_neuron = "the evidence of each class, and for each region where it errs"
+    neurons = "evidence and leaves"
+    each_neuron = "the evidence of each class, and for each leaf of the trees that correct it"
     in_units = ""
 
     @property
     def neuron_classes(self) -> Indices:
-        """The classes, and the class that each region supports most."""
+        """The classes, and the class that each leaf supports most."""
         return np.concatenate([np.arange(len(self.bias)), self.trees.values.argmax(axis=1)])
 
     def whole_evidence(self, planes: Hyperplanes, X: AnyFloats) -> Floats:
-        """The evidence (n, C) of readout and regions."""
+        """The evidence (n, C) of readout and leaves."""
         out = np.empty((len(X), len(self.bias)))
         for rows in row_blocks(len(X), 1, _ROWS_AT_ONCE):
             out[rows] = self._whole_evidence(planes, X[rows])
@@ -334,10 +335,16 @@ class CorrectedReadoutStages(ReadoutStages):
 
     def classes(self, planes: Hyperplanes, X: AnyFloats) -> Indices:
         """The most probable class, by part of the work where that is enough to know it."""
-        return corrected_classes(self, planes, X)
+        if len(X) < _FEWEST_QUICK_ROWS:
+            return super().classes(planes, X)
+        classes = quick_classes(self, planes, X)
+        in_doubt = np.flatnonzero(classes < 0)
+        if len(in_doubt):
+            classes[in_doubt] = super().classes(planes, X[in_doubt])
+        return classes
 
     def check(self, planes: Hyperplanes, n_classes: int) -> None:
-        """The regions must be trees of these hyperplanes, and the link to probabilities must ascend."""
+        """The trees must be of these hyperplanes, and the link to probabilities must ascend."""
         super().check(planes, n_classes)
         self.trees.check(len(planes), n_classes)
         if not (self.temperature == 1.0 and 0.0 < self.power < np.inf and 0.0 < self.floor < np.inf):
@@ -349,27 +356,25 @@ class CorrectedReadoutStages(ReadoutStages):
                 raise ValueError("the evidence of far samples is not finite")
 
     def to_onnx(self, graph: OnnxGraph, planes: Hyperplanes, z: str, h: str) -> tuple[str, str]:
-        """Add the evidence of readout and regions, and the link."""
-        evidence = graph.apply(
-            "Add", self.evidence_to_onnx(graph, planes, z, h), self._regions(graph, h)
-        )
+        """Add the evidence of readout and leaves, and the link."""
+        evidence = graph.apply("Add", self.evidence_to_onnx(graph, planes, z, h), self._leaves(graph, h))
         logs = graph.apply("Log", graph.apply("Max", evidence, np.array(self.floor)))
         powers = graph.apply("Mul", logs, np.array(self.power))
         powers = graph.apply("Add", powers, graph.apply("Mul", evidence, np.array(SLOPE)))
         share = graph.apply("Softmax", powers, axis=1)
         return graph.apply("ArgMax", share, axis=1, keepdims=0), share
 
-    def _regions(self, graph: OnnxGraph, h: str) -> str:
-        """The evidence of regions. The trees give numbers of regions: their sums are in float32 only."""
+    def _leaves(self, graph: OnnxGraph, h: str) -> str:
+        """The evidence of leaves. The trees give numbers of leaves: their sums are in float32 only."""
         trees, axes = self.trees, self.trees.axes
         n_nodes, n_leaves = len(trees.hyperplanes), len(trees)
         compared = graph.cast(graph.apply("Gather", h, axes, axis=1), np.float32)
-        # Regions follow the nodes.
+        # Leaves follow the nodes.
         tree = np.concatenate([trees.node_trees, trees.trees])
         order = np.argsort(tree, kind="stable")
         below = np.where(trees.children < 0, n_nodes - 1 - trees.children, trees.children)
         none = np.zeros(n_leaves, int)
-        regions = graph.apply(
+        leaves = graph.apply(
             "TreeEnsembleRegressor",
             compared,
             n_targets=len(trees.roots),
@@ -383,51 +388,51 @@ class CorrectedReadoutStages(ReadoutStages):
             target_treeids=trees.trees.tolist(),
             target_nodeids=list(range(n_nodes, n_nodes + n_leaves)),
             target_ids=trees.trees.tolist(),
-            target_weights=[float(region) for region in range(n_leaves)],
+            target_weights=[float(leaf) for leaf in range(n_leaves)],
         )
-        values = graph.apply("Gather", trees.values, graph.cast(regions, np.int64), axis=0)
+        values = graph.apply("Gather", trees.values, graph.cast(leaves, np.int64), axis=0)
         return graph.apply("ReduceSum", values, np.array([1]), keepdims=0)
 
     def meaning(self, neuron: int, network: Network) -> str:
-        """The class of the evidence, or the class that a region supports most and its half-spaces."""
-        region = neuron - len(self.bias)
-        if region < 0:
+        """The class of the evidence, or the class that a leaf supports most and its half-spaces."""
+        leaf = neuron - len(self.bias)
+        if leaf < 0:
             return super().meaning(neuron, network)
-        label = network.labels[self.trees.values[region].argmax()]
-        return f"region of class {label}: {self._box(region, network)}"
+        label = network.labels[self.trees.values[leaf].argmax()]
+        return f"leaf of class {label}: {self._box(leaf, network)}"
 
-    def _box(self, region: int, network: Network) -> str:
-        """The half-spaces whose intersection is a region."""
+    def _box(self, leaf: int, network: Network) -> str:
+        """The half-spaces that meet in a leaf."""
         axes, (low, high) = self.trees.axes, self.trees.boxes
-        limited = np.flatnonzero(np.isfinite(low[region]) | np.isfinite(high[region]))
-        return network.box(axes[limited], low[region, limited], high[region, limited])
+        limited = np.flatnonzero(np.isfinite(low[leaf]) | np.isfinite(high[leaf]))
+        return network.box(axes[limited], low[leaf, limited], high[leaf, limited])
 
     def description(self, network: Network, spreads: Floats, max_items: int) -> list[str]:
-        """The strongest evidence, and the regions that add most."""
+        """The strongest evidence, and the leaves that add most."""
         values, n_trees = self.trees.values, len(self.trees.roots)
         strongest = np.abs(values).argmax(axis=1)
 
-        def line(region: int) -> str:
-            value, label = values[region, strongest[region]], network.labels[strongest[region]]
-            return f"{value:+.3f} {label}: {self._box(region, network)}"
+        def line(leaf: int) -> str:
+            value, label = values[leaf, strongest[leaf]], network.labels[strongest[leaf]]
+            return f"{value:+.3f} {label}: {self._box(leaf, network)}"
 
         order = np.argsort(-np.abs(values).max(axis=1), kind="stable")
         return [
             *super().description(network, spreads, max_items),
             "",
-            f"{counted(len(self.trees), 'region')} in {counted(n_trees, 'tree')} add to the evidence. A "
-            "sample is in one region of each tree. The largest additions:",
+            f"{len(self.trees)} leaves in {counted(n_trees, 'tree')} correct the readout. A "
+            "sample is in one leaf of each tree. The largest additions:",
             *itemised(len(self.trees), max_items, line, order),
         ]
 
     def safe_distance(self, h: Floats, winner: Indices, reach: Floats, steepness: Floats) -> Floats:
-        """Within it, the winner leads even in the worst region of each tree that is near enough.
+        """Within it, the winner leads even in the worst leaf of each tree that is near enough.
 
-        Within distance r, a region can be reached only if no response violates its limits by more than
+        Within distance r, a leaf can be reached only if no response violates its limits by more than
         ``r·reach_l``. The lead over class c is at least the bound of the readout alone plus, tree by
-        tree, the smallest difference of the two classes' values over these regions.
+        tree, the smallest difference of the two classes' values over these leaves.
         """
-        outer = super().safe_distance(h, winner, reach, steepness)  # as if no region had limits
+        outer = super().safe_distance(h, winner, reach, steepness)  # as if no leaf had limits
         order, starts = self.trees.by_tree
         scores, bends = super().scores(h), 2.0 * self.even.T  # (n, C), (C, L)
         safe = np.zeros(len(h))
@@ -455,8 +460,8 @@ class CorrectedReadoutStages(ReadoutStages):
 class _LeadBound:
     """A lower bound of the lead of one class over K others, which falls with the distance.
 
-    ``leads`` and ``steepness`` (n, K) are those of the readout, which bends by at most ``bends`` (K, L)
-    beyond each hyperplane. Regions at distances ``away`` (n, R) add ``ahead`` (R, K) to the lead. They
+    The readout alone has ``leads`` and ``steepness`` (n, K), and bends by at most ``bends`` (K, L)
+    beyond each hyperplane. Leaves at distances ``away`` (n, R) add ``ahead`` (R, K) to the lead. They
     are in the order of their trees, which begin at ``starts`` (T,).
     """
 
@@ -479,7 +484,7 @@ class _LeadBound:
 
     def safe_distance(self, outer: Floats) -> Floats:
         """The largest safe distance (n,) up to ``outer``, by bisection."""
-        # Beyond all regions, only the readout can change the lead.
+        # Beyond all leaves, only the readout can change the lead.
         farthest = np.where(np.isfinite(self.away), self.away, 0.0).max(axis=1)
         low, high = np.zeros(len(outer)), np.where(np.isfinite(outer), outer, farthest)
         everywhere = ~np.isfinite(outer) & self.safe(high)

@@ -106,7 +106,7 @@ _MOST_NEURONS = 1 << 14
 class Places:
     """The place of each sample, ``numbers`` (n,), among the R places of a design.
 
-    ``unseen`` (n,) marks the samples that are in none; their number is that of the nearest place.
+    ``unseen`` (n,) marks the samples that are in none; their number is the nearest place's.
     ``classes`` (R,) and ``shares`` (R,) are the class of each place and its share of the training
     samples. ``counts`` (R, C) are these samples by class, if known. ``answers_unseen`` says whether the
     nearest place answers for samples that are in none.
@@ -173,7 +173,7 @@ class Stages(Protocol):
 
     @property
     def trees(self) -> Trees | None:
-        """The regions beside other neurons of l_2, the last ones of the layer, if there are any."""
+        """The trees whose leaves are the last neurons of l_2, if there are any."""
 
     @property
     def activations(self) -> tuple[str, str, str]:
@@ -195,7 +195,7 @@ class Stages(Protocol):
     def relu_layers(self) -> tuple[tuple[Floats, Floats], ...] | None:
         """Weights (outputs, inputs) and biases after l_1, with ReLU between them.
 
-        The largest output is that of the predicted class. None if the class follows in another way.
+        The predicted class has the largest output. None if the class follows in another way.
         """
 
     def meaning(self, neuron: int, network: Network) -> str:
@@ -232,7 +232,7 @@ class Stages(Protocol):
     def mean_slopes(self, start: Floats, stop: Floats, winner: Indices, rival: Indices) -> Floats:
         """The mean slope (n, L) of the winner's lead over the rival, from responses (n, L) to others.
 
-        Times the way, it is the change of the lead without regions beside other neurons.
+        Times the way, it is the change of the lead without the leaves of trees.
         """
 
     @property

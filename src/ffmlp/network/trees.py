@@ -1,8 +1,8 @@
-"""Regions where the evidence errs: leaves of trees whose nodes are half-spaces.
+"""Trees that correct a readout: their nodes are half-spaces, their leaves add to the evidence.
 
 A node compares the response of one hyperplane with a threshold: it is a half-space parallel to that
-hyperplane. A leaf is the region in which all half-spaces on the way to it meet. It adds its values to
-the evidence of the classes.
+hyperplane. A leaf is where all half-spaces on the way to it meet. It adds its values to the evidence of
+the classes.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class TreeBounds:
     order : ndarray of int32, shape (T,)
         The order in which the trees are read.
     values : ndarray of float32, shape (R, C)
-        The values of the regions.
+        The values of the leaves.
     least, most : ndarray of float32, shape (T + 1, C)
         Line k bounds what all trees but the first k add to each class.
     largest : float
@@ -64,7 +64,7 @@ class TreeBounds:
 
 @dataclass(frozen=True, eq=False)
 class Trees:
-    """T trees of M nodes, with R regions as leaves.
+    """T trees of M nodes, with R leaves.
 
     Attributes
     ----------
@@ -73,11 +73,11 @@ class Trees:
     thresholds : ndarray of float32, shape (M,)
         A sample goes to the second child if its response, in single precision, exceeds this.
     children : ndarray of int32, shape (M, 2)
-        The nodes below each node, which come after it; -1 - r stands for region r.
+        The nodes below each node, which come after it; -1 - r stands for leaf r.
     roots : ndarray of int32, shape (T,)
         The first node of each tree, ascending: a tree is all nodes up to the next root.
     values : ndarray of shape (R, C)
-        What each region adds to the evidence of each class.
+        What each leaf adds to the evidence of each class.
     """
 
     hyperplanes: Annotated[NDArray[np.int32], Shape("m"), Below("L")]
@@ -87,7 +87,7 @@ class Trees:
     values: Annotated[Floats, Shape("m+t", "C")]
 
     def __repr__(self) -> str:
-        return f"Trees({len(self)} regions in {len(self.roots)} trees)"
+        return f"Trees({len(self)} leaves in {len(self.roots)} trees)"
 
     def __len__(self) -> int:
         return len(self.values)
@@ -97,21 +97,21 @@ class Trees:
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def check(self, n_hyperplanes: int, n_classes: int) -> None:
-        """Raise a ValueError unless the tables are trees whose leaves are the regions, each once."""
+        """Raise a ValueError unless the tables are trees with each leaf once."""
         self._check_types()
         for name in ("thresholds", "values"):
             if not np.isfinite(getattr(self, name)).all():
-                raise ValueError(f"{name} of regions must be finite")
+                raise ValueError(f"{name} of leaves must be finite")
         self._check_shapes(n_classes)
         require_indices("hyperplanes", self.hyperplanes, n_hyperplanes)
         self._check_structure()
         if next(islice(self._levels(), _DEEPEST, None), None) is not None:
-            raise ValueError(f"a tree has more than {_DEEPEST} nodes on the way to a region")
+            raise ValueError(f"a tree has more than {_DEEPEST} nodes on the way to a leaf")
 
     def _check_types(self) -> None:
         for name, kind in _TYPES.items():
             if getattr(self, name).dtype != kind:
-                raise ValueError(f"{name} of regions must be of type {np.dtype(kind)}")
+                raise ValueError(f"{name} of leaves must be of type {np.dtype(kind)}")
 
     def _check_shapes(self, n_classes: int) -> None:
         n_nodes, n_trees = self.hyperplanes.size, self.roots.size
@@ -137,14 +137,14 @@ class Trees:
         if not (after | (self.children < 0)).all() or not np.array_equal(
             reached, np.arange(-len(self.values), n_nodes)
         ):
-            raise ValueError("children must be later nodes of the same tree or regions, each once")
+            raise ValueError("children must be later nodes of the same tree or leaves, each once")
 
-    def regions(self, h: AnyFloats) -> NDArray[np.int32]:
-        """The region (n, T) of each sample in each tree, from the responses h (n, L)."""
-        return self._regions(self.compared(h))
+    def leaves(self, h: AnyFloats) -> NDArray[np.int32]:
+        """The leaf (n, T) of each sample in each tree, from the responses h (n, L)."""
+        return self._leaves(self.compared(h))
 
     def evidence(self, h: AnyFloats) -> Floats:
-        """The sum (n, C) of the values of each sample's regions, tree by tree."""
+        """The sum (n, C) of the values of each sample's leaves, tree by tree."""
         return self.sums(self.compared(h))
 
     def compared(self, h: AnyFloats) -> NDArray[np.float32]:
@@ -157,7 +157,7 @@ class Trees:
         require_shapes(compared=(compared, (len(compared), len(self.axes))))
         total = np.zeros((len(compared), self.values.shape[1]))
         if compiled is None or self.forest is None:
-            for of_tree in self._regions(compared).T:
+            for of_tree in self._leaves(compared).T:
                 total += self.values[of_tree]
         else:
             values = np.require(
@@ -166,19 +166,19 @@ class Trees:
             compiled.add_values(*self.forest, compared, values, total)
         return total
 
-    def _regions(self, compared: NDArray[np.float32]) -> NDArray[np.int32]:
+    def _leaves(self, compared: NDArray[np.float32]) -> NDArray[np.int32]:
         found = np.empty((len(compared), len(self.roots)), np.int32)
         if compiled is None or self.forest is None:
             for rows in row_blocks(len(compared), len(self.roots), _ENTRIES_AT_ONCE):
-                found[rows] = self._regions_by_numpy(compared[rows])
+                found[rows] = self._leaves_by_numpy(compared[rows])
         else:
-            compiled.regions(*self.forest, compared, found)
+            compiled.leaves(*self.forest, compared, found)
         return found
 
-    def _regions_by_numpy(self, compared: NDArray[np.float32]) -> NDArray[np.int32]:
-        """The region (n, T) of each sample in each tree."""
+    def _leaves_by_numpy(self, compared: NDArray[np.float32]) -> NDArray[np.int32]:
+        """The leaf (n, T) of each sample in each tree."""
         self._check_structure()  # Otherwise, there may be no end.
-        # One entry for each sample and tree that has not reached its region.
+        # One entry for each sample and tree that has not reached its leaf.
         node = np.tile(self.roots, len(compared))
         entry, found = np.arange(len(node)), np.empty(len(node), np.int32)
         start = np.repeat(np.arange(len(compared)) * compared.shape[1], len(self.roots))
@@ -193,11 +193,11 @@ class Trees:
 
     @cached_property
     def forest(self) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]] | None:
-        """What compiled code reads: places (P, 2), their regions (P,) and the starts (T + 1,) of trees.
+        """What compiled code reads: places (P, 2), their leaves (P,) and the starts (T + 1,) of trees.
 
         The places of a tree are its root, an empty place, and the children of its nodes, in pairs. A
         place is the key of a threshold, an axis and the next pair, the last two in 16 bits each. A
-        region leads to itself by a threshold that no sample exceeds, or every one if it is the second
+        leaf leads to itself by a threshold that no sample exceeds, or every one if it is the second
         place of a pair. None if there are too many nodes or axes.
         """
         self._check_structure()  # Compiled code relies on it.
@@ -215,8 +215,8 @@ class Trees:
         places["threshold"] = np.where(inner, _keys(self.thresholds)[node], itself)
         places["axis"] = np.where(inner, np.searchsorted(self.axes, self.hyperplanes)[node], 0)
         places["next"] = np.where(inner, node - root + 1, place // 2)
-        regions = np.where(inner, -1, -1 - below).astype(np.int32)
-        return places.view(np.int32).reshape(-1, 2), regions, starts.astype(np.int32)
+        leaves = np.where(inner, -1, -1 - below).astype(np.int32)
+        return places.view(np.int32).reshape(-1, 2), leaves, starts.astype(np.int32)
 
     @property
     def can_decide(self) -> bool:
@@ -245,8 +245,8 @@ class Trees:
     @cached_property
     def bounds(self) -> TreeBounds:
         """What the trees can add, those that can add most first."""
-        regions, starts = self.by_tree
-        least, most = (part.reduceat(self.values[regions], starts) for part in (np.minimum, np.maximum))
+        leaves, starts = self.by_tree
+        least, most = (part.reduceat(self.values[leaves], starts) for part in (np.minimum, np.maximum))
         order = np.argsort(-(most - least).max(axis=1), kind="stable")
         left = [
             np.pad(np.cumsum(part[order[::-1]], axis=0)[::-1], ((0, 1), (0, 0)))
@@ -259,7 +259,7 @@ class Trees:
 
     @cached_property
     def boxes(self) -> tuple[Floats, Floats]:
-        """Lower and upper limits (R, F) of the responses of each region; F as in `axes`."""
+        """Lower and upper limits (R, F) of the responses of each leaf; F as in `axes`."""
         low = np.full((len(self), len(self.axes)), -np.inf)
         high = np.full((len(self), len(self.axes)), np.inf)
         axes = np.searchsorted(self.axes, self.hyperplanes)
@@ -280,7 +280,7 @@ class Trees:
 
     @property
     def depth(self) -> int:
-        """The largest number of nodes on the way to a region."""
+        """The largest number of nodes on the way to a leaf."""
         return sum(1 for _ in self._levels())
 
     def _levels(self) -> Iterator[NDArray[np.int32]]:
@@ -298,7 +298,7 @@ class Trees:
 
     @property
     def trees(self) -> Indices:
-        """The tree (R,) of each region."""
+        """The tree (R,) of each leaf."""
         tree = np.empty(len(self), np.intp)
         leaf = self.children < 0
         tree[-1 - self.children[leaf]] = np.repeat(self.node_trees, leaf.sum(axis=1))
@@ -311,18 +311,18 @@ class Trees:
 
     @property
     def by_tree(self) -> tuple[Indices, Indices]:
-        """The regions (R,) in the order of their trees, and the place (T,) where each tree starts."""
+        """The leaves (R,) in the order of their trees, and the place (T,) where each tree starts."""
         tree = self.trees
         order = np.argsort(tree, kind="stable")
         return order, np.searchsorted(tree[order], np.arange(len(self.roots)))
 
     def leads(self, h: Floats, winner: Indices, rival: Indices) -> tuple[NDArray[np.int32], Floats]:
-        """The regions (n, T) of each sample, and what each adds to the winner's lead over the rival."""
-        regions = self.regions(h)
-        return regions, self.values[regions, winner[:, None]] - self.values[regions, rival[:, None]]
+        """The leaves (n, T) of each sample, and what each adds to the winner's lead over the rival."""
+        leaves = self.leaves(h)
+        return leaves, self.values[leaves, winner[:, None]] - self.values[leaves, rival[:, None]]
 
     def distances(self, h: Floats, reach: Floats) -> Floats:
-        """Lower bounds (n, R) of each region's distance if a step of length 1 moves h by ``reach``."""
+        """Lower bounds (n, R) of each leaf's distance if a step of length 1 moves h by ``reach``."""
         low, high = self.boxes
         # Responses slightly above an upper limit are equal to it in single precision.
         high = np.nextafter(high.astype(np.float32), np.float32(np.inf)).astype(np.float64)

@@ -20,7 +20,7 @@ from ffmlp.network.network import Network
 from ffmlp.parameters import checked_cells
 from ffmlp.robustness.bent_leads import MOST_BENDS
 from ffmlp.tables.tables import TEXT, DataTable
-from ffmlp.tabular.scores import Confusion, Reliability, log_loss, row_hashes, share_seen
+from ffmlp.tabular.scores import Confusion, Reliability, hashes_of, log_loss, share_seen
 from ffmlp.tabular.table_model import TableModel
 from ffmlp.words import counted
 
@@ -216,7 +216,7 @@ def read_rows(model: TableModel, table: DataTable) -> Rows:
         n_unseen = int(frame[model.target].notna().to_numpy()[truth < 0].sum())
     seen, labelled, hashes = None, truth >= 0, model.facts.get("row_hashes")
     if hashes and labelled.any():
-        seen = share_seen(row_hashes(X[labelled], model.labels[truth[labelled]]), hashes)
+        seen = share_seen(hashes_of(X[labelled], model.labels[truth[labelled]]), hashes)
     return Rows(X, model.probabilities(X), truth, whole, seen, n_unseen)
 
 

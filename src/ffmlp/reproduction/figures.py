@@ -19,7 +19,7 @@ from ffmlp.arrays import Floats
 from ffmlp.classifier import FFMLPClassifier
 from ffmlp.datasets import Dataset
 from ffmlp.design.lda import two_class_lda
-from ffmlp.network.regions import find_regions
+from ffmlp.network.region import find_regions
 from ffmlp.plots import (
     AccuracyCurvesDisplay,
     AccuracyIntervalsDisplay,

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ffmlp.arrays import Floats, Indices
-from ffmlp.inputs.columns import CategoryColumn, Columns, category_name
+from ffmlp.inputs.columns import CategoryColumn, Columns, category_cells, category_name
 
 # Columns by number or name, and their bounds, as a user gives them; None is no bound.
 Features = Sequence[int | str]
@@ -287,7 +287,7 @@ def _checked_categories(
         part = table.parts[column]
         if not isinstance(part, CategoryColumn):
             raise ValueError(f"feature {feature!r} is a number. Limit it by bounds=.")
-        cells = part.cells([category_name(value) for value in values])
+        cells = category_cells(part.categories, map(category_name, values))
         for value, cell in zip(values, cells, strict=True):
             if not cell >= 0:
                 raise ValueError(

@@ -10,54 +10,40 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ffmlp.arrays import Floats
+from ffmlp.inputs.columns import IndexedColumn
 from ffmlp.tables.tables import NUMBER, Dialect, Kinds, pandas
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-@dataclass(frozen=True, eq=False)
-class Texts:
-    """A text column: the index of each cell among the distinct texts, -1 for missing cells.
+def trimmed(column: IndexedColumn, missing: Collection[str]) -> IndexedColumn:
+    """A column of texts without spaces around them; those that are then ``missing`` are missing."""
+    distinct: dict[str, int] = {}
+    texts = [text.strip(" ") for text in column.distinct]
+    indices = [-1 if text in missing else distinct.setdefault(text, len(distinct)) for text in texts]
+    return IndexedColumn(np.array([*indices, -1], np.int32)[column.indices], list(distinct))
 
-    Distinct texts are in order of appearance.
-    """
 
-    indices: NDArray[np.integer]
-    distinct: Sequence[str]
-
-    def trimmed(self, missing: Collection[str]) -> Texts:
-        """The same without spaces around texts; those that are then ``missing`` are missing."""
-        distinct: dict[str, int] = {}
-        trimmed = [text.strip(" ") for text in self.distinct]
-        own = [-1 if text in missing else distinct.setdefault(text, len(distinct)) for text in trimmed]
-        return Texts(np.array([*own, -1], np.int32)[self.indices], list(distinct))
-
-    def numbers(self, dialect: Dialect) -> Floats:
-        """The numbers that the texts are; a ValueError if one is not."""
-        return np.array([*map(dialect.number, self.distinct), np.nan])[self.indices]
-
-    def cells(self) -> NDArray[np.object_]:
-        """The text of each cell, NaN if it is missing."""
-        return np.array([*self.distinct, np.nan], object)[self.indices]
-
-    def __len__(self) -> int:
-        return len(self.indices)
+def numbers_of(column: IndexedColumn, dialect: Dialect) -> Floats:
+    """The numbers that texts are; a ValueError if one is not."""
+    return column.mapped([dialect.number(text) for text in column.distinct])
 
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Some rows: numbers (n, k), a `Texts` for each text column, Arrow strings for each kept one."""
+    """Some rows: numbers (n, k), indexed columns of texts, Arrow strings for kept columns."""
 
     numbers: Floats
-    texts: tuple[Texts, ...]
+    texts: tuple[IndexedColumn, ...]
     kept: tuple[Any, ...] = ()
 
     def frame(self, numbers: Sequence[str], texts: Sequence[str]) -> pd.DataFrame:
         """A frame with these names for the numeric and the text columns."""
         columns = dict(zip(numbers, self.numbers.T, strict=True))
         for name, column in zip(texts, self.texts, strict=True):
-            columns[name] = pandas().Series(column.cells(), dtype=object)
+            categories = pandas().Index(column.distinct, dtype=str)  # also if there are none
+            columns[name] = pandas().Categorical.from_codes(column.indices, categories)
         return pandas().DataFrame(columns)
 
     def __len__(self) -> int:
@@ -75,11 +61,23 @@ def frames(parts: Iterable[Part], n_rows: int, kinds: Kinds) -> Iterator[pd.Data
     for part in parts:
         rest.append(part().frame(numbers, texts)[list(kinds)])
         while sum(map(len, rest)) >= n_rows:
-            joined = pandas().concat(rest, ignore_index=True)
-            yield joined[:n_rows]
-            rest = [joined[n_rows:]]
+            frame = joined(rest)
+            yield frame[:n_rows]
+            rest = [frame[n_rows:]]
     if sum(map(len, rest)):
-        yield pandas().concat(rest, ignore_index=True)
+        yield joined(rest)
+
+
+def joined(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """The rows of frames of the same columns; their categories are united, which pandas does not do."""
+    columns = {}
+    for name in frames[0]:
+        parts = [frame[name] for frame in frames]
+        if frames[0].dtypes[name] == "category":
+            columns[name] = pandas().Series(pandas().api.types.union_categoricals(parts))
+        else:
+            columns[name] = pandas().concat(parts, ignore_index=True)
+    return pandas().DataFrame(columns)
 
 
 def values(array: Any, missing: float) -> NDArray:

@@ -36,7 +36,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ffmlp.arrays import Floats
-    from ffmlp.tables.blocks import Part, Texts
+    from ffmlp.inputs.columns import IndexedColumn
+    from ffmlp.tables.blocks import Part
 
 
 # A fit in memory takes several times the memory of the cells, most of it for copies of the rows.
@@ -188,7 +189,7 @@ class JoinedTable:
         """Tables of about ``n_rows`` rows each; none has rows of two files."""
         return chain.from_iterable(file.sections(n_rows) for file in self.files)
 
-    def inferred(self, n_rows: int, texts: Sequence[str]) -> Iterator[dict[str, Floats | Texts]]:
+    def inferred(self, n_rows: int, texts: Sequence[str]) -> Iterator[dict[str, Floats | IndexedColumn]]:
         """The columns of blocks: numbers unless some cells are not, or texts."""
         return chain.from_iterable(file.inferred(n_rows, texts) for file in self.files)
 

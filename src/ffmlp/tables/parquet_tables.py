@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 from pyarrow import parquet, types
 
 from ffmlp.arrays import Floats
-from ffmlp.tables.blocks import Block, Part, Texts, frames, split, values
+from ffmlp.inputs.columns import IndexedColumn
+from ffmlp.tables.blocks import Block, Part, frames, numbers_of, split, trimmed, values
 from ffmlp.tables.tables import Dialect, Kinds, LocatedError, check_names
 from ffmlp.tables.text_files import LONGEST_ROW
 
@@ -64,7 +65,7 @@ class ParquetTable:
         check_names(self.path, names, "")
         return names
 
-    def inferred(self, n_rows: int, texts: Sequence[str]) -> Iterator[dict[str, Floats | Texts]]:
+    def inferred(self, n_rows: int, texts: Sequence[str]) -> Iterator[dict[str, Floats | IndexedColumn]]:
         """The columns of blocks: numbers unless some cells are not, or texts."""
         for start, columns in self._batches(n_rows, self.columns):
             found = {}
@@ -228,10 +229,12 @@ class ParquetTable:
         try:
             numbers = self._numbers(column)
         except ValueError:
-            for row, text in enumerate(self._texts(column).cells(), start=start):
-                if text == text and not self.dialect.is_number(text):
-                    problem = f"expected a number, got {text!r}. {self.dialect.remedy(text)}"
-                    raise LocatedError(f"{self.place(row, name)}: {problem}") from None
+            texts = self._texts(column)
+            wrong = [i for i, text in enumerate(texts.distinct) if not self.dialect.is_number(text)]
+            first = int(np.argmax(np.isin(texts.indices, wrong)))
+            text = texts.distinct[texts.indices[first]]
+            problem = f"expected a number, got {text!r}. {self.dialect.remedy(text)}"
+            raise LocatedError(f"{self.place(start + first, name)}: {problem}") from None
             raise
         infinite = np.flatnonzero(np.isinf(numbers)).tolist()
         if infinite:
@@ -239,7 +242,7 @@ class ParquetTable:
             raise LocatedError(f"{place}: numbers must be finite, got {numbers[infinite[0]]}.")
         return numbers
 
-    def _inferred(self, column: Any) -> Floats | Texts:
+    def _inferred(self, column: Any) -> Floats | IndexedColumn:
         """Numbers (also those stored as text), or else texts."""
         if types.is_boolean(column.type):
             return self._texts(column)
@@ -251,15 +254,15 @@ class ParquetTable:
     def _numbers(self, column: Any) -> Floats:
         """Numbers, NaN for missing ones; a ValueError if a cell is neither."""
         if not any(is_of_type(column.type) for is_of_type in (*_NUMERIC, types.is_boolean)):
-            return self._texts(column).numbers(self.dialect)
+            return numbers_of(self._texts(column), self.dialect)
         if types.is_decimal(column.type):  # the nearest floats
             column = column.cast(pyarrow.string())
         numbers = values(column.cast(pyarrow.float64(), safe=False), np.nan)
         missing = self.dialect.missing_numbers
         return np.where(np.isin(numbers, missing), np.nan, numbers) if missing else numbers
 
-    def _texts(self, column: Any) -> Texts:
-        return _written(column).trimmed(self.dialect.missing_texts)
+    def _texts(self, column: Any) -> IndexedColumn:
+        return trimmed(_written(column), self.dialect.missing_texts)
 
 
 def _rows(file: Any, first: int, end: int, n_rows: int, names: Sequence[str]) -> Iterator[Any]:
@@ -359,10 +362,10 @@ def _strings(column: Any) -> Any:
     return pyarrow.DictionaryArray.from_arrays(encoded.indices, distinct).dictionary_decode()
 
 
-def _written(column: Any) -> Texts:
+def _written(column: Any) -> IndexedColumn:
     """What pandas would write to a CSV file."""
     encoded, texts = _encoded(column)
-    return Texts(values(encoded.indices, -1), texts)
+    return IndexedColumn(values(encoded.indices, -1), texts)
 
 
 def _encoded(column: Any) -> tuple[Any, list[str]]:

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ffmlp.arrays import Floats
-    from ffmlp.tables.blocks import Part, Texts
+    from ffmlp.inputs.columns import IndexedColumn
+    from ffmlp.tables.blocks import Part
 
 # What the cells of a column are.
 NUMBER, TEXT = "number", "text"
@@ -126,7 +127,7 @@ class DataTable(Protocol):
     def dialect(self) -> Dialect:
         """How its cells are written."""
 
-    def inferred(self, n_rows: int, texts: Sequence[str]) -> Iterator[dict[str, Floats | Texts]]:
+    def inferred(self, n_rows: int, texts: Sequence[str]) -> Iterator[dict[str, Floats | IndexedColumn]]:
         """The columns of blocks of about ``n_rows`` rows: numbers unless some cells are not, or texts.
 
         Columns of ``texts`` are texts in any case.

@@ -20,7 +20,8 @@ import numpy as np
 
 from ffmlp.arrays import Floats
 from ffmlp.extras import imported
-from ffmlp.tables.blocks import Block, Part, Texts, frames, split, values
+from ffmlp.inputs.columns import IndexedColumn
+from ffmlp.tables.blocks import Block, Part, frames, numbers_of, split, trimmed, values
 from ffmlp.tables.tables import COMPRESSIONS, NUMBER, TEXT, Dialect, Kinds, LocatedError, check_names
 from ffmlp.tables.text_files import (
     blocks_of_rows,
@@ -85,14 +86,14 @@ class TextTable:
         n_cells = len(names) + (len(row) == len(names) + 1 and not row[-1])
         return cls(path, source, names, delimiter, dialect, start, n_cells)
 
-    def inferred(self, n_rows: int, texts: Sequence[str]) -> Iterator[dict[str, Floats | Texts]]:
+    def inferred(self, n_rows: int, texts: Sequence[str]) -> Iterator[dict[str, Floats | IndexedColumn]]:
         """The columns of blocks: numbers unless some cells are not, or texts."""
         kinds = {name: TEXT if name in texts else NUMBER for name in self.columns if name}
         with self._located({}):
             for lines in self._row_blocks(n_rows):
                 columns = self._columns(lines, kinds)
                 # Those that are texts once are read as texts at once.
-                kinds |= {name: TEXT for name in kinds if isinstance(columns[name], Texts)}
+                kinds |= {name: TEXT for name in kinds if isinstance(columns[name], IndexedColumn)}
                 yield {name: self._without_missing(column) for name, column in columns.items()}
 
     def blocks(self, n_rows: int, kinds: Kinds) -> Iterator[pd.DataFrame]:
@@ -198,7 +199,9 @@ class TextTable:
             cells = np.empty((len(numbers), len(next(iter(columns.values())))))
             for own, name in zip(cells, numbers, strict=True):
                 column = columns[name]
-                own[:] = column.numbers(self.dialect) if isinstance(column, Texts) else column
+                own[:] = (
+                    numbers_of(column, self.dialect) if isinstance(column, IndexedColumn) else column
+                )
             cells = self._without_missing(cells)
             if np.isinf(cells).any():
                 raise ValueError("numbers must be finite")
@@ -207,15 +210,15 @@ class TextTable:
 
     def _without_missing(self, cells: Any) -> Any:
         """Texts or numbers without those that stand for missing values."""
-        if isinstance(cells, Texts):
-            return cells.trimmed(self.dialect.missing_texts)
+        if isinstance(cells, IndexedColumn):
+            return trimmed(cells, self.dialect.missing_texts)
         missing = self.dialect.missing_numbers
         return np.where(np.isin(cells, missing), np.nan, cells) if missing else cells
 
     def _columns(self, lines: bytes, kinds: Kinds) -> dict[str, Any]:
-        """Columns by name, as they are written: floats, `Texts`, or an Arrow array of strings.
+        """Columns by name, as they are written: floats, indexed texts, or an Arrow array of strings.
 
-        Instead of floats, `Texts` are returned where Arrow finds something else.
+        Instead of floats, texts are returned where Arrow finds something else.
         """
         if not kinds:
             return {}
@@ -311,8 +314,8 @@ def _is_numeric(arrow_type: Any) -> bool:
 
 
 def _cells(column: Any) -> Any:
-    """Floats with NaN for missing ones, `Texts`, or the Arrow array itself if it has strings."""
+    """Floats with NaN for missing ones, indexed texts, or the Arrow array itself if it has strings."""
     types = imported("pyarrow", "data files").types
     if types.is_dictionary(column.type):
-        return Texts(values(column.indices, -1), column.dictionary.to_pylist())
+        return IndexedColumn(values(column.indices, -1), column.dictionary.to_pylist())
     return values(column, np.nan) if types.is_floating(column.type) else column

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ffmlp.arrays import Floats
-from ffmlp.tables.blocks import Block, Part, Texts, frames
+from ffmlp.inputs.columns import IndexedColumn
+from ffmlp.tables.blocks import Block, Part, frames
 from ffmlp.tables.tables import NUMBER, TEXT, DataTable, Dialect, Kinds, LocatedError
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ def _hour(hour: str | None, minute: str, second: str | None, half: str | None) -
     return number + int(minute) / 60 + int(second or 0) / 3600
 
 
-def derived(texts: Texts, order: str) -> Floats:
+def derived(texts: IndexedColumn, order: str) -> Floats:
     """The `PARTS` of each cell, NaN where it is missing; a `DateError` if a text is not a date."""
     numbers = [parsed(text, order) for text in texts.distinct]
     if None in numbers:
@@ -111,7 +112,7 @@ class DateColumn:
         """The names of the parts."""
         return tuple(f"{self.name} ({part})" for part in self.parts)
 
-    def numbers(self, texts: Texts) -> dict[str, Floats]:
+    def numbers(self, texts: IndexedColumn) -> dict[str, Floats]:
         """The parts of each cell, by name."""
         columns = derived(texts, self.order)[:, [PARTS.index(part) for part in self.parts]]
         return dict(zip(self.names, columns.T, strict=True))
@@ -210,7 +211,7 @@ class DatedTable:
         """How the cells of the file are written."""
         return self.table.dialect
 
-    def inferred(self, n_rows: int, texts: Sequence[str]) -> Iterator[dict[str, Floats | Texts]]:
+    def inferred(self, n_rows: int, texts: Sequence[str]) -> Iterator[dict[str, Floats | IndexedColumn]]:
         """The columns of blocks as they are in the file."""
         return self.table.inferred(n_rows, texts)
 
@@ -247,7 +248,7 @@ class DatedTable:
         wanted = [columns[name] for name, kind in kinds.items() if kind == NUMBER]
         return replace(block, numbers=np.array(wanted).T, texts=block.texts[:-n_dates])
 
-    def _numbers(self, column: DateColumn, texts: Texts) -> dict[str, Floats]:
+    def _numbers(self, column: DateColumn, texts: IndexedColumn) -> dict[str, Floats]:
         """The parts of a column; an error with the place of a cell that is not a date."""
         try:
             return column.numbers(texts)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ffmlp.arrays import Floats
-from ffmlp.tables.blocks import Texts
+from ffmlp.inputs.columns import IndexedColumn
 from ffmlp.tables.tables import TEXT, DataTable
 from ffmlp.tabular.predictions import UnknownCategories, merged, unknown_categories
 from ffmlp.tabular.scores import Confusion, area_under_curve, log_loss
@@ -103,7 +103,7 @@ def score_file(model: Predictor, table: DataTable, on_block: Callable[[int], obj
     )
 
 
-def _indices(labels: Texts, index_of: dict[str, int]) -> NDArray[np.intp]:
+def _indices(labels: IndexedColumn, index_of: dict[str, int]) -> NDArray[np.intp]:
     """The index of each label, -1 if it is missing; new ones are added to ``index_of``."""
     own = [index_of.setdefault(text, len(index_of)) for text in labels.distinct]
     return np.array([*own, -1])[labels.indices]

@@ -181,7 +181,7 @@ class LastLook:
         """The last look at a section; without a model, at hashes alone."""
         rows = reader.rows(section)
         features = rows.X[reader.columns.features]
-        hashes = scores.stored_hashes(scores.row_hashes(features, rows.y))
+        hashes = scores.stored_hashes(scores.hashes_of(features, rows.y))
         held_out = None
         if model is not None and (held := reader.held_out(rows.X)).any():
             truth = np.searchsorted(reader.labels, rows.y[held])

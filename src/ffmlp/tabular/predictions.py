@@ -15,8 +15,8 @@ import numpy as np
 
 from ffmlp.arrays import Floats
 from ffmlp.extras import imported
-from ffmlp.inputs.columns import CategoryColumn, Columns, category_name
-from ffmlp.tables.blocks import Block, Part, Texts
+from ffmlp.inputs.columns import CategoryColumn, Columns, IndexedColumn, category_name
+from ffmlp.tables.blocks import Block, Part
 from ffmlp.tables.tables import DataFile, DataTable
 from ffmlp.tables.writing import Output, Predictions, prediction_writer, renderer
 from ffmlp.tabular.dates import with_dates
@@ -82,7 +82,7 @@ def substitutes(table: Columns, row: pd.Series, inputs: Floats) -> tuple[Substit
     return tuple(found)
 
 
-def unknown_categories(table: Columns, columns: Sequence[Texts]) -> list[UnknownCategories]:
+def unknown_categories(table: Columns, columns: Sequence[IndexedColumn]) -> list[UnknownCategories]:
     """Those in the categorical columns."""
     found = []
     parts = [part for part in table.parts if isinstance(part, CategoryColumn)]

@@ -58,7 +58,7 @@ class Predictor(Interface):
         numbers = dict(zip(self.numbers, block.numbers.T, strict=True))
         texts = dict(zip(self.categories, block.texts, strict=True))
         cells = [
-            part.coded(texts[part.name].indices, texts[part.name].distinct)
+            texts[part.name].cells(part.categories)
             if isinstance(part, CategoryColumn)
             else numbers[part.name]
             for part in self.table.parts

@@ -16,7 +16,9 @@ from sklearn.model_selection import StratifiedKFold, train_test_split
 
 from ffmlp.arrays import Floats
 from ffmlp.classifier import FFMLPClassifier
-from ffmlp.tables.tables import pandas
+from ffmlp.inputs.columns import Cells, Schema
+from ffmlp.inputs.data_frames import columns_of, training_cells
+from ffmlp.inputs.rows import SumOfFields, row_hashes
 from ffmlp.words import counted
 
 if TYPE_CHECKING:
@@ -161,15 +163,13 @@ _MAX_HASHES = 1000
 _BITS = 48  # JSON numbers are exact up to 53
 
 
-def row_hashes(X: pd.DataFrame, labels: NDArray) -> NDArray[np.uint64]:
+def hashes_of(X: pd.DataFrame, labels: NDArray) -> NDArray[np.uint64]:
     """A hash of the values and of the label of each row; it does not depend on the type of the file."""
-    columns = {
-        number: column if column.dtype == float else column.astype(object)
-        for number, (_, column) in enumerate(X.items())
-    }
-    columns[len(columns)] = pandas().Series(labels.astype(str).astype(object), X.index)
-    hashes = pandas().util.hash_pandas_object(pandas().DataFrame(columns), index=False)
-    return hashes.to_numpy() >> np.uint64(64 - _BITS)
+    categorical = [name for name, column in X.items() if column.dtype != float]
+    cells = training_cells(columns_of(X) or [], list(X), categorical)
+    names, label = np.unique(labels.astype(str), return_inverse=True)
+    schema = Schema((*cells.schema.names, ""), (*cells.schema.categories, tuple(names.tolist())))
+    return row_hashes(Cells(np.column_stack([cells.values, label]), schema)) >> np.uint64(64 - _BITS)
 
 
 def stored_hashes(hashes: NDArray[np.uint64]) -> list[int]:
@@ -274,8 +274,8 @@ def _folds(
 
 
 @dataclass(frozen=True, eq=False)
-class HeldOutSums:
-    """What an evaluation needs of held-out rows; that of blocks of rows adds up.
+class HeldOutSums(SumOfFields):
+    """What an evaluation needs of held-out rows, a `Statistic`.
 
     ``confusion`` (C, C) counts rows, ``loss`` is the sum of their log-losses, and ``bins`` are their
     `ffmlp.tabular.scores.reliability_sums`.
@@ -291,11 +291,6 @@ class HeldOutSums:
         confusion = Confusion.of(truth, probability.argmax(axis=1), probability.shape[1])
         loss = float(log_losses(truth, probability).sum())
         return cls(confusion.counts, loss, reliability_sums(truth, probability))
-
-    def __add__(self, other: HeldOutSums) -> HeldOutSums:
-        return HeldOutSums(
-            self.confusion + other.confusion, self.loss + other.loss, self.bins + other.bins
-        )
 
     def evaluation(self, n_of_classes: NDArray[np.int64], seconds: float) -> Evaluation:
         """The scores, given the number of all rows of each class (C,)."""

@@ -14,8 +14,7 @@ from operator import add
 import numpy as np
 
 from ffmlp.arrays import Floats
-from ffmlp.inputs.columns import category_name
-from ffmlp.tables.blocks import Texts
+from ffmlp.inputs.columns import IndexedColumn, category_name
 from ffmlp.tables.tables import DECIMAL_COMMAS, NUMBER, TEXT, DataTable, Dialect
 from ffmlp.tabular.dates import DateColumn, DateTally
 from ffmlp.words import listed
@@ -93,7 +92,7 @@ class Tallies:
 
     @classmethod
     def of(
-        cls, block: dict[str, Floats | Texts], dialect: Dialect, left_out: Collection[str] = ()
+        cls, block: dict[str, Floats | IndexedColumn], dialect: Dialect, left_out: Collection[str] = ()
     ) -> Tallies:
         """The tallies of a block of rows, whose cells are written in this dialect."""
         columns = {
@@ -141,9 +140,11 @@ class Tally:
     n_compared: int = 0
 
     @classmethod
-    def of(cls, cells: Floats | Texts, dialect: Dialect) -> Tally:
+    def of(cls, cells: Floats | IndexedColumn, dialect: Dialect) -> Tally:
         """The tally of some successive cells."""
-        return cls._of_texts(cells, dialect) if isinstance(cells, Texts) else cls._of_numbers(cells)
+        return (
+            cls._of_texts(cells, dialect) if isinstance(cells, IndexedColumn) else cls._of_numbers(cells)
+        )
 
     @classmethod
     def _of_numbers(cls, cells: Floats) -> Tally:
@@ -161,7 +162,7 @@ class Tally:
         )
 
     @classmethod
-    def _of_texts(cls, cells: Texts, dialect: Dialect) -> Tally:
+    def _of_texts(cls, cells: IndexedColumn, dialect: Dialect) -> Tally:
         found, rows, counts = np.unique(cells.indices, return_index=True, return_counts=True)
         texts, first_rows, n_cells, n_numbers = list[str](), list[int](), list[int](), 0
         for index, row, count in zip(found.tolist(), rows.tolist(), counts.tolist(), strict=True):

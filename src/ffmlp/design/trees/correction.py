@@ -18,7 +18,7 @@ from scipy.optimize import minimize_scalar, nnls
 from ffmlp.arrays import AnyFloats, Floats, Indices
 from ffmlp.design.problem import Progress, Samples, UpperLayers
 from ffmlp.design.trees.growth import MOST_CHANNELS, Ranks, Tree, integers
-from ffmlp.inputs.rows import evenly, places
+from ffmlp.inputs.rows import appearances, evenly
 from ffmlp.network.hyperplanes import NO_BLOB, Hyperplanes
 from ffmlp.network.readout import CorrectedReadoutStages, ReadoutStages
 from ffmlp.network.trees import Trees
@@ -69,7 +69,7 @@ def dealt(merged: Samples) -> tuple[Samples, Indices, Indices]:
         fold, judged = np.full(n, -1), evenly(n, int(min(_JUDGED_SHARE * n, _MOST_JUDGED)))
         fold[judged] = np.arange(len(judged)) % _N_FOLDS_OF_MANY
         return merged, np.arange(n), fold
-    point = places(merged.X)
+    point = appearances(merged.X)
     mass = np.bincount(point, merged.weight)
     frequent = (merged.weight >= N_FOLDS) & (mass >= _LARGE_SHARE * mass.sum())[point]
     copies = np.where(frequent, N_FOLDS, 1)
