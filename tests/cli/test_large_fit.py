@@ -18,7 +18,6 @@ import pandas as pd
 
 import ffmlp
 from ffmlp.cli import cluster, main
-from ffmlp.cli import fit as fit_command
 from ffmlp.storage.persistence import load_with_metadata
 from ffmlp.tabular import large_tables
 
@@ -212,16 +211,6 @@ def test_files_without_labels_or_rows_add_nothing(files, capsys):
     assert found == wanted
 
 
-@pytest.mark.parametrize(("limit", "large"), [(10**12, False), (1000, True)])
-def test_large_files_are_fitted_in_sections_without_being_told(files, monkeypatch, limit, large):
-    used = []
-    fit_large = fit_command.fit_large
-    monkeypatch.setattr(fit_command, "fit_large", lambda *a: (used.append(a), fit_large(*a))[1])
-    monkeypatch.setattr("ffmlp.tables.opening.memory_limit", lambda: limit)
-    assert fit("p*.parquet", "--id", "name", *QUICK, "-o", "m.model") == 0
-    assert bool(used) == large
-
-
 def test_dask_is_not_imported_for_files_that_fit_into_memory(files):
     program = (
         "import sys; from ffmlp.cli import main\n"
@@ -348,9 +337,12 @@ def test_an_input_is_not_overwritten(files, capsys):
     assert "m is an input of this command." in capsys.readouterr().err
 
 
-def test_passes_and_rows_are_reported_at_times(files, many_sections, capsys, monkeypatch):
+def test_large_files_are_read_in_sections_and_their_passes_reported(
+    files, many_sections, capsys, monkeypatch
+):
+    monkeypatch.setattr("ffmlp.tables.opening.memory_limit", lambda: 1000)  # without being asked to
     monkeypatch.setattr("ffmlp.cli.console._SECONDS_BETWEEN_LINES", -1.0)
-    assert fit("p*.parquet", "--id", "name", *QUICK, "-o", "m.model", LARGE) == 0
+    assert fit("p*.parquet", "--id", "name", *QUICK, "-o", "m.model") == 0
     lines = [line for line in capsys.readouterr().err.splitlines() if not line.startswith("note:")]
     n_passes = len(ffmlp.load("m.model").pass_seconds_)
     assert lines[0].startswith("reading columns, pass 1: 1 section of ")

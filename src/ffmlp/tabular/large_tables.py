@@ -85,10 +85,11 @@ def first_look(
     texts: Sequence[str],
     left_out: Sequence[str],
     passes: Passes,
-) -> FirstLook | None:
-    """What the columns and the labels of all sections are, in one pass; None if there are no rows."""
+) -> FirstLook:
+    """The columns and the labels of all sections, in one pass."""
     look = delayed(partial(FirstLook.of, target, texts, left_out), pure=False, traverse=False)
-    return summed([look(section) for section in sections], passes) if sections else None
+    found = summed([look(section) for section in sections], passes) if sections else None
+    return found or FirstLook(Tallies(0, {}), Counter(), 0)
 
 
 @dataclass(frozen=True, eq=False)
