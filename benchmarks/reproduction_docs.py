@@ -16,7 +16,7 @@ import textwrap
 from collections.abc import Callable
 from pathlib import Path
 
-from ffmlp.report.pages import Table, to_markdown
+from ffmlp.report.layout import Table, to_markdown
 from ffmlp.report.records import read_records
 from ffmlp.reproduction import findings as reproduced
 from ffmlp.reproduction.accuracy_tables import with_spread

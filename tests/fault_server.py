@@ -21,7 +21,7 @@ from pathlib import Path
 from reproduction_runs import all_runs
 
 PACKAGES = ["matplotlib.figure", "onnx", "pandas", "pyarrow.parquet", "skops.io", "tqdm", "daqp"]
-MODULES = ["benchmark.report", "benchmark.runs", "export", "plots", "report.pages",
+MODULES = ["benchmark.report", "benchmark.runs", "export", "plots", "report.layout",
            "reproduction.report", "reproduction.gallery", "tabular.predictions"]  # fmt: skip
 # What the moments of faults are counted by: whatever opens or changes files.
 EVENTS = ("open", "os.", "shutil.", "tempfile.")

@@ -29,7 +29,7 @@ class Missing:
 sys.meta_path.insert(0, Missing())
 import ffmlp, ffmlp.robustness.attacks, ffmlp.backprop, ffmlp.benchmark.pages, ffmlp.cli, ffmlp.datasets
 import ffmlp.export, ffmlp.reproduction.gallery, ffmlp.report.explorer, ffmlp.tabular.predictions
-import ffmlp.report.pages, ffmlp.plots
+import ffmlp.report.layout, ffmlp.plots
 from sklearn.datasets import load_iris
 X, y = load_iris(return_X_y=True)
 print(ffmlp.FFMLPClassifier(random_state=0).fit(X, y).network_.layer_sizes)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields, is_dataclass, replace
 from html import escape
+from math import floor, log10
 from typing import Any
 
 # Items that are listed; the others are counted.
@@ -27,6 +28,23 @@ def counted(number: float, noun: str) -> str:
     if noun.endswith("y"):
         return f"{number} {noun[:-1]}ies"
     return f"{number} {noun}{'es' if noun.endswith('s') else 's'}"
+
+
+def short_number(value: float, n_digits: int = 4) -> str:
+    """A number with a few significant digits and all digits before the decimal point.
+
+    Examples
+    --------
+    >>> from ffmlp.words import short_number
+    >>> short_number(13412.7), short_number(4.70005), short_number(0.0), short_number(2e-7)
+    ('13,413', '4.7', '0', '2e-07')
+    """
+    size = abs(value)
+    if not 1e-4 <= size < 1e15:
+        return f"{value:.{n_digits}g}" if size else "0"
+    n_decimals = max(0, n_digits - 1 - floor(log10(size)))
+    text = f"{value:{',' if size >= 1e4 else ''}.{n_decimals}f}"
+    return text.rstrip("0").rstrip(".") if n_decimals else text
 
 
 def class_name(label: Any) -> str:

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from commands import refused
 
 import ffmlp
 from ffmlp.cli import main
@@ -101,18 +102,13 @@ def test_text_names_every_hyperplane(model, tmp_path, capsys):
     clf = ffmlp.load(model)
     text = path.read_text(encoding="utf-8")
     assert all(ffmlp.hyperplane_meaning(clf, plane) in text for plane in range(len(clf.hyperplanes_)))
-    assert main(["export", str(model), "--to", "text", "-o", str(path)]) == 2
-    assert "already exists" in capsys.readouterr().err
+    assert "already exists" in refused(capsys, "export", model, "--to", "text", "-o", path)
 
 
 @pytest.mark.parametrize(
     ("kind", "suffix"), [("onnx", ".onnx"), ("torch", ".pt2"), ("text", ".txt or .md")]
 )
 @pytest.mark.parametrize("name", ["m.pt", "m.foo", "m"])
-def test_other_names_are_refused_before_anything_is_read(
-    tmp_path, monkeypatch, capsys, kind, suffix, name
-):
-    monkeypatch.chdir(tmp_path)
-    assert main(["export", "no.model", "--to", kind, "-o", name]) == 2
-    expected = f"ffmlp: {name}: the file name must end with {suffix}.\n"
-    assert capsys.readouterr().err == expected
+def test_other_names_are_refused_before_anything_is_read(here, capsys, kind, suffix, name):
+    error = refused(capsys, "export", "no.model", "--to", kind, "-o", name)
+    assert error == f"ffmlp: {name}: the file name must end with {suffix}."

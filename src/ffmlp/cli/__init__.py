@@ -143,8 +143,6 @@ _REWORDED = {
 
 
 def _message(error: Exception) -> str:
-    if "contains NaN" in str(error):  # scikit-learn recommends other classifiers
-        return "the data has missing values, and this model does not impute them. Fit it with ffmlp fit."
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename}: {error.strerror}."
     return str(error)

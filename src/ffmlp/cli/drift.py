@@ -92,7 +92,7 @@ def _content(drift: Drift, path: Path) -> bytes:
 
 def _page(drift: Drift, png: bytes) -> bytes:
     """A page with the figure and the shares of all blobs."""
-    from ffmlp.report.pages import Picture, Table, to_html
+    from ffmlp.report.layout import Picture, Table, to_html
 
     before, after = drift.shares
     lines = [

@@ -47,7 +47,7 @@ def run(options: argparse.Namespace) -> None:
         n_rows, example = sum(scores.unknown.values()), next(iter(scores.unknown))
         console.note(
             f"{table.path}, column {model.target}: {counted(n_rows, 'row')} with a class that the model "
-            f"does not know, for example {example!r}. They count as errors; log-loss and AUC leave them "
+            f"has not seen, for example {example!r}. They count as errors; log-loss and AUC leave them "
             "out."
         )
     for unknown in scores.unknown_categories:
@@ -61,17 +61,17 @@ def to_lines(scores: FileScores, path: Path) -> list[str]:
     majority = scores.majority
     lines = [f"{path}: {counted(scores.n_rows, 'row')}", "", f"{'':<18} {'model':>8} {'majority':>9}"]
     for name, title in _TITLES.items():
-        own, other = getattr(scores, name), getattr(majority, name, None)
-        lines.append(f"{title:<18} {_text(own):>8} {_text(other):>9}")
+        value, other = getattr(scores, name), getattr(majority, name, None)
+        lines.append(f"{title:<18} {_text(value):>8} {_text(other):>9}")
     if majority is not None:
         most = f"always {majority.label!r}, the most frequent class of the training data"
         lines.append(f"(majority: {most}, with the shares of its classes as probabilities)")
-    labels = [escaped(one.label) for one in scores.classes]
+    labels = [escaped(scored.label) for scored in scores.classes]
     width = max(len("class"), *map(len, labels))
     lines += ["", f"{'class':<{width}} {'rows':>8} {'precision':>10} {'recall':>8}"]
     lines += [
-        f"{label:<{width}} {one.n_rows:>8} {_text(one.precision):>10} {_text(one.recall):>8}"
-        for label, one in zip(labels, scores.classes, strict=True)
+        f"{label:<{width}} {of.n_rows:>8} {_text(of.precision):>10} {_text(of.recall):>8}"
+        for label, of in zip(labels, scores.classes, strict=True)
     ]
     return lines
 

@@ -43,8 +43,6 @@ def _onnx(model: TableModel) -> tuple[bytes, str]:
     require("ffmlp export --to onnx", "onnx")
     from ffmlp.export import to_onnx
 
-    if model.estimator is not model.classifier:
-        raise ValueError("a model of an earlier version cannot be exported. Fit it again.")
     network, properties = model.classifier.network_, {"target": model.target}
     graph = to_onnx(network, "float64", by_column=True, properties=properties)
     content: bytes = graph.SerializeToString()

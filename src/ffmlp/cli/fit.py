@@ -89,6 +89,12 @@ def run(options: argparse.Namespace) -> None:
     table = open_tables(options.data, dialect(options))
     check_output(options.output, options.force, *map(Path, table.names))
     in_sections = options.larger_than_memory or options.scheduler is not None or is_large(table)
+    if in_sections:
+        require("tables larger than memory", "dask", "distributed")
+    if in_sections and options.cv is not None:
+        raise ValueError(
+            f"{table.path} is too large for memory, and --cv needs all rows there. Use --test-size."
+        )
     read = _InSections.read if in_sections else _InMemory.read
     with scheduler(options.scheduler) if in_sections else nullcontext():
         rows = read(table, options, console)
@@ -238,11 +244,6 @@ class _InSections:
     @classmethod
     def read(cls, table: DataFile, options: argparse.Namespace, console: Console) -> _InSections:
         """Infer the columns and the classes."""
-        require("tables larger than memory", "dask", "distributed")
-        if options.cv is not None:
-            raise ValueError(
-                f"{table.path} is too large for memory, and --cv needs all rows there. Use --test-size."
-            )
         from ffmlp.dask.blocks import Passes
         from ffmlp.tabular.large_tables import Reader, first_look, sections_of
         from ffmlp.tabular.table_columns import columns_of

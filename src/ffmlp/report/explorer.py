@@ -11,7 +11,6 @@ from zlib import compress
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.pipeline import Pipeline
 
 from ffmlp.arrays import Floats
 from ffmlp.classifier import FFMLPClassifier
@@ -51,7 +50,7 @@ from ffmlp.web.joining import WEB, joined_script, one_page
 # Columns with effect curves.
 _MAX_CURVES = 15
 _DIGITS = 5
-# A larger model is not part of the page: 100 000 regions of three classes take about 5 MB.
+# A larger model is not part of the page: 100 000 leaves or regions of three classes take about 5 MB.
 _MAX_CHARACTERS = 16_000_000
 
 
@@ -70,10 +69,7 @@ def explorer_data(model: TableModel, rows: Rows, data_name: str) -> dict[str, An
     clf, shown = model.classifier, outcome(model, rows)
     effects = HyperplaneEffects.of(model, rows)
     importance = Importance.of(model, rows, effects.attributions)
-    # A pipeline of an earlier version has columns that its classifier does not know.
-    cells = None
-    if not isinstance(model.estimator, Pipeline):
-        cells = np.asarray(checked_cells(clf, model.classified(rows.X)), np.float64)
+    cells = np.asarray(checked_cells(clf, model.classified(rows.X)), np.float64)
     known = model.network.familiar is not None
     familiarity = clf.familiarity(model.classified(rows.X), KEEP) if known else None
     notes = notes_on_seen_rows(model, rows)
@@ -93,7 +89,7 @@ def explorer_data(model: TableModel, rows: Rows, data_name: str) -> dict[str, An
         "curves": _curves(rows),
         "importance": _importance(importance),
         "importanceText": _importance_text(model, rows, importance),
-        "effects": None if cells is None else _effects(model, rows, importance),
+        "effects": _effects(model, rows, importance),
         "rows": [_row(row, rows) for row in chosen],
         **_live(model, rows, cells, chosen),
         "tables": [asdict(table) for table in tables],
@@ -107,21 +103,16 @@ def blobs_form(clf: FFMLPClassifier) -> dict[str, Any]:
     return {name: json_form(part) for name, part in parts.items()}
 
 
-def _live(
-    model: TableModel, rows: Rows, cells: Floats | None, chosen: list[ShownRow]
-) -> dict[str, str | None]:
+def _live(model: TableModel, rows: Rows, cells: Floats, chosen: list[ShownRow]) -> dict[str, str | None]:
     """The model as compressed text, or why the page cannot predict with it."""
-    if cells is None:
-        text = "The model is a pipeline, whose steps the page does not know: it cannot predict here."
-        return {"model": None, "unavailable": text}
     packed = _packed(_model(model, rows, cells, chosen))
     if len(packed) <= _MAX_CHARACTERS:
         return {"model": packed, "unavailable": ""}
-    text = f"The network is too large to predict in a page: it would take {len(packed) / 1e6:.0f} MB."
+    text = f"The network is too large for this page: it would take {len(packed) / 1e6:.0f} MB."
     trees = model.network.stages.trees
     if trees is not None:
         fewer = int(len(trees) * _MAX_CHARACTERS / len(packed))
-        text += f" With at most {fewer} regions (ffmlp fit --max-leaves), it would not be."
+        text += f" A network of at most {fewer:,} leaves is not (ffmlp fit --max-leaves {fewer})."
     return {"model": None, "unavailable": text}
 
 
@@ -164,7 +155,7 @@ def _cards(
     cards = []
     if shown is None:
         without = f"{model.target} that the model knows" if rows.n_unseen else model.target
-        cards.append(("Rows", str(len(rows.X)), f"without {without}: no accuracy"))
+        cards.append(("Rows", f"{len(rows.X):,}", f"without {without}: no accuracy"))
         top = float(rows.probability.max(axis=1).mean())
         cards.append(("Mean probability", f"{top:.1%}", "of the predicted classes"))
     else:

@@ -15,10 +15,10 @@ from ffmlp.explain.describe import export_text
 from ffmlp.inputs.columns import CategoryColumn, Columns, NumberColumn
 from ffmlp.inputs.rows import evenly
 from ffmlp.network.blobs import Familiarity
-from ffmlp.report.assessment import KEEP, HyperplaneEffects, Importance, Outcome, Rows
-from ffmlp.report.pages import Table
+from ffmlp.report.assessment import KEEP, HyperplaneEffects, Importance, Outcome, Rows, held_out_rows
+from ffmlp.report.layout import Table
 from ffmlp.tabular.table_model import TableModel
-from ffmlp.words import counted, listed
+from ffmlp.words import counted, listed, short_number
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,14 +37,14 @@ _MANY_TIMES = 3.0
 def alerts(
     model: TableModel,
     rows: Rows,
-    cells: Floats | None,
+    cells: Floats,
     shown: Outcome | None,
     familiarity: Familiarity | None,
     notes: Sequence[str],
 ) -> list[str]:
-    """All alerts; ``notes`` say which rows the numbers are about, ``cells`` are None for a pipeline."""
+    """All alerts; ``notes`` say which rows the numbers are about."""
     found = []
-    if cells is not None and rows.labelled.any():
+    if rows.labelled.any():
         found += leakage(model.table, cells[rows.labelled], rows.truth[rows.labelled])
     if shown is not None and shown.interval[0] <= shown.majority:
         found.append(
@@ -54,13 +54,13 @@ def alerts(
     found += notes
     if rows.n_unseen:
         found.append(
-            f"{counted(rows.n_unseen, 'row')} with a {model.target} that the model does not know. The "
-            "numbers here leave them out; ffmlp evaluate counts them as errors."
+            f"{counted(rows.n_unseen, 'row')} with a {model.target} that the model has not seen. This "
+            "report leaves them out; ffmlp evaluate counts them as errors."
         )
     rare = {label: n for label, n in _class_counts(model, rows).items() if n < _FEW_ROWS}
     if rare:
         counts = listed(f"{label} ({counted(n, 'row')})" for label, n in rare.items())
-        found.append(f"Rare classes: {counts}. What is said of them rests on few rows.")
+        found.append(f"Rare classes: {counts}. Results for them rest on few rows.")
     if familiarity is not None:
         strange = float(np.mean(~familiarity.familiar))
         if strange > _MANY_TIMES * (1.0 - KEEP):
@@ -99,7 +99,7 @@ def leakage(table: Columns, cells: Floats, truth: NDArray[np.intp]) -> list[str]
         error = float(np.mean(rule(cells[:, number], truth) != truth[1::2]))
         if error <= _ERRORS_LEFT * by_chance:
             found.append(
-                f"Leakage suspect: {part.name} alone predicts {1.0 - error:.1%} of the classes. Is it "
+                f"Possible leakage: {part.name} alone predicts {1.0 - error:.1%} of the classes. Is it "
                 "known before the class is?"
             )
     return found
@@ -151,9 +151,9 @@ def introduction(model: TableModel, rows: Rows, path: Path) -> tuple[str, list[s
         deviation = evaluation["accuracy_deviation"]
         spread = f" ± {100 * deviation:.1f}" if deviation else ""
         text.append(
-            f"Its accuracy on {counted(evaluation['n_rows'], 'row')} that it was not fitted to "
-            f"({evaluation['method']}) is {100 * evaluation['accuracy']:.1f}{spread}%. Predicting the "
-            f"most frequent class would give {100 * evaluation['majority']:.1f}%."
+            f"Its accuracy on {held_out_rows(evaluation)} is {100 * evaluation['accuracy']:.1f}"
+            f"{spread}%. Predicting the most frequent class would give "
+            f"{100 * evaluation['majority']:.1f}%."
         )
     return f"Report on {path.name}", text
 
@@ -169,7 +169,7 @@ def seen_text(rows: Rows) -> str:
 
 
 def outcome(model: TableModel, rows: Rows) -> Outcome | None:
-    """That of the rows, or of held-out ones if the model was fitted to nearly all of them."""
+    """The outcome on the rows, or on held-out rows if the model was fitted to nearly all of them."""
     held_out = Outcome.of_held_out(model) if rows.nearly_all_seen else None
     return held_out or Outcome.of_rows(rows)
 
@@ -208,7 +208,8 @@ def data_table(model: TableModel, rows: Rows, importance: Importance, name_of_fi
 
 def _range(cells: pd.Series) -> str:
     median = 2.0 * (0.5 * cells).median()  # the sum of two middle values may overflow, not of halves
-    return f"{cells.min():.4g} to {cells.max():.4g}, median {median:.4g}"
+    least, middle, most = map(short_number, (cells.min(), median, cells.max()))
+    return f"{least} to {most}, median {middle}"
 
 
 def _most_frequent(cells: pd.Series) -> str:
@@ -245,7 +246,7 @@ def meaning_table(model: TableModel, effects: HyperplaneEffects) -> Table:
     network = model.classifier.network_
     n_planes, n_second = len(network.hyperplanes), network.layer_sizes[2]
     lines = [
-        [f"hyperplane {plane}", f"{effects.effects[plane]:.3g}", network.half_space(plane),
+        [f"hyperplane {plane}", short_number(effects.effects[plane], 3), network.half_space(plane),
          _drivers(model, effects, plane)]
         for plane in effects.order[:_MAX_HYPERPLANES].tolist()
     ]  # fmt: skip
@@ -290,6 +291,6 @@ def notes_on_seen_rows(model: TableModel, rows: Rows) -> list[str]:
         return [f"{seen_text(rows)} {accuracy}"]
     return [
         f"{seen_text(rows)} Its accuracy on them, {own.confusion.accuracy:.1%}, says little about new "
-        "rows. Accuracy, confusion matrix and calibration are those of held-out rows: fit predicted "
-        "them with models that it had fitted to the other rows."
+        "rows. Accuracy, confusion matrix and calibration are therefore of held-out rows: each row was "
+        "predicted by a model fitted without it."
     ]

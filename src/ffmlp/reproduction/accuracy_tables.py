@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 
 from ffmlp.arrays import Floats
-from ffmlp.report.pages import Table
+from ffmlp.report.layout import Table
 from ffmlp.reproduction.experiments import DEVIATIONS, PEERS, Run
 from ffmlp.reproduction.reported import Row
 from ffmlp.reproduction.verdicts import METHODS, Comparison, by_split, outside, values

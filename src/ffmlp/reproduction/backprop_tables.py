@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ffmlp.report.pages import Table
+from ffmlp.report.layout import Table
 from ffmlp.reproduction.accuracy_tables import SIGNIFICANT, change, duel, with_spread
 from ffmlp.reproduction.experiments import Run
 from ffmlp.reproduction.reported import ROWS_BY_KEY, Row

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from ffmlp.report.pages import Table
+from ffmlp.report.layout import Table
 from ffmlp.reproduction import accuracy_tables, backprop_tables, network_tables
 from ffmlp.reproduction.accuracy_tables import milliseconds
 from ffmlp.reproduction.experiments import Run

@@ -13,7 +13,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from ffmlp.arrays import Floats
-from ffmlp.report.pages import Picture
+from ffmlp.report.layout import Picture
 from ffmlp.reproduction import figures
 from ffmlp.reproduction.accuracy_tables import TABLE_I
 from ffmlp.reproduction.backprop_tables import CLAIM_BY_CLAIM, RANDOM_STARTS

@@ -8,7 +8,7 @@ from math import comb
 
 import numpy as np
 
-from ffmlp.report.pages import Table
+from ffmlp.report.layout import Table
 from ffmlp.reproduction.accuracy_tables import duel, milliseconds, with_spread
 from ffmlp.reproduction.experiments import MAX_SAMPLES, RADII, Run
 from ffmlp.reproduction.reported import Row

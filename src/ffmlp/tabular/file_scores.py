@@ -24,7 +24,7 @@ _ROWS_AT_ONCE = 20_000
 
 @dataclass(frozen=True)
 class ClassScores:
-    """Those of one class; None without predictions of it, or without rows of it."""
+    """The scores of a class; None without predictions of it, or without rows of it."""
 
     label: str
     n_rows: int
@@ -34,7 +34,10 @@ class ClassScores:
 
 @dataclass(frozen=True)
 class Majority:
-    """Always the most frequent class of the training data; its class shares are the probabilities."""
+    """The scores of always predicting the most frequent class of the training data.
+
+    The probabilities are the class shares of the training data.
+    """
 
     label: str
     accuracy: float
@@ -47,8 +50,8 @@ class Majority:
 class FileScores:
     """The scores of a model on the rows of a file that have a label.
 
-    Rows of ``unknown`` classes, those that the model does not know, count as errors. Log-loss and AUC,
-    the mean of each class against the others, leave them out: the model gives them no probability.
+    Rows of ``unknown`` classes, which the model has not seen, count as errors. Log-loss and AUC (the
+    mean of each class against the others) leave them out: the model gives them no probability.
     ``majority`` is None for models that were not made by ``ffmlp fit``.
     """
 

@@ -20,16 +20,13 @@ from ffmlp.tables.blocks import Block, Part, Texts
 from ffmlp.tables.tables import DataFile, DataTable
 from ffmlp.tables.writing import Output, Predictions, prediction_writer, renderer
 from ffmlp.tabular.dates import with_dates
-from ffmlp.words import counted
+from ffmlp.words import counted, short_number
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from ffmlp.tabular.predictor import Predictor
     from ffmlp.tabular.table_model import TableModel
-
-
-_UNKNOWN = "a category of fewer than 2 training rows"
 
 
 @dataclass(frozen=True)
@@ -46,22 +43,24 @@ class Substitute:
 
     def __str__(self) -> str:
         if self.used is not None:
-            return f"{self.column} is missing: {self.used:.4g} is used, the {self.average}."
-        what = "missing" if self.cell is None else f"{self.cell!r}, {_UNKNOWN}"
+            used = short_number(self.used)
+            return f"{self.column} is missing: {used} is used, the {self.average}."
+        what = "missing" if self.cell is None else f"{self.cell!r}, which the model has not seen"
         return f"{self.column} is {what}: the class shares of all training rows are used."
 
 
 @dataclass(frozen=True)
 class UnknownCategories:
-    """The number of cells in a column with a category that the model does not know, and an example."""
+    """The number of cells of a column with a category that the model has not seen, and an example."""
 
     column: str
     n_cells: int
     example: str
 
     def __str__(self) -> str:
-        cells = counted(self.n_cells, "cell")
-        return f"{self.column}: {cells} with {_UNKNOWN}, for example {self.example!r}."
+        cells = f"{counted(self.n_cells, 'cell')} {'has' if self.n_cells == 1 else 'have'}"
+        unseen = "a category that the model has not seen"
+        return f"{self.column}: {cells} {unseen}, for example {self.example!r}."
 
 
 def substitutes(table: Columns, row: pd.Series, inputs: Floats) -> tuple[Substitute, ...]:
@@ -84,7 +83,7 @@ def substitutes(table: Columns, row: pd.Series, inputs: Floats) -> tuple[Substit
 
 
 def unknown_categories(table: Columns, columns: Sequence[Texts]) -> list[UnknownCategories]:
-    """Those in the categorical columns; not known for a pipeline, which has no table."""
+    """The unknown categories in the categorical columns of some rows."""
     found = []
     parts = [part for part in table.parts if isinstance(part, CategoryColumn)]
     for part, texts in zip(parts, columns, strict=False):
@@ -99,7 +98,7 @@ def unknown_categories(table: Columns, columns: Sequence[Texts]) -> list[Unknown
 
 
 def merged(unknown: Iterable[UnknownCategories]) -> list[UnknownCategories]:
-    """Those of several blocks of rows, merged by column."""
+    """The unknown categories of several blocks of rows, merged by column."""
     of_columns: dict[str, UnknownCategories] = {}
     for part in unknown:
         before = of_columns.get(part.column, replace(part, n_cells=0))
@@ -122,8 +121,8 @@ _FEWEST_ROWS, _MOST_ROWS = 1500, 40_000
 class Added:
     """What is written beside the predicted class of each row.
 
-    ``keep`` is the share of training samples that are familiar; other rows than such are flagged. None
-    flags no rows.
+    ``keep`` is the share of training samples that are familiar. Unfamiliar rows are flagged, unless
+    ``keep`` is None.
     """
 
     proba: bool = False
@@ -133,7 +132,7 @@ class Added:
 
 @dataclass(frozen=True)
 class Written:
-    """The number of rows written, and the categories among them that the model does not know.
+    """The number of rows written, and the categories in them that the model has not seen.
 
     ``n_unfamiliar`` is the number of flagged rows.
     """

@@ -1,4 +1,4 @@
-"""Tables and figures as a Markdown page and as a self-contained HTML page."""
+"""The layout of pages: tables and figures as Markdown and as self-contained HTML."""
 
 from __future__ import annotations
 
