@@ -31,3 +31,15 @@ def here(tmp_path, monkeypatch):
     """An empty folder, in which commands run."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
+
+
+@pytest.fixture
+def file(tmp_path):
+    """Writes a data file and returns its path."""
+
+    def write(content, name="t.csv"):
+        path = tmp_path / name
+        path.write_bytes(content)
+        return path
+
+    return write

@@ -270,41 +270,6 @@ def inferred(table, categorical):
         return str(error).partition(": ")[2]
 
 
-def test_models_and_predictions_are_those_of_a_csv_file(tmp_path, monkeypatch):
-    for package in ("tqdm", "skops"):
-        pytest.importorskip(package)
-    monkeypatch.chdir(tmp_path)
-    rng = np.random.default_rng(0)
-    label = rng.integers(0, 2, 120)
-    frame = pd.DataFrame(
-        {
-            "uid": pd.array(BIG + 2 * np.arange(120), "Int64"),
-            "a": np.where(np.arange(120) % 9, label + rng.normal(size=120).round(3), -999),
-            "k": pd.array(label * 2 + rng.integers(0, 2, 120), "Int64"),
-            "c": np.array(["u ", " v", "NA"])[rng.integers(0, 3, 120)],
-            "y": pd.array(label, "Int64"),
-        }
-    )
-    frame.loc[[5, 70], ["uid", "k"]] = None
-    frame.loc[[7, 60], "y"] = None
-    frame.to_csv("t.csv", index=False)
-    frame.set_index("y").to_parquet("t.parquet")
-    options = ["--target", "y", "--id", "uid", "--categorical", "k", "--missing", "-999", "--quiet"]
-    outputs = {}
-    for source in ("t.csv", "t.parquet"):
-        assert main(["fit", source, *options, "-o", f"{source}.model"]) == 0
-        for data in ("t.csv", "t.parquet"):
-            for n_rows in ("3", "1000"):
-                command = ["predict", f"{source}.model", data, "--proba", "--block-rows", n_rows]
-                assert main([*command, "-o", "o.csv", "--force"]) == 0
-                outputs[source, data, n_rows] = (tmp_path / "o.csv").read_text()
-    assert len(set(outputs.values())) == 1
-    lines = outputs["t.parquet", "t.parquet", "3"].splitlines()
-    assert lines[0] == "uid,predicted_y,probability_0,probability_1"
-    assert lines[1].startswith(f"{BIG},")
-    assert lines[6].startswith(",")
-
-
 def undecodable(cells=(b"a", b"\xff\xfe", b"b")):
     """A column of strings that are not UTF-8, which Arrow writes as they are."""
     ends = np.cumsum([0, *map(len, cells)], dtype=np.int32)

@@ -1,12 +1,10 @@
 import csv
-import gzip
 import io
 import subprocess
 import sys
 
 import numpy as np
 import pytest
-from iris_files import fit_iris
 from sklearn.datasets import load_iris
 
 import ffmlp
@@ -14,20 +12,8 @@ from ffmlp.cli import main
 from ffmlp.tabular.predictions import threads_and_rows
 
 pd = pytest.importorskip("pandas")
-pytest.importorskip("tqdm")
-pytest.importorskip("skops")
-
-
-@pytest.fixture(scope="module")
-def trained(tmp_path_factory):
-    """A model of Iris with a category, and its features."""
-    return fit_iris(tmp_path_factory.mktemp("trained"))
-
-
-@pytest.fixture
-def here(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+for package in ("pyarrow", "tqdm", "skops"):
+    pytest.importorskip(package)
 
 
 def predict(trained, *arguments):
@@ -51,9 +37,8 @@ def test_predictions_are_those_of_the_model_whatever_the_size_of_blocks(trained,
     model = ffmlp.load(path)
     probability = model.predict_proba(frame.drop(columns="flower"))
     for rows in ("1", "7", "150", "1000"):
-        assert (
-            predict(trained, "new.csv", "-o", "o.csv", "--proba", "--block-rows", rows, "--force") == 0
-        )
+        options = ["--proba", "--block-rows", rows, "--force"]
+        assert predict(trained, "new.csv", "-o", "o.csv", *options) == 0
         captured = capsys.readouterr()
         assert captured.err == ""
         assert captured.out.startswith("o.csv: 150 rows in ")
@@ -65,31 +50,6 @@ def test_predictions_are_those_of_the_model_whatever_the_size_of_blocks(trained,
         assert out["flower"].tolist() == frame["flower"].tolist()
         assert out["predicted_species"].tolist() == model.classes_[probability.argmax(axis=1)].tolist()
         np.testing.assert_allclose(out.iloc[:, 2:], probability, atol=1e-6)
-
-
-def test_compressed_and_parquet_input_give_the_same(trained, here):
-    frame = trained[1]
-    frame.to_csv("new.csv", index=False)
-    (here / "new.csv.gz").write_bytes(gzip.compress((here / "new.csv").read_bytes()))
-    sources = ["new.csv", "new.csv.gz"]
-    if pytest.importorskip("pyarrow"):
-        frame.to_parquet("new.parquet")
-        sources.append("new.parquet")
-    outputs = []
-    for source in sources:
-        assert predict(trained, source, "-o", "o.csv", "--force") == 0
-        outputs.append((here / "o.csv").read_bytes())
-    assert outputs[0] == outputs[1] == outputs[-1]
-
-
-def test_unseen_categories_are_reported_by_whatever_reads_the_model(trained, here, capsys, monkeypatch):
-    monkeypatch.setattr("ffmlp.tabular.predictor.read_predictor", lambda path: None)
-    trained[1].head(9).assign(size="huge").to_csv("new.csv", index=False)
-    assert predict(trained, "new.csv", "-o", "o.csv") == 0
-    assert (
-        "9 cells with a category of fewer than 2 training rows, for example 'huge'."
-        in capsys.readouterr().err
-    )
 
 
 @pytest.fixture(scope="module")
@@ -108,12 +68,7 @@ def of_numbers(trained):
 def test_numbers_are_predicted_alike_whatever_reads_them(of_numbers, here, monkeypatch, missing):
     model, frame = of_numbers
     frame.to_csv("new.csv", index=False, na_rep=missing)
-    options = [
-        "--proba",
-        "--force",
-        "--block-rows=40",
-        *(["--missing=-999"] if missing == "-999" else []),
-    ]
+    options = ["--proba", "--force", "--block-rows=40", "--missing=-999"]
     outputs = outputs_of_all_readers(model, options, here, monkeypatch)
     assert len(set(outputs)) == 1
     expected = ffmlp.load(model).predict_proba(frame)
