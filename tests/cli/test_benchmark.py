@@ -1,4 +1,5 @@
 import sys
+from shlex import split
 
 import numpy as np
 import pytest
@@ -46,35 +47,29 @@ def test_benchmark_writes_a_report_and_resumes(folder, tmp_path, capsys):
     ("arguments", "message"),
     [
         (
-            ["--models", "mars"],
+            "--models mars",
             "Unknown model 'mars'. Available: ffmlp, ffmlp-smooth, ffmlp-region, ffmlp-paper, ",
         ),
         (
-            ["--models", "lda", "gone"],
+            "--models lda gone",
             "no_such is required for the model 'gone'. Install it with: pip install no_such",
         ),
-        (["--splits", "0"], "--splits must be at least 1, got 0"),
-        (
-            ["--train-rows", "all", "1"],
-            "--train-rows must be at least 2, the number of classes of small, got 1",
-        ),
-        (["--jobs", "-1"], "--jobs must be at least 1, got -1"),
-        (["--seed", "-1"], "--seed must be at least 0 and below 2^31, got -1"),
-        (["--data", "nowhere"], "nowhere: unknown file type. Use .csv, .tsv (also with .gz, "),
-        (["--data", "no.csv"], "no.csv does not exist"),
-        (["--target", "lable"], "small.csv has no column 'lable' (--target). Did you mean 'label'?"),
-        (["--ignore", "F"], "small.csv has no column 'F' (--ignore). Did you mean 'f'?"),
-        (["--out", "/dev/null/x"], "/dev/null"),
-        (["--train-rows", "0"], "--train-rows must be all or an integer of at least 1, got '0'"),
-        (
-            ["--train-rows", "3000", "-5"],
-            "--train-rows must be all or an integer of at least 1, got '-5'",
-        ),
-        (["--train-rows", "many"], "--train-rows must be all or an integer of at least 1, got 'many'"),
-        (["--train-rows", "1e4"], "--train-rows must be all or an integer of at least 1, got '1e4'"),
-        (["--train-rows"], "--train-rows needs at least one value"),
-        (["--large"], "--large and --data cannot be used together"),
-        (["--max-rows", "3000"], "unknown option '--max-rows'"),
+        ("--splits 0", "--splits must be at least 1, got 0"),
+        ("--train-rows all 1", "--train-rows must be at least 2, the number of classes of small, got 1"),
+        ("--jobs -1", "--jobs must be at least 1, got -1"),
+        ("--seed -1", "--seed must be at least 0 and below 2^31, got -1"),
+        ("--data nowhere", "nowhere: unknown file type. Use .csv, .tsv (also with .gz, "),
+        ("--data no.csv", "no.csv does not exist"),
+        ("--target lable", "small.csv has no column 'lable' (--target). Did you mean 'label'?"),
+        ("--ignore F", "small.csv has no column 'F' (--ignore). Did you mean 'f'?"),
+        ("--out /dev/null/x", "/dev/null"),
+        ("--train-rows 0", "--train-rows must be all or an integer of at least 1, got '0'"),
+        ("--train-rows 3000 -5", "--train-rows must be all or an integer of at least 1, got '-5'"),
+        ("--train-rows many", "--train-rows must be all or an integer of at least 1, got 'many'"),
+        ("--train-rows 1e4", "--train-rows must be all or an integer of at least 1, got '1e4'"),
+        ("--train-rows", "--train-rows needs at least one value"),
+        ("--large", "--large and --data cannot be used together"),
+        ("--max-rows 3000", "unknown option '--max-rows'"),
     ],
 )
 def test_wrong_input_is_reported_with_exit_code_2(
@@ -82,7 +77,7 @@ def test_wrong_input_is_reported_with_exit_code_2(
 ):
     monkeypatch.setitem(peers.MODELS, "gone", print)
     monkeypatch.setitem(peers.PACKAGES, "gone", "no_such")
-    assert message in refused(capsys, "benchmark", "--data", folder, *arguments)
+    assert message in refused(capsys, "benchmark", "--data", folder, *split(arguments))
     assert names_in(tmp_path / "here") == []
 
 

@@ -30,7 +30,7 @@ def evaluate(noisy, *arguments):
 
 @pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
 def test_scores_are_those_of_scikit_learn(noisy, here, capsys, monkeypatch, name):
-    monkeypatch.setattr("ffmlp.tabular.file_scores._ROWS_AT_ONCE", 40)
+    monkeypatch.setattr("ffmlp.tabular.scores._ROWS_AT_ONCE", 40)
     path, frame = noisy
     frame.to_csv("t.csv", index=False)
     frame.to_parquet("t.parquet")

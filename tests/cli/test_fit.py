@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from shlex import split
 
 import numpy as np
 import pytest
@@ -177,43 +178,43 @@ TABLE = "x,y,id,label\n" + "".join(f"{row},{row % 7},{row},{'ab'[row > 30]}\n" f
     [
         (
             TABLE,
-            ["--target", "Lable"],
+            "--target Lable",
             "t.csv has no column 'Lable' (--target). Did you mean 'label'? Columns: x, y, id, label.",
         ),
-        (TABLE, ["--target", ""], "t.csv has no column '' (--target)."),
-        (TABLE, ["--target", "label", "--ignore", "X"], "(--ignore). Did you mean 'x'? Columns: x"),
-        (TABLE, ["--target", "label", "--categorical", "Y "], "(--categorical). Did you mean 'y'? Col"),
-        (TABLE, ["--target", "label", "--id", "i"], "no column 'i' (--id). Did you mean 'id'? Col"),
-        (TABLE, ["--target", "label", "--ignore", "label"], "column 'label' can have only one role"),
+        (TABLE, "--target ''", "t.csv has no column '' (--target)."),
+        (TABLE, "--target label --ignore X", "(--ignore). Did you mean 'x'? Columns: x"),
+        (TABLE, "--target label --categorical 'Y '", "(--categorical). Did you mean 'y'? Col"),
+        (TABLE, "--target label --id i", "no column 'i' (--id). Did you mean 'id'? Col"),
+        (TABLE, "--target label --ignore label", "column 'label' can have only one role"),
         (
             TABLE,
-            ["--target", "x"],
+            "--target x",
             "t.csv, column 1 ('x'): the target has 60 distinct values in 60 rows. ffmlp predicts class",
         ),
-        (TABLE, ["--target", "label", "--test-size", "1"], "--test-size must be at least 0 and below 1"),
-        (TABLE, ["--target", "label", "--cv", "1"], "--cv must be at least 2, got 1."),
-        (TABLE, ["--target", "label", "--seed", "-1"], "--seed must be at least 0"),
-        (TABLE, ["--target", "label", "--encoding", "mars"], "unknown --encoding 'mars'."),
-        (TABLE, ["--target", "label", "--encoding", "rot13"], "unknown --encoding 'rot13'. Ex"),
-        (TABLE, ["--target", "label", "--n-components", "0", "--design", "blob"], "n_components"),
-        (TABLE, ["--target", "label", "--max-neurons", "3"], "max_neurons must be at least 5 for 2 cl"),
-        (TABLE, ["--target", "label", "--max-leaves", "-1"], "max_leaves must be an int of at least"),
-        (TABLE, ["--target", "label", "-o", "no/where.model"], "the folder no does not exist."),
+        (TABLE, "--target label --test-size 1", "--test-size must be at least 0 and below 1"),
+        (TABLE, "--target label --cv 1", "--cv must be at least 2, got 1."),
+        (TABLE, "--target label --seed -1", "--seed must be at least 0"),
+        (TABLE, "--target label --encoding mars", "unknown --encoding 'mars'."),
+        (TABLE, "--target label --encoding rot13", "unknown --encoding 'rot13'. Ex"),
+        (TABLE, "--target label --n-components 0 --design blob", "n_components"),
+        (TABLE, "--target label --max-neurons 3", "max_neurons must be at least 5 for 2 cl"),
+        (TABLE, "--target label --max-leaves -1", "max_leaves must be an int of at least"),
+        (TABLE, "--target label -o no/where.model", "the folder no does not exist."),
         (
             TABLE,
-            ["--target", "label", "-o", "u.csv"],
+            "--target label -o u.csv",
             "u.csv looks like a data file. Choose another name for the model, for example -o u.model.",
         ),
-        (TABLE + "1,2,3,c\n", ["--target", "label"], "class 'c' has 1 row, but the evaluation needs 2"),
-        (TABLE + "1,2,3,\n1,many,3,a\n", ["--target", "label"], "t.csv, line 63, column 2 ('y'): "),
-        ("x,label\n1,a\n2,a\n", ["--target", "label"], "2 classes are needed, but all 2 rows have 'a'."),
-        ("x,label\n1,\n2,?\n", ["--target", "label"], "t.csv: column 'label' is empty."),
-        ("label\na\nb\n", ["--target", "label"], "t.csv has no usable feature (no other columns)."),
+        (TABLE + "1,2,3,c\n", "--target label", "class 'c' has 1 row, but the evaluation needs 2"),
+        (TABLE + "1,2,3,\n1,many,3,a\n", "--target label", "t.csv, line 63, column 2 ('y'): "),
+        ("x,label\n1,a\n2,a\n", "--target label", "2 classes are needed, but all 2 rows have 'a'."),
+        ("x,label\n1,\n2,?\n", "--target label", "t.csv: column 'label' is empty."),
+        ("label\na\nb\n", "--target label", "t.csv has no usable feature (no other columns)."),
     ],
 )  # fmt: skip
 def test_wrong_input_is_one_line_with_exit_code_2(here, capsys, content, arguments, message):
     (here / "t.csv").write_text(content)
-    assert message in refused(capsys, "fit", "t.csv", "-o", "t.model", *arguments)
+    assert message in refused(capsys, "fit", "t.csv", "-o", "t.model", *split(arguments))
     assert names_in(here) == ["t.csv"]
 
 

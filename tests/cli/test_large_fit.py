@@ -20,6 +20,7 @@ import pandas as pd
 import ffmlp
 from ffmlp.cli import cluster, main
 from ffmlp.storage.persistence import load_with_metadata
+from ffmlp.tables import opening
 from ffmlp.tabular import large_tables
 
 N_ROWS = 360
@@ -65,8 +66,8 @@ def files(here):
 @pytest.fixture
 def many_sections(monkeypatch):
     """Sections of few rows, so that small files have many."""
-    monkeypatch.setattr(large_tables, "_CELLS_AT_ONCE", 140)
-    monkeypatch.setattr(large_tables, "_FEWEST_ROWS", 1)
+    monkeypatch.setattr(opening, "_CELLS_AT_ONCE", 140)
+    monkeypatch.setattr(opening, "_FEWEST_ROWS", 1)
     monkeypatch.setattr(large_tables, "_ROWS_AT_ONCE", 7)
 
 

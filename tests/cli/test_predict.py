@@ -6,6 +6,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from shlex import split
 
 import numpy as np
 import pytest
@@ -71,27 +72,31 @@ ROW = "a,b,c,d,size\n5,3,1.4,0.2,small\n"
 @pytest.mark.parametrize(
     ("content", "arguments", "message"),
     [
-        ("a,b,size\n1,2,small\n", [], "new.csv lacks columns 'c', 'd' of the model. It has 'a', 'b', "),
+        ("a,b,size\n1,2,small\n", "", "new.csv lacks columns 'c', 'd' of the model. It has 'a', 'b', "),
         (
             "A,b,c,Size\n1,2,3,small\n",
-            [],
+            "",
             "new.csv lacks columns 'a', 'd', 'size' of the model. Did you mean 'A' for 'a', 'Size'"
             " for 'size'? It has 'A', 'b', 'c', 'Size'.",
         ),
-        (ROW + "1,2,x,4,small\n", [], "new.csv, line 3, column 3 ('c'): expected a number, got 'x'."),
-        (ROW + "1,2,inf,4,small\n", [], "new.csv, line 3, column 3 ('c'): numbers must be finite"),
-        (ROW + "1,2,3\n", [], "new.csv, line 3: the header has 5 columns, this line has 3."),
-        (ROW, ["--id", "code"], "new.csv has no column 'code' (--id). Columns: a, b, c, d, size."),
-        (ROW, ["--id", "a"], "--id 'a' is a feature of the model."),
-        (ROW, ["--block-rows", "0"], "--block-rows must be at least 1 and below 2^31, got 0."),
-        (ROW, ["--block-rows", "9" * 20], "--block-rows must be at least 1 and below 2^31, got 999"),
-        (ROW, ["-o", "o.xlsx"], "o.xlsx: unknown file type. Use .csv, .tsv"),
-        (ROW, ["-o", "new.csv"], "new.csv is an input of this command. Choose another name"),
+        (ROW + "1,2,x,4,small\n", "", "new.csv, line 3, column 3 ('c'): expected a number, got 'x'."),
+        (ROW + "1,2,inf,4,small\n", "", "new.csv, line 3, column 3 ('c'): numbers must be finite"),
+        (ROW + "1,2,3\n", "", "new.csv, line 3: the header has 5 columns, this line has 3."),
+        (ROW, "--id code", "new.csv has no column 'code' (--id). Columns: a, b, c, d, size."),
+        (ROW, "--id a", "--id 'a' is a feature of the model."),
+        (ROW, "--block-rows 0", "--block-rows must be at least 1 and below 2^31, got 0."),
+        (
+            ROW,
+            "--block-rows 99999999999999999999",
+            "--block-rows must be at least 1 and below 2^31, got 999",
+        ),
+        (ROW, "-o o.xlsx", "o.xlsx: unknown file type. Use .csv, .tsv"),
+        (ROW, "-o new.csv", "new.csv is an input of this command. Choose another name"),
     ],
 )  # fmt: skip
 def test_wrong_input_is_one_line_with_exit_code_2(trained, here, capsys, content, arguments, message):
     (here / "new.csv").write_text(content)
-    assert message in refused(capsys, "predict", trained[0], "new.csv", "-o", "o.csv", *arguments)
+    assert message in refused(capsys, "predict", trained[0], "new.csv", "-o", "o.csv", *split(arguments))
     assert names_in(here) == ["new.csv"]
     assert (here / "new.csv").read_text() == content
 

@@ -18,7 +18,7 @@ for package in ("pyarrow", "tqdm", "skops"):
 distributed = pytest.importorskip("distributed")
 
 from ffmlp.dask import in_order  # noqa: E402
-from ffmlp.tabular import large_tables  # noqa: E402
+from ffmlp.tables import opening  # noqa: E402
 
 PARTS = {"a": slice(0, 60), "b": slice(60, 61), "c": slice(61, 150), "d": slice(150, 150)}
 # A longer run than in CI: FFMLP_KILLS=20 pytest tests/cli/test_predict_cluster.py
@@ -37,8 +37,8 @@ def address():
 @pytest.fixture
 def data(trained, here, monkeypatch):
     """The features in several files, one of them without rows, which are cut into many sections."""
-    monkeypatch.setattr(large_tables, "_CELLS_AT_ONCE", 140)
-    monkeypatch.setattr(large_tables, "_FEWEST_ROWS", 1)
+    monkeypatch.setattr(opening, "_CELLS_AT_ONCE", 140)
+    monkeypatch.setattr(opening, "_FEWEST_ROWS", 1)
     (here / "data").mkdir()
     for name, rows in PARTS.items():
         trained[1][rows].to_parquet(f"data/{name}.parquet", row_group_size=13)

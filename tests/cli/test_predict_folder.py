@@ -1,4 +1,5 @@
 import json
+from shlex import split
 
 import numpy as np
 import pytest
@@ -127,36 +128,32 @@ def without_rows(here):
 @pytest.mark.parametrize(
     ("change", "arguments", "message"),
     [
-        (None, ["gone/*.parquet", "-o", "out"], "no file matches gone/*.parquet."),
-        (None, ["gone[.csv", "-o", "out.csv"], "no file matches gone[.csv."),
-        (None, ["data", "-o", "data", "--force"], "data has data/a.parquet, an input of this command."),
-        (None, ["data", "-o", "-"], "- is not a folder. Predictions of several files need a folder."),
-        (None, ["data", "-o", "data/a.parquet"], "data/a.parquet is not a folder."),
-        (None, ["data", "-o", "no/out"], "no/out: the folder no does not exist."),
-        (with_other_columns, ["data", "-o", "out"], "data/b.parquet lacks 'a' and also has 'A', unlike"),
-        (
-            with_other_files,
-            ["data", "-o", "out", "--force"],
-            "out has thesis.txt, so it is not replaced.",
-        ),
+        (None, "gone/*.parquet -o out", "no file matches gone/*.parquet."),
+        (None, "gone[.csv -o out.csv", "no file matches gone[.csv."),
+        (None, "data -o data --force", "data has data/a.parquet, an input of this command."),
+        (None, "data -o -", "- is not a folder. Predictions of several files need a folder."),
+        (None, "data -o data/a.parquet", "data/a.parquet is not a folder."),
+        (None, "data -o no/out", "no/out: the folder no does not exist."),
+        (with_other_columns, "data -o out", "data/b.parquet lacks 'a' and also has 'A', unlike"),
+        (with_other_files, "data -o out --force", "out has thesis.txt, so it is not replaced."),
         (
             with_a_folder_of_such_a_name,
-            ["data", "-o", "out", "--force"],
+            "data -o out --force",
             "out has measured.parquet, so it is not replaced.",
         ),
-        (None, ["data", "-o", "out.csv"], "out.csv looks like a text file. Predictions of several"),
+        (None, "data -o out.csv", "out.csv looks like a text file. Predictions of several"),
         (
             with_the_same_name,
-            ["data", "more/*.csv", "-o", "out"],
+            "data more/*.csv -o out",
             "data/b.parquet and more/b.csv would both become out/b.parquet. Rename one.",
         ),
-        (with_a_link, ["data", "-o", "out", "--force"], "out is a link. Give the name of a folder."),
-        (without_rows, ["data", "-o", "out"], "data has no rows."),
+        (with_a_link, "data -o out --force", "out is a link. Give the name of a folder."),
+        (without_rows, "data -o out", "data has no rows."),
     ],
 )
 def test_wrong_input_is_one_line_and_changes_nothing(trained, data, capsys, change, arguments, message):
     if change is not None:
         change(data)
     before = sorted(data.rglob("*"))
-    assert message in refused(capsys, "predict", trained[0], *arguments)
+    assert message in refused(capsys, "predict", trained[0], *split(arguments))
     assert sorted(data.rglob("*")) == before

@@ -6,6 +6,7 @@ import time
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from shlex import split
 
 import pytest
 from commands import ended, names_in, refused
@@ -140,16 +141,16 @@ def test_a_file_in_the_way_is_left_alone(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--rows", "mars"], f"unknown row 'mars'. Known: {', '.join(row.key for row in ROWS)}."),
-        (["--splits", "0"], "--splits must be at least 1, got 0"),
-        (["--jobs", "0"], "--jobs must be at least 1, got 0"),
-        (["--seed", "-1"], "--seed must be at least 0 and below 2^31, got -1"),
-        (["--rows", "pima", "--pima", "nowhere.csv"], "no data set of these rows is available"),
-        (["--out", "/dev/null/x"], "/dev/null"),
+        ("--rows mars", f"unknown row 'mars'. Known: {', '.join(row.key for row in ROWS)}."),
+        ("--splits 0", "--splits must be at least 1, got 0"),
+        ("--jobs 0", "--jobs must be at least 1, got 0"),
+        ("--seed -1", "--seed must be at least 0 and below 2^31, got -1"),
+        ("--rows pima --pima nowhere.csv", "no data set of these rows is available"),
+        ("--out /dev/null/x", "/dev/null"),
     ],
 )
 def test_wrong_input_is_reported_with_exit_code_2(arguments, message, here, capsys):
-    assert ended("reproduce", *arguments) == 2
+    assert ended("reproduce", *split(arguments)) == 2
     assert message in capsys.readouterr().err
     assert names_in(here) == []
 

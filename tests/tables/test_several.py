@@ -81,9 +81,9 @@ def test_files_are_one_table(here):
     assert len(sections) > 4
     assert cells(pd.concat(sections)) == cells(frame(18))
     # Lines are those in which rows begin: a row before has a quoted line break.
-    assert table.place(6, "x") == "a.csv, line 9, column 1 ('x')"
-    assert table.place(7, "x") == "b.parquet, row 1, column 2 ('x')"
-    assert table.place(13, "colour") == "c.csv.gz, line 3, column 2 ('colour')"
+    assert table.location(6, "x") == "a.csv, line 9, column 1 ('x')"
+    assert table.location(7, "x") == "b.parquet, row 1, column 2 ('x')"
+    assert table.location(13, "colour") == "c.csv.gz, line 3, column 2 ('colour')"
 
 
 def test_patterns_and_folders_are_expanded_in_order(here):

@@ -12,7 +12,7 @@ from ffmlp.cli.predict import open_data, read_model
 from ffmlp.words import counted, escaped
 
 if TYPE_CHECKING:
-    from ffmlp.tabular.file_scores import FileScores
+    from ffmlp.tabular.scores import FileScores
 
 HELP = "compare the predictions for a table with its labels"
 EXAMPLE = "ffmlp evaluate iris.model test.csv"
@@ -32,7 +32,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Read, predict, compare and print."""
     require_packages("evaluate", "pyarrow", "tqdm")
-    from ffmlp.tabular.file_scores import score_file
+    from ffmlp.tabular.scores import score_file
     from ffmlp.tabular.table_columns import require_columns
 
     console = Console(options)

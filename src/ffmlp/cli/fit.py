@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from ffmlp.cli.cluster import check_scheduler, scheduler
 from ffmlp.cli.console import Console, add_shared, check_numbers, check_output, dialect, require_packages
 from ffmlp.extras import require
-from ffmlp.tables.opening import JoinedTable, is_large, open_tables
+from ffmlp.tables.opening import JoinedTable, is_large, open_tables, sections_of
 from ffmlp.tables.tables import TEXT, DataFile, DataTable, LocatedError, pandas
 from ffmlp.words import counted
 
@@ -245,7 +245,7 @@ class _InSections:
     def read(cls, table: DataFile, options: argparse.Namespace, console: Console) -> _InSections:
         """Infer the columns and the classes."""
         from ffmlp.dask.blocks import Passes
-        from ffmlp.tabular.large_tables import Reader, first_look, sections_of
+        from ffmlp.tabular.large_tables import Reader, first_look
         from ffmlp.tabular.table_columns import columns_of
 
         target, sections, left_out = options.target, list(sections_of(table)), _left_out(table, options)

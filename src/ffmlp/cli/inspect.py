@@ -58,7 +58,7 @@ def to_lines(path: Path, model: TableModel) -> list[str]:
     }
     text = [f"{name + ':':<13}{value}" for name, value in lines.items() if value]
     plans = str(with_escapes(clf.selection_)).split("\n")
-    return [*text, "", "candidate plans (→ is the chosen one):", *plans]
+    return [*text, "", "candidate plans (→ is chosen):", *plans]
 
 
 def _values(model: TableModel) -> dict[str, Any]:

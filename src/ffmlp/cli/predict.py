@@ -171,8 +171,7 @@ def _files(
         yield [(table, Output(options.output, *how, to_terminal))]
         return
     with whole_folder(options.output, options.force) as new:
-        each = [Output(new / name, *how) for name in outputs]
-        yield list(zip(table.files, each, strict=True))
+        yield [(file, Output(new / name, *how)) for file, name in zip(table.files, outputs, strict=True)]
 
 
 def _outputs(table: DataFile, options: argparse.Namespace) -> list[str]:
@@ -246,7 +245,7 @@ def open_data(
 
 
 def column_notes(table: DataTable, model: Interface, id_column: str | None) -> list[str]:
-    """How the columns of a file differ from those of a model; an error if some are missing."""
+    """Notes on columns that differ from the columns of a model; an error if some are missing."""
     from ffmlp.tabular.table_columns import similar
 
     names, sources = [name for name in table.columns if name], model.sources

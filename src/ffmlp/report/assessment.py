@@ -144,7 +144,7 @@ def wilson(share: Floats, n: NDArray[np.integer]) -> tuple[Floats, Floats]:
     return np.clip(middle - half, 0.0, 1.0), np.clip(middle + half, 0.0, 1.0)
 
 
-# More points of a curve cannot be told apart on a screen.
+# More points of a curve are not visible on a screen.
 _MAX_POINTS = 120
 
 
@@ -330,7 +330,7 @@ def standard_deviations(inputs: Floats) -> Floats:
 class HyperplaneEffects:
     """What the hyperplanes do to the decision, on average over some rows.
 
-    ``effects`` (L,) are the mean absolute effects on the lead over that of the reference; ``slopes``
+    ``effects`` (L,) are the mean absolute effects on the lead, compared with the reference. ``slopes``
     (L, N) are the changes of each response per standard deviation of each input. ``attributions`` (M,)
     are the mean absolute attributions of the columns.
     """

@@ -175,18 +175,18 @@ def _cards(
 
 
 def _accuracy_text(shown: Outcome) -> str:
-    found = shown.confusion
+    confusion = shown.confusion
     return (
-        f"The accuracy on {shown.about} is {found.accuracy:.1%} (balanced accuracy "
-        f"{found.balanced_accuracy:.1%}, log-loss {shown.log_loss:.3f}). Predicting the most frequent "
-        f"class would give {shown.majority:.1%}."
+        f"The accuracy on {shown.about} is {confusion.accuracy:.1%} (balanced accuracy "
+        f"{confusion.balanced_accuracy:.1%}, log-loss {shown.log_loss:.3f}). Predicting the most "
+        f"frequent class would give {shown.majority:.1%}."
     )
 
 
 def _calibration(shown: Outcome) -> dict[str, Any]:
-    found = shown.reliability
-    low, high = wilson(found.accuracy, found.counts)
-    columns = (found.counts, found.confidence, found.accuracy, low, high)
+    bins = shown.reliability
+    low, high = wilson(bins.accuracy, bins.counts)
+    columns = (bins.counts, bins.confidence, bins.accuracy, low, high)
     names = ("rows", "probability", "accuracy", "low", "high")
     return {name: _rounded(part) for name, part in zip(names, columns, strict=True)}
 
@@ -194,9 +194,9 @@ def _calibration(shown: Outcome) -> dict[str, Any]:
 def _curves(rows: Rows) -> list[dict[str, Any]]:
     truth, probability = rows.truth[rows.labelled], rows.probability[rows.labelled]
     return [
-        {"label": one.label, "rows": one.n_rows, "area": one.area,
-         "precision": one.average_precision, "roc": _rounded(one.roc), "recall": _rounded(one.recall)}
-        for one in class_curves(truth, probability)
+        {"label": of.label, "rows": of.n_rows, "area": of.area, "precision": of.average_precision,
+         "roc": _rounded(of.roc), "recall": _rounded(of.recall)}
+        for of in class_curves(truth, probability)
     ]  # fmt: skip
 
 
@@ -212,7 +212,7 @@ def _importance_text(model: TableModel, rows: Rows, importance: Importance) -> s
     against = "" if rows.labelled.any() else ", measured against the model's own predictions"
     text = (
         "Permutation importance: the accuracy that is lost when the values of one column are shuffled"
-        f"{against}. Columns that repeat the information of another one look unimportant."
+        f"{against}. Columns that repeat the information of another column look unimportant."
     )
     n_shuffled = len(importance.columns)
     if n_shuffled < len(model.features):

@@ -30,7 +30,7 @@ _MAX_ROWS_TRIED = 2000
 _FEWEST_IN_LEAF = 5
 # A class of fewer training rows is rare.
 _FEW_ROWS = 20
-# A share of unfamiliar rows that is so many times that of the training rows is worth a word.
+# Unfamiliar rows are reported if their share is so many times as large as among the training rows.
 _MANY_TIMES = 3.0
 
 
@@ -228,7 +228,7 @@ def design_table(model: TableModel) -> Table:
     chosen = "There was only one plan."
     if n_plans > 1:
         chosen = (
-            f"{n_plans} plans were compared on held-out rows. The chosen one (→), fitted to all rows, "
+            f"{n_plans} plans were compared on held-out rows. The chosen plan (→), fitted to all rows, "
             "is the first, unless the plan with the lowest log-loss is better by more than one standard "
             "error."
         )
@@ -281,8 +281,8 @@ def _drivers(model: TableModel, effects: HyperplaneEffects, plane: int) -> str:
 
 def notes_on_seen_rows(model: TableModel, rows: Rows) -> list[str]:
     """What the accuracy is about, if the model was fitted to some of the rows."""
-    own, held_out = Outcome.of_rows(rows), Outcome.of_held_out(model)
-    if not rows.seen or own is None:
+    on_rows, held_out = Outcome.of_rows(rows), Outcome.of_held_out(model)
+    if not rows.seen or on_rows is None:
         return []
     if held_out is None:
         return [f"{seen_text(rows)} Its accuracy on new rows is likely to be lower."]
@@ -290,7 +290,7 @@ def notes_on_seen_rows(model: TableModel, rows: Rows) -> list[str]:
         accuracy = f"On {held_out.about}, its accuracy is {held_out.confusion.accuracy:.1%}."
         return [f"{seen_text(rows)} {accuracy}"]
     return [
-        f"{seen_text(rows)} Its accuracy on them, {own.confusion.accuracy:.1%}, says little about new "
-        "rows. Accuracy, confusion matrix and calibration are therefore of held-out rows: each row was "
-        "predicted by a model fitted without it."
+        f"{seen_text(rows)} Its accuracy on them, {on_rows.confusion.accuracy:.1%}, says little about "
+        "new rows. Accuracy, confusion matrix and calibration are therefore of held-out rows: each row "
+        "was predicted by a model fitted without it."
     ]
