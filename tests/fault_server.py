@@ -21,8 +21,8 @@ from pathlib import Path
 from reproduction_runs import all_runs
 
 PACKAGES = ["matplotlib.figure", "onnx", "pandas", "pyarrow.parquet", "skops.io", "tqdm", "daqp"]
-MODULES = ["benchmark.report", "benchmark.runs", "export", "plots", "report.layout",
-           "reproduction.report", "reproduction.gallery", "tabular.predictions"]  # fmt: skip
+MODULES = ["benchmark.pages", "benchmark.runs", "export", "plots", "report.layout",
+           "reproduction.findings", "reproduction.gallery", "tabular.predictions"]  # fmt: skip
 # What the moments of faults are counted by: whatever opens or changes files.
 EVENTS = ("open", "os.", "shutil.", "tempfile.")
 WAITING = (signal.SIGINT, signal.SIGTERM)
@@ -45,7 +45,7 @@ def serve():
     # Signals wait until the command is ready for them.
     signal.pthread_sigmask(signal.SIG_BLOCK, WAITING)
     parser = cli._parser
-    cli._parser = lambda: (signal.pthread_sigmask(signal.SIG_UNBLOCK, WAITING), parser())[1]
+    cli._parser = lambda *given: (signal.pthread_sigmask(signal.SIG_UNBLOCK, WAITING), parser(*given))[1]
     for line in sys.stdin:
         processes = [started(cli.main, **request) for request in json.loads(line)]
         print(json.dumps([finished(*process) for process in processes]), flush=True)
