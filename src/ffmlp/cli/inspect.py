@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import math
 from dataclasses import asdict
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -66,12 +66,7 @@ def _values(model: TableModel) -> dict[str, Any]:
     selection = clf.selection_
     scored = zip(selection.plans, selection.log_losses, selection.accuracies, strict=True)
     plans = [
-        {
-            **asdict(plan),
-            "max_leaves": _number(plan.max_leaves),
-            "log_loss": _number(loss),
-            "accuracy": _number(accuracy),
-        }
+        asdict(plan) | _numbers(max_leaves=plan.max_leaves, log_loss=loss, accuracy=accuracy)
         for plan, loss, accuracy in scored
     ]
     return {
@@ -90,5 +85,6 @@ def _values(model: TableModel) -> dict[str, Any]:
     }
 
 
-def _number(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None
+def _numbers(**values: float) -> dict[str, float | None]:
+    """Values for JSON, which has no infinite numbers."""
+    return {name: float(value) if isfinite(value) else None for name, value in values.items()}

@@ -147,7 +147,7 @@ def introduction(model: TableModel, rows: Rows, path: Path) -> tuple[str, list[s
     features = counted(len(model.features), "column")
     text = [f"The model {path.name} predicts {model.target} ({labels}) from {features}.{fitted}"]
     evaluation = model.facts.get("evaluation")
-    if evaluation and not rows.nearly_all_seen:  # otherwise, it is the accuracy of the report
+    if evaluation and not rows.nearly_all_seen:  # else it is the accuracy of the report
         deviation = evaluation["accuracy_deviation"]
         spread = f" ± {100 * deviation:.1f}" if deviation else ""
         text.append(
@@ -284,11 +284,8 @@ def notes_on_seen_rows(model: TableModel, rows: Rows) -> list[str]:
     on_rows, held_out = Outcome.of_rows(rows), Outcome.of_held_out(model)
     if not rows.seen or on_rows is None:
         return []
-    if held_out is None:
+    if held_out is None or not rows.nearly_all_seen:
         return [f"{seen_text(rows)} Its accuracy on new rows is likely to be lower."]
-    if not rows.nearly_all_seen:
-        accuracy = f"On {held_out.about}, its accuracy is {held_out.confusion.accuracy:.1%}."
-        return [f"{seen_text(rows)} {accuracy}"]
     return [
         f"{seen_text(rows)} Its accuracy on them, {on_rows.confusion.accuracy:.1%}, says little about "
         "new rows. Accuracy, confusion matrix and calibration are therefore of held-out rows: each row "
