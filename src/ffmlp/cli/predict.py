@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from ffmlp.tabular.table_model import TableModel
 
 HELP = "predict the class of each row of a table, however long"
+EXAMPLE = "ffmlp predict iris.model new.csv -o out.csv --proba"
 # The share of training rows that are familiar.
 KEPT = 0.99
-EXAMPLE = "ffmlp predict iris.model new.csv -o out.csv --proba"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
