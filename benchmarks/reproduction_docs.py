@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ffmlp.report.pages import Table, to_markdown
+from ffmlp.report.layout import Table, to_markdown
 from ffmlp.report.records import read_records
 from ffmlp.reproduction import findings as reproduced
 from ffmlp.reproduction.experiments import Run

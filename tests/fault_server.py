@@ -21,7 +21,7 @@ from pathlib import Path
 from reproduction_runs import all_runs
 
 PACKAGES = ["matplotlib.figure", "onnx", "pandas", "pyarrow.parquet", "tqdm", "daqp"]
-MODULES = ["benchmark.leaderboard", "benchmark.runs", "export", "plots", "report.pages",
+MODULES = ["benchmark.leaderboard", "benchmark.runs", "export", "plots", "report.layout",
            "reproduction.findings", "reproduction.figures", "tabular.predictions"]  # fmt: skip
 # What the moments of faults are counted by: whatever opens or changes files.
 EVENTS = ("open", "os.", "shutil.", "tempfile.")
@@ -45,7 +45,7 @@ def serve():
     # Signals wait until the command is ready for them.
     signal.pthread_sigmask(signal.SIG_BLOCK, WAITING)
     parser = cli._parser
-    cli._parser = lambda: (signal.pthread_sigmask(signal.SIG_UNBLOCK, WAITING), parser())[1]
+    cli._parser = lambda *given: (signal.pthread_sigmask(signal.SIG_UNBLOCK, WAITING), parser(*given))[1]
     for line in sys.stdin:
         processes = [started(cli.main, **request) for request in json.loads(line)]
         print(json.dumps([finished(*process) for process in processes]), flush=True)

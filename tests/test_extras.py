@@ -30,7 +30,7 @@ class Missing:
 sys.meta_path.insert(0, Missing())
 import ffmlp, ffmlp.robustness.attacks, ffmlp.backprop, ffmlp.benchmark.leaderboard, ffmlp.cli
 import ffmlp.export, ffmlp.reproduction.figures, ffmlp.report.explorer, ffmlp.tabular.predictions
-import ffmlp.datasets, ffmlp.report.pages, ffmlp.plots
+import ffmlp.datasets, ffmlp.report.layout, ffmlp.plots
 from sklearn.datasets import load_iris
 X, y = load_iris(return_X_y=True)
 print(ffmlp.FFMLPClassifier(random_state=0).fit(X, y).network_.layer_sizes)

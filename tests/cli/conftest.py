@@ -5,10 +5,3 @@ import pytest
 def no_lines_of_progress(monkeypatch):
     """On a busy machine, a command may take long enough for them. Tests of progress ask for all."""
     monkeypatch.setattr("ffmlp.cli.console._SECONDS_BETWEEN_LINES", float("inf"))
-
-
-@pytest.fixture
-def here(tmp_path, monkeypatch):
-    """An empty folder, in which commands run."""
-    monkeypatch.chdir(tmp_path)
-    return tmp_path

@@ -2,41 +2,39 @@ import json
 
 import numpy as np
 import pytest
-from iris_files import fit_iris
+from commands import refused
 from sklearn import metrics
 from sklearn.datasets import load_iris
 
 import ffmlp
 from ffmlp.cli import main
 
-pd = pytest.importorskip("pandas")
-pytest.importorskip("tqdm")
+for package in ("pandas", "pyarrow", "tqdm"):
+    pytest.importorskip(package)
 
 
 @pytest.fixture(scope="module")
-def trained(tmp_path_factory):
+def noisy(trained):
     """A model of Iris with a category, and the table with noise, some of which is predicted wrongly."""
-    path, frame = fit_iris(tmp_path_factory.mktemp("trained"))
-    rng = np.random.default_rng(0)
-    frame[["a", "b", "c", "d"]] += rng.normal(scale=0.7, size=(len(frame), 4))
+    path, frame = trained
+    noise = np.random.default_rng(0).normal(scale=0.7, size=(len(frame), 4))
     data = load_iris()
-    return path, frame.assign(species=data.target_names[data.target])
+    frame = frame.assign(species=data.target_names[data.target])
+    frame[["a", "b", "c", "d"]] += noise
+    return path, frame
 
 
-def evaluate(trained, *arguments):
-    return main(["evaluate", str(trained[0]), *map(str, arguments)])
+def evaluate(noisy, *arguments):
+    return main(["evaluate", str(noisy[0]), *map(str, arguments)])
 
 
 @pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
-def test_scores_are_those_of_scikit_learn(trained, here, capsys, monkeypatch, name):
-    monkeypatch.setattr("ffmlp.tabular.file_scores._ROWS_AT_ONCE", 40)
-    path, frame = trained
-    if name == "t.parquet":
-        pytest.importorskip("pyarrow")
-        frame.to_parquet(name)
-    else:
-        frame.to_csv(name, index=False)
-    assert evaluate(trained, name, "--json") == 0
+def test_scores_are_those_of_scikit_learn(noisy, here, capsys, monkeypatch, name):
+    monkeypatch.setattr("ffmlp.tabular.scores._ROWS_AT_ONCE", 40)
+    path, frame = noisy
+    frame.to_csv("t.csv", index=False)
+    frame.to_parquet("t.parquet")
+    assert evaluate(noisy, name, "--json") == 0
     captured = capsys.readouterr()
     assert captured.err == ""
     found = json.loads(captured.out)
@@ -58,11 +56,11 @@ def test_scores_are_those_of_scikit_learn(trained, here, capsys, monkeypatch, na
     assert (found["n_rows"], found["n_unlabelled"], found["unknown"]) == (150, 0, {})
 
 
-def test_the_text_has_two_tables(trained, here, capsys):
-    trained[1].iloc[::10].to_csv("t.csv", index=False)
-    assert evaluate(trained, "t.csv", "--json") == 0
+def test_the_text_has_two_tables(noisy, here, capsys):
+    noisy[1].iloc[::10].to_csv("t.csv", index=False)
+    assert evaluate(noisy, "t.csv", "--json") == 0
     found = json.loads(capsys.readouterr().out)
-    assert evaluate(trained, "t.csv") == 0
+    assert evaluate(noisy, "t.csv") == 0
     captured = capsys.readouterr()
     assert captured.err == ""
     lines = captured.out.splitlines()
@@ -78,26 +76,26 @@ def test_the_text_has_two_tables(trained, here, capsys):
     assert lines[9] == "class          rows  precision   recall"
     one = found["classes"][1]
     assert lines[11] == f"versicolor        5      {one['precision']:.3f}    {one['recall']:.3f}"
-    assert evaluate(trained, "t.csv", "--quiet") == 0
+    assert evaluate(noisy, "t.csv", "--quiet") == 0
     assert capsys.readouterr().out == ""
 
 
-def test_missing_and_unknown_labels(trained, here, capsys):
-    frame = trained[1].copy()
+def test_missing_and_unknown_labels(noisy, here, capsys):
+    frame = noisy[1].copy()
     frame.loc[:9, "species"] = None
     frame.loc[10:19, "species"] = "pampas"
     frame.to_csv("t.csv", index=False)
-    assert evaluate(trained, "t.csv", "--json") == 0
+    assert evaluate(noisy, "t.csv", "--json") == 0
     captured = capsys.readouterr()
     assert captured.err == (
         "note: left out 10 rows without 'species'.\n"
-        "note: t.csv, column species: 10 rows with a class that the model does not know, for example "
+        "note: t.csv, column species: 10 rows with a class that the model has not seen, for example "
         "'pampas'. They count as errors; log-loss and AUC leave them out.\n"
     )
     found = json.loads(captured.out)
     assert (found["n_rows"], found["n_unlabelled"], found["unknown"]) == (140, 10, {"pampas": 10})
     frame[20:].to_csv("known.csv", index=False)
-    assert evaluate(trained, "known.csv", "--json") == 0
+    assert evaluate(noisy, "known.csv", "--json") == 0
     known = json.loads(capsys.readouterr().out)
     assert found["accuracy"] == pytest.approx(known["accuracy"] * 130 / 140)
     assert found["balanced_accuracy"] == pytest.approx(known["balanced_accuracy"] * 3 / 4)
@@ -115,18 +113,17 @@ def test_missing_and_unknown_labels(trained, here, capsys):
         "b, c, d, size, flower, Species.",
     )],
 )  # fmt: skip
-def test_a_file_needs_labels(trained, here, capsys, label, message):
-    trained[1].drop(columns="species").assign(**{label: None}).to_csv("t.csv", index=False)
-    assert evaluate(trained, "t.csv", "--quiet") == 2
-    assert capsys.readouterr().err == f"ffmlp: {message}\n"
+def test_a_file_needs_labels(noisy, here, capsys, label, message):
+    noisy[1].drop(columns="species").assign(**{label: None}).to_csv("t.csv", index=False)
+    assert refused(capsys, "evaluate", noisy[0], "t.csv") == f"ffmlp: {message}"
 
 
-def test_only_unknown_labels_have_no_log_loss(trained, here, capsys):
-    trained[1].assign(species="pampas").to_csv("t.csv", index=False)
-    assert evaluate(trained, "t.csv", "--json") == 0
+def test_only_unknown_labels_have_no_log_loss(noisy, here, capsys):
+    noisy[1].assign(species="pampas").to_csv("t.csv", index=False)
+    assert evaluate(noisy, "t.csv", "--json") == 0
     found = json.loads(capsys.readouterr().out)
     assert (found["accuracy"], found["log_loss"], found["auc"]) == (0.0, None, None)
-    assert evaluate(trained, "t.csv") == 0
+    assert evaluate(noisy, "t.csv") == 0
     assert "log-loss                  –         –\n" in capsys.readouterr().out
 
 
@@ -145,21 +142,20 @@ def test_a_model_without_a_table_has_no_majority_class(here, capsys):
 
 
 @pytest.mark.parametrize("given", [["p*.parquet"], ["folder"], ["p0.parquet", "c1.csv", "p2.parquet"]])
-def test_several_files_are_evaluated_like_one(trained, here, capsys, given):
-    pytest.importorskip("pyarrow")
+def test_several_files_are_evaluated_like_one(noisy, here, capsys, given):
     (here / "folder").mkdir()
-    trained[1].to_csv("all.csv", index=False)
+    noisy[1].to_csv("all.csv", index=False)
     for number in range(3):
-        part = trained[1][50 * number : 50 * number + 50]
+        part = noisy[1][50 * number : 50 * number + 50]
         part.to_csv(f"c{number}.csv", index=False)
         for name in (f"p{number}.parquet", f"folder/{number}.parquet"):
             part.to_parquet(name)
-    assert evaluate(trained, "all.csv", "--json") == 0
+    assert evaluate(noisy, "all.csv", "--json") == 0
     one = json.loads(capsys.readouterr().out)
-    assert evaluate(trained, *given, "--json") == 0
+    assert evaluate(noisy, *given, "--json") == 0
     many = json.loads(capsys.readouterr().out)
     assert many.pop("data") == (given[0] if len(given) == 1 else "p0.parquet and 2 other files")
     assert many == {name: value for name, value in one.items() if name != "data"}
     part.drop(columns="a").to_parquet("p2.parquet")
-    assert evaluate(trained, "p*.parquet") == 2
-    assert "p2.parquet lacks 'a', unlike p0.parquet" in capsys.readouterr().err
+    error = refused(capsys, "evaluate", noisy[0], "p*.parquet")
+    assert "p2.parquet lacks 'a', unlike p0.parquet" in error

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from commands import refused
 
 import ffmlp
 from ffmlp.cli import main
@@ -89,7 +90,7 @@ def test_torch_answers_as_the_network(model, tmp_path, capsys):
     clf = ffmlp.load(model)
     frame = pd.read_csv(model.parent / "t.csv").astype({"colour": object})
     frame = pd.concat([frame, new_rows()[:-1]], ignore_index=True)[clf.feature_names_in_]
-    cells = table_cells(columns_of(frame), clf.network_.columns)
+    cells = table_cells(columns_of(frame), clf.network_.columns.schema)
     module = torch.export.load(path).module()
     for rows in (cells, cells[:7]):
         expected = clf.network_.forward(clf.network_.inputs(rows))
@@ -102,18 +103,13 @@ def test_text_names_every_hyperplane(model, tmp_path, capsys):
     clf = ffmlp.load(model)
     text = path.read_text(encoding="utf-8")
     assert all(ffmlp.hyperplane_meaning(clf, plane) in text for plane in range(len(clf.hyperplanes_)))
-    assert main(["export", str(model), "--to", "text", "-o", str(path)]) == 2
-    assert "already exists" in capsys.readouterr().err
+    assert "already exists" in refused(capsys, "export", model, "--to", "text", "-o", path)
 
 
 @pytest.mark.parametrize(
     ("kind", "suffix"), [("onnx", ".onnx"), ("torch", ".pt2"), ("text", ".txt or .md")]
 )
 @pytest.mark.parametrize("name", ["m.pt", "m.foo", "m"])
-def test_other_names_are_refused_before_anything_is_read(
-    tmp_path, monkeypatch, capsys, kind, suffix, name
-):
-    monkeypatch.chdir(tmp_path)
-    assert main(["export", "no.model", "--to", kind, "-o", name]) == 2
-    expected = f"ffmlp: {name}: the file name must end with {suffix}.\n"
-    assert capsys.readouterr().err == expected
+def test_other_names_are_refused_before_anything_is_read(here, capsys, kind, suffix, name):
+    error = refused(capsys, "export", "no.model", "--to", kind, "-o", name)
+    assert error == f"ffmlp: {name}: the file name must end with {suffix}."

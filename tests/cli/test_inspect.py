@@ -1,19 +1,7 @@
 import json
 
-import pytest
-from iris_files import fit_incomplete_iris
-
 import ffmlp
 from ffmlp.cli import main
-
-pytest.importorskip("pandas")
-pytest.importorskip("tqdm")
-
-
-@pytest.fixture(scope="module")
-def iris(tmp_path_factory):
-    """A folder with a table of Iris, which has a category and missing cells, and a model of it."""
-    return fit_incomplete_iris(tmp_path_factory.mktemp("iris"))
 
 
 def test_inspect_shows_what_a_model_contains(iris, capsys):

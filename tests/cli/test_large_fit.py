@@ -7,6 +7,7 @@ import sys
 
 import numpy as np
 import pytest
+from commands import refused
 from sklearn.metrics import accuracy_score, log_loss
 
 pytest.importorskip("pandas")
@@ -18,8 +19,8 @@ import pandas as pd
 
 import ffmlp
 from ffmlp.cli import cluster, main
-from ffmlp.cli import fit as fit_command
 from ffmlp.storage.model_files import load_with_metadata
+from ffmlp.tables import opening
 from ffmlp.tabular import large_tables
 
 N_ROWS = 360
@@ -65,13 +66,16 @@ def files(here):
 @pytest.fixture
 def many_sections(monkeypatch):
     """Sections of few rows, so that small files have many."""
-    monkeypatch.setattr(large_tables, "_CELLS_AT_ONCE", 140)
-    monkeypatch.setattr(large_tables, "_FEWEST_ROWS", 1)
+    monkeypatch.setattr(opening, "_CELLS_AT_ONCE", 140)
+    monkeypatch.setattr(opening, "_FEWEST_ROWS", 1)
     monkeypatch.setattr(large_tables, "_ROWS_AT_ONCE", 7)
 
 
 def fit(*arguments, target="state"):
     return main(["fit", *map(str, arguments), "--target", target])
+
+
+FIT = ["fit", "p*.parquet", "--target", "state", "-o", "m.model"]
 
 
 def facts(path):
@@ -212,16 +216,6 @@ def test_files_without_labels_or_rows_add_nothing(files, capsys):
     assert found == wanted
 
 
-@pytest.mark.parametrize(("limit", "large"), [(10**12, False), (1000, True)])
-def test_large_files_are_fitted_in_sections_without_being_told(files, monkeypatch, limit, large):
-    used = []
-    fit_large = fit_command.fit_large
-    monkeypatch.setattr(fit_command, "fit_large", lambda *a: (used.append(a), fit_large(*a))[1])
-    monkeypatch.setattr("ffmlp.tables.opening.memory_limit", lambda: limit)
-    assert fit("p*.parquet", "--id", "name", *QUICK, "-o", "m.model") == 0
-    assert bool(used) == large
-
-
 def test_dask_is_not_imported_for_files_that_fit_into_memory(files):
     program = (
         "import sys; from ffmlp.cli import main\n"
@@ -236,11 +230,8 @@ def test_dask_is_not_imported_for_files_that_fit_into_memory(files):
 
 def test_a_missing_package_is_reported(files, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "dask", None)
-    assert fit("p*.parquet", "-o", "m.model", LARGE) == 2
-    assert capsys.readouterr().err == (
-        "ffmlp: dask is required for tables larger than memory. "
-        "Install it with: pip install 'ffmlp[dask]'\n"
-    )
+    what, advice = "tables larger than memory", "Install it with: pip install 'ffmlp[dask]'"
+    assert refused(capsys, *FIT, LARGE) == f"ffmlp: dask is required for {what}. {advice}"
 
 
 def test_a_cluster_gives_the_same_model(files, many_sections, capsys):
@@ -265,11 +256,9 @@ def test_a_cluster_gives_the_same_model(files, many_sections, capsys):
 @pytest.mark.parametrize("address", ["tcp://127.0.0.1:9", "mars", "udp://127.0.0.1:9"])
 def test_a_scheduler_that_does_not_answer_is_reported(files, capsys, monkeypatch, address):
     monkeypatch.setattr(cluster, "_PATIENCE", 0.3)
-    assert fit("p*.parquet", "-o", "m.model", "--scheduler", address) == 2
-    message = (
-        f"ffmlp: no Dask scheduler answers at {address} (--scheduler). Start one with `dask scheduler`"
-    )
-    assert capsys.readouterr().err.startswith(message)
+    error = refused(capsys, *FIT, "--scheduler", address)
+    message = f"no Dask scheduler answers at {address} (--scheduler). Start one with `dask scheduler`"
+    assert error.startswith(f"ffmlp: {message}")
     assert dask.config.get("scheduler", None) is None
 
 
@@ -280,8 +269,8 @@ def test_a_scheduler_without_workers_is_reported(files, capsys, monkeypatch):
         processes=False, n_workers=0, protocol="tcp", dashboard_address=None
     ) as running:
         address = running.scheduler_address
-        assert fit("p*.parquet", "-o", "m.model", "--scheduler", address) == 2
-    assert f"the Dask scheduler at {address} has no workers" in capsys.readouterr().err
+        error = refused(capsys, *FIT, "--scheduler", address)
+    assert f"the Dask scheduler at {address} has no workers" in error
 
 
 def changed(**columns):
@@ -314,43 +303,38 @@ def test_wrong_input_is_one_line_and_writes_nothing(files, many_sections, capsys
         frame.to_csv("c9.csv", index=False)
         frame.to_parquet("p9.parquet")
     before = sorted(files.iterdir())
-    assert fit(*arguments, "--id", "name", *QUICK, "-o", "m.model", LARGE, "--quiet") == 2
-    error = capsys.readouterr().err
-    assert error.startswith("ffmlp: ")
-    assert message in error
-    assert error.count("\n") == 1
+    options = ["--target", "state", "--id", "name", *QUICK, "-o", "m.model", LARGE]
+    assert message in refused(capsys, "fit", *arguments, *options)
     assert sorted(files.iterdir()) == before
 
 
 def test_a_missing_target_and_cross_validation_of_large_files_are_reported(files, capsys, monkeypatch):
-    assert fit("p*.parquet", "-o", "m.model", LARGE, target="State") == 2
-    message = "p*.parquet has no column 'State' (--target). Did you mean 'state'?"
-    assert message in capsys.readouterr().err
+    error = refused(capsys, *FIT, LARGE, "--target", "State")
+    assert "p*.parquet has no column 'State' (--target). Did you mean 'state'?" in error
     monkeypatch.setattr("ffmlp.tables.opening.memory_limit", lambda: 1000)
-    assert fit("p*.parquet", "-o", "m.model", "--cv", "3") == 2
-    assert "p*.parquet is too large for memory, and --cv needs all rows" in capsys.readouterr().err
+    error = refused(capsys, *FIT, "--cv", "3")
+    assert "p*.parquet is too large for memory, and --cv needs all rows" in error
 
 
 def test_too_many_labels_are_not_collected(files, many_sections, capsys, monkeypatch):
     monkeypatch.setattr(large_tables, "_MOST_CLASSES", 50)
-    assert fit("p*.parquet", "-o", "m.model", LARGE, target="name") == 2
-    assert capsys.readouterr().err == (
+    assert refused(capsys, *FIT, LARGE, "--target", "name") == (
         "ffmlp: p*.parquet, column 1 ('name'): the target has more than 50 distinct values. ffmlp "
-        "predicts classes, not numbers.\n"
+        "predicts classes, not numbers."
     )
 
 
 def test_an_input_is_not_overwritten(files, capsys):
-    (files / "p1.parquet").rename(files / "data")
-    (files / "data").rename(files / "p1.parquet")
-    (files / "m").symlink_to("p1.parquet")
-    assert fit("p*.parquet", "-o", "m", "--force") == 2
-    assert "m is an input of this command." in capsys.readouterr().err
+    (files / "m.model").symlink_to("p1.parquet")
+    assert "m.model is an input of this command." in refused(capsys, *FIT, "--force")
 
 
-def test_passes_and_rows_are_reported_at_times(files, many_sections, capsys, monkeypatch):
+def test_large_files_are_read_in_sections_and_their_passes_reported(
+    files, many_sections, capsys, monkeypatch
+):
+    monkeypatch.setattr("ffmlp.tables.opening.memory_limit", lambda: 1000)  # without being asked to
     monkeypatch.setattr("ffmlp.cli.console._SECONDS_BETWEEN_LINES", -1.0)
-    assert fit("p*.parquet", "--id", "name", *QUICK, "-o", "m.model", LARGE) == 0
+    assert fit("p*.parquet", "--id", "name", *QUICK, "-o", "m.model") == 0
     lines = [line for line in capsys.readouterr().err.splitlines() if not line.startswith("note:")]
     assert lines[0].startswith("reading columns, pass 1: 1 section of ")
     assert any(line.endswith(" s left") for line in lines)

@@ -8,28 +8,22 @@ import threading
 import time
 
 import pytest
-from iris_files import fit_iris
+from commands import names_in, refused
 
 from ffmlp.cli import cluster, main
 
 pd = pytest.importorskip("pandas")
-pytest.importorskip("pyarrow")
-pytest.importorskip("tqdm")
+for package in ("pyarrow", "tqdm"):
+    pytest.importorskip(package)
 distributed = pytest.importorskip("distributed")
 
 from ffmlp.dask import partitions  # noqa: E402
-from ffmlp.tabular import large_tables  # noqa: E402
+from ffmlp.tables import opening  # noqa: E402
 
 PARTS = {"a": slice(0, 60), "b": slice(60, 61), "c": slice(61, 150), "d": slice(150, 150)}
 # A longer run than in CI: FFMLP_KILLS=20 pytest tests/cli/test_predict_cluster.py
 N_KILLS = int(os.environ.get("FFMLP_KILLS", "1"))
 EVERYTHING = ["--proba", "--row-numbers", "--flag-unfamiliar", "--keep", "a", "size"]
-
-
-@pytest.fixture(scope="module")
-def trained(tmp_path_factory):
-    """A model of Iris with a category and an id, and its features."""
-    return fit_iris(tmp_path_factory.mktemp("trained"))
 
 
 @pytest.fixture(scope="module")
@@ -43,8 +37,8 @@ def address():
 @pytest.fixture
 def data(trained, here, monkeypatch):
     """The features in several files, one of them without rows, which are cut into many sections."""
-    monkeypatch.setattr(large_tables, "_CELLS_AT_ONCE", 140)
-    monkeypatch.setattr(large_tables, "_FEWEST_ROWS", 1)
+    monkeypatch.setattr(opening, "_CELLS_AT_ONCE", 140)
+    monkeypatch.setattr(opening, "_FEWEST_ROWS", 1)
     (here / "data").mkdir()
     for name, rows in PARTS.items():
         trained[1][rows].to_parquet(f"data/{name}.parquet", row_group_size=13)
@@ -56,6 +50,13 @@ def predict(trained, *arguments):
     return main(["predict", str(trained[0]), *map(str, arguments)])
 
 
+def check_same(one, other):
+    """Two folders have the same predictions, to the last bit."""
+    for name in PARTS:
+        frames = (pd.read_parquet(f"{folder}/{name}.parquet") for folder in (one, other))
+        pd.testing.assert_frame_equal(*frames, check_exact=True)
+
+
 @pytest.mark.parametrize("options", [[], EVERYTHING, ["--keep"], ["--block-rows", "7", "--proba"]])
 def test_a_folder_has_the_predictions_of_a_folder_made_here(trained, data, capsys, address, options):
     assert predict(trained, "data", "-o", "here", *options) == 0
@@ -64,10 +65,8 @@ def test_a_folder_has_the_predictions_of_a_folder_made_here(trained, data, capsy
     found = capsys.readouterr()
     assert found.out.partition(" in 4 files")[0] == "there: 150 rows"
     assert found.err == alone.err
-    assert sorted(path.name for path in data.iterdir()) == ["all.csv", "data", "here", "there"]
-    for name in PARTS:
-        one, two = (pd.read_parquet(f"{place}/{name}.parquet") for place in ("here", "there"))
-        pd.testing.assert_frame_equal(one, two, check_exact=True)
+    assert names_in(data) == ["all.csv", "data", "here", "there"]
+    check_same("here", "there")
 
 
 @pytest.mark.parametrize("name", ["out.csv", "out.tsv.gz", "out.parquet"])
@@ -92,7 +91,7 @@ def test_notes_of_workers_are_added_up(trained, data, capsys, address):
         assert predict(trained, "data", "-o", f"out{number}", *options) == 0
     first, second = capsys.readouterr().err.splitlines()
     assert first == second
-    assert "column size: 8 cells with a category" in first
+    assert "column size: 8 cells have a category" in first
 
 
 def damaged(path):
@@ -116,35 +115,37 @@ def test_errors_are_those_without_a_cluster_and_nothing_is_written(
 ):
     break_file(data / "data/c.parquet")
     output = "out" if given == "data" else "out.parquet"
-    for options in ([], ["--scheduler", address]):
-        assert predict(trained, given, "-o", output, *options) == 2
-    first, second = capsys.readouterr().err.splitlines()
+    first, second = (
+        refused(capsys, "predict", trained[0], given, "-o", output, *options)
+        for options in ([], ["--scheduler", address])
+    )
     assert first == second
     assert "c.parquet" in first
-    assert sorted(path.name for path in data.iterdir()) == ["all.csv", "data"]
+    assert names_in(data) == ["all.csv", "data"]
 
 
 def test_a_folder_without_rows_is_refused(trained, data, capsys, address):
     (data / "none").mkdir()
     trained[1][:0].to_parquet("none/d.parquet")
-    assert predict(trained, "none", "-o", "out", "--scheduler", address) == 2
-    assert capsys.readouterr().err == "ffmlp: none has no rows.\n"
+    error = refused(capsys, "predict", trained[0], "none", "-o", "out", "--scheduler", address)
+    assert error == "ffmlp: none has no rows."
     assert not (data / "out").exists()
 
 
 def test_standard_input_is_refused(trained, here, capsys):
     for command in (
-        ["predict", str(trained[0]), "-", "-o", "o.csv"],
+        ["predict", trained[0], "-", "-o", "o.csv"],
         ["fit", "-", "--target", "y", "-o", "m"],
     ):
-        assert main([*command, "--scheduler", "tcp://127.0.0.1:9"]) == 2
-        assert "the workers of a cluster cannot read standard input." in capsys.readouterr().err
+        error = refused(capsys, *command, "--scheduler", "tcp://127.0.0.1:9")
+        assert "the workers of a cluster cannot read standard input." in error
 
 
 def test_a_scheduler_that_does_not_answer_is_reported(trained, data, capsys, monkeypatch):
     monkeypatch.setattr(cluster, "_PATIENCE", 0.3)
-    assert predict(trained, "data", "-o", "out", "--scheduler", "tcp://127.0.0.1:9") == 2
-    assert "no Dask scheduler answers at tcp://127.0.0.1:9" in capsys.readouterr().err
+    nobody = ["--scheduler", "tcp://127.0.0.1:9"]
+    error = refused(capsys, "predict", trained[0], "data", "-o", "out", *nobody)
+    assert "no Dask scheduler answers at tcp://127.0.0.1:9" in error
     assert not (data / "out").exists()
 
 
@@ -182,9 +183,7 @@ def test_a_worker_that_is_killed_changes_nothing(trained, data, monkeypatch):
             killer.join()
             assert not running.scheduler.tasks  # nothing is left on the cluster
     for number in range(N_KILLS):
-        for name in PARTS:
-            one, two = (pd.read_parquet(f"{place}/{name}.parquet") for place in ("here", f"out{number}"))
-            pd.testing.assert_frame_equal(one, two, check_exact=True)
+        check_same("here", f"out{number}")
     assert len(list(data.iterdir())) == 3 + N_KILLS
 
 
@@ -196,7 +195,7 @@ def test_a_cluster_without_workers_is_not_waited_for(trained, data, capsys, monk
         leaving = threading.Timer(0.5, running.scale, (0,))
         leaving.start()
         address = running.scheduler_address
-        assert predict(trained, "data", "-o", "out", "--scheduler", address) == 2
+        error = refused(capsys, "predict", trained[0], "data", "-o", "out", "--scheduler", address)
         leaving.join()
-    assert "No worker has been left for 0.5 seconds." in capsys.readouterr().err
-    assert sorted(path.name for path in data.iterdir()) == ["all.csv", "data"]
+    assert "No worker has been left for 0.5 seconds." in error
+    assert names_in(data) == ["all.csv", "data"]

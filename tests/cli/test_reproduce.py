@@ -6,8 +6,10 @@ import time
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from shlex import split
 
 import pytest
+from commands import ended, names_in, refused
 
 from ffmlp.cli import main
 from ffmlp.report.records import read_records
@@ -39,8 +41,8 @@ def test_reproduce_writes_a_report(tmp_path, no_sweep, capsys):
     assert main([*IRIS, "--out", str(out)]) == 0
     assert (out / "runs.csv").read_text(encoding="utf-8") == before
     # Other settings do not touch what is there.
-    assert main(["reproduce", "--rows", "iris", "--splits", "2", "--quick", "--out", str(out)]) == 2
-    assert "holds runs with other settings" in capsys.readouterr().err
+    others = ["--rows", "iris", "--splits", "2", "--quick", "--out", out]
+    assert "holds runs with other settings" in refused(capsys, "reproduce", *others)
     assert (out / "runs.csv").read_text(encoding="utf-8") == before
 
 
@@ -99,16 +101,8 @@ def test_two_processes_give_the_same_runs_as_one(tmp_path, capsys):
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="reads the processes from /proc")
 def test_sigterm_ends_the_command_and_its_processes(tmp_path):
-    command = [
-        sys.executable,
-        "-c",
-        "import sys; from ffmlp.cli import main; sys.exit(main())",
-        "reproduce",
-        "--rows",
-        "iris",
-        "--jobs",
-        "2",
-    ]
+    program = "import sys; from ffmlp.cli import main; sys.exit(main())"
+    command = [sys.executable, "-c", program, "reproduce", "--rows", "iris", "--jobs", "2"]
     process = subprocess.Popen([*command, "--out", str(tmp_path / "out")], start_new_session=True)
     try:
         while not list(tmp_path.glob("out/runs/*.csv")):  # the other processes are at work
@@ -139,8 +133,7 @@ def processes_of(session):
 def test_a_file_in_the_way_is_left_alone(tmp_path, capsys):
     file = tmp_path / "out"
     file.write_text("mine")
-    assert main([*IRIS, "--out", str(file)]) == 2
-    assert str(file) in capsys.readouterr().err
+    assert str(file) in refused(capsys, *IRIS, "--out", file)
     assert file.read_text() == "mine"
     assert list(tmp_path.iterdir()) == [file]
 
@@ -148,34 +141,23 @@ def test_a_file_in_the_way_is_left_alone(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--rows", "mars"], "unknown row 'mars'. Known: xor, three_blobs,"),
-        (["--splits", "0"], "--splits must be at least 1, got 0"),
-        (["--jobs", "0"], "--jobs must be at least 1, got 0"),
-        (["--seed", "-1"], "--seed must be at least 0 and below 2^31, got -1"),
-        (["--rows", "pima", "--pima", "nowhere.csv"], "no data set of these rows is available"),
-        (["--out", "/dev/null/x"], "/dev/null"),
+        ("--rows mars", f"unknown row 'mars'. Known: {', '.join(row.key for row in ROWS)}."),
+        ("--splits 0", "--splits must be at least 1, got 0"),
+        ("--jobs 0", "--jobs must be at least 1, got 0"),
+        ("--seed -1", "--seed must be at least 0 and below 2^31, got -1"),
+        ("--rows pima --pima nowhere.csv", "no data set of these rows is available"),
+        ("--out /dev/null/x", "/dev/null"),
     ],
 )
-def test_wrong_input_is_reported_with_exit_code_2(arguments, message, capsys, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    assert main(["reproduce", *arguments]) == 2
+def test_wrong_input_is_reported_with_exit_code_2(arguments, message, here, capsys):
+    assert ended("reproduce", *split(arguments)) == 2
     assert message in capsys.readouterr().err
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_unknown_row_lists_all_known_ones(capsys):
-    assert main(["reproduce", "--rows", "mars"]) == 2
-    message = capsys.readouterr().err
-    assert all(row.key in message for row in ROWS)
+    assert names_in(here) == []
 
 
 @pytest.mark.parametrize("extra", ["daqp", "tqdm", "matplotlib"])
-def test_a_missing_extra_is_reported_with_exit_code_2(extra, capsys, tmp_path, monkeypatch):
+def test_a_missing_extra_is_reported_with_exit_code_2(extra, here, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, extra, None)
-    monkeypatch.chdir(tmp_path)
-    assert main(["reproduce"]) == 2
-    assert (
-        "is required for ffmlp reproduce. Install it with: pip install 'ffmlp[reproduce]'"
-        in capsys.readouterr().err
-    )
-    assert list(tmp_path.iterdir()) == []
+    advice = "is required for ffmlp reproduce. Install it with: pip install 'ffmlp[reproduce]'"
+    assert advice in refused(capsys, "reproduce")
+    assert names_in(here) == []

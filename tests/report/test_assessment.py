@@ -37,7 +37,7 @@ def test_assessment_against_plain_counting(tmp_path):
     importance = Importance.of(model, rows, effects.attributions)
     assert set(importance.columns[:2]) == {"petal length", "petal width"}
     assert (np.diff(importance.losses) <= 0).all()
-    assert effects.slopes.shape == (len(model.classifier.hyperplanes_), model.n_inputs)
+    assert effects.slopes.shape == model.classifier.hyperplanes_.weights.shape
     assert (np.diff(effects.effects[effects.order]) <= 0).all()
 
 

@@ -44,7 +44,7 @@ def test_the_first_bytes_of_standard_input_are_its_type(monkeypatch, written):
     for _ in range(2):  # it can be read twice
         rows = rows_of_parts(table, 10, {"a": "number"}, ["b"])
         assert rows.to_dict("list") == {"a": [1, 2], "b": ["x", "y"]}
-    assert table.place(1, "b").startswith("standard input, ")
+    assert table.location(1, "b").startswith("standard input, ")
 
 
 PROGRAM = """

@@ -2,12 +2,12 @@
 
 import datetime
 import decimal
+import itertools
 
 import numpy as np
 import pytest
-from data_files import columns_and_rows, rows_of_parts
+from data_files import columns_and_rows, frames_of_parts, rows_of_parts
 
-from ffmlp.cli import main
 from ffmlp.tables.blocks import values
 from ffmlp.tables.opening import open_table
 from ffmlp.tables.tables import Dialect
@@ -16,6 +16,7 @@ from ffmlp.tabular.table_columns import infer
 pd = pytest.importorskip("pandas")
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
+parquet_tables = pytest.importorskip("ffmlp.tables.parquet_tables")
 hypothesis = pytest.importorskip("hypothesis")
 st = hypothesis.strategies
 
@@ -39,30 +40,12 @@ def cells(path, kinds, n_rows=100, dialect=Dialect(), kept=()):  # noqa: B008
     }
 
 
-def test_columns_and_rows_of_a_file(file, tmp_path):
-    frame = pd.DataFrame(
-        {
-            "a": [1, 2, None],
-            "b": ["x", None, "y"],
-            "c": [True, False, True],
-            "day": pd.to_datetime(["2020-01-01", "2021-01-01", "2022-01-01"]),
-        }
-    )
-    frame.to_parquet(tmp_path / "t.parquet")
-    columns, rows = columns_and_rows(tmp_path / "t.parquet")
-    parts = ("day (year)", "day (weekday)")
-    assert (columns.numbers, columns.categories) == (("a", *parts), ("b", "c"))
-    assert [rows[part] for part in parts] == [[2020, 2021, 2022], [3, 5, 6]]
-    np.testing.assert_array_equal(rows["a"], [1, 2, np.nan])
-    assert rows["b"][::2] == ["x", "y"]
-    assert np.isnan(rows["b"][1])
-    assert rows["c"] == ["True", "False", "True"]
-    pd.DataFrame({"a": range(4), "b": [b"x", b"y\xff", None, b"x"]}).to_parquet(tmp_path / "b.parquet")
-    columns, rows = columns_and_rows(tmp_path / "b.parquet")
+def test_bytes_are_texts_and_errors_name_the_cell(file, parquet):
+    columns, rows = columns_and_rows(parquet({"a": range(4), "b": [b"x", b"y\xff", None, b"x"]}))
     assert columns.categories == ("b",)
     assert rows["b"][:2] == ["x", "y\\xff"]
     with pytest.raises(ValueError, match=r"t\.parquet, row 1, column 2 \('b'\): expected a number"):
-        list(open_table(tmp_path / "t.parquet").blocks(2, {"b": "number"}))
+        list(open_table(parquet({"a": [1], "b": ["x"]})).blocks(2, {"b": "number"}))
     with pytest.raises(ValueError, match="cannot be read as Parquet"):
         columns_and_rows(file(b"PAR1 and no more", "u.parquet"))
 
@@ -270,40 +253,6 @@ def inferred(table, categorical):
         return str(error).partition(": ")[2]
 
 
-def test_models_and_predictions_are_those_of_a_csv_file(tmp_path, monkeypatch):
-    pytest.importorskip("tqdm")
-    monkeypatch.chdir(tmp_path)
-    rng = np.random.default_rng(0)
-    label = rng.integers(0, 2, 120)
-    frame = pd.DataFrame(
-        {
-            "uid": pd.array(BIG + 2 * np.arange(120), "Int64"),
-            "a": np.where(np.arange(120) % 9, label + rng.normal(size=120).round(3), -999),
-            "k": pd.array(label * 2 + rng.integers(0, 2, 120), "Int64"),
-            "c": np.array(["u ", " v", "NA"])[rng.integers(0, 3, 120)],
-            "y": pd.array(label, "Int64"),
-        }
-    )
-    frame.loc[[5, 70], ["uid", "k"]] = None
-    frame.loc[[7, 60], "y"] = None
-    frame.to_csv("t.csv", index=False)
-    frame.set_index("y").to_parquet("t.parquet")
-    options = ["--target", "y", "--id", "uid", "--categorical", "k", "--missing", "-999", "--quiet"]
-    outputs = {}
-    for source in ("t.csv", "t.parquet"):
-        assert main(["fit", source, *options, "-o", f"{source}.model"]) == 0
-        for data in ("t.csv", "t.parquet"):
-            for n_rows in ("3", "1000"):
-                command = ["predict", f"{source}.model", data, "--proba", "--block-rows", n_rows]
-                assert main([*command, "-o", "o.csv", "--force"]) == 0
-                outputs[source, data, n_rows] = (tmp_path / "o.csv").read_text()
-    assert len(set(outputs.values())) == 1
-    lines = outputs["t.parquet", "t.parquet", "3"].splitlines()
-    assert lines[0] == "uid,predicted_y,probability_0,probability_1"
-    assert lines[1].startswith(f"{BIG},")
-    assert lines[6].startswith(",")
-
-
 def undecodable(cells=(b"a", b"\xff\xfe", b"b")):
     """A column of strings that are not UTF-8, which Arrow writes as they are."""
     ends = np.cumsum([0, *map(len, cells)], dtype=np.int32)
@@ -327,12 +276,77 @@ def test_categories_that_are_not_utf_8_are_one_line(parquet):
         cells(parquet({"c": column}), {"c": "text"})
 
 
-def test_commands_say_which_cell_is_not_utf_8(parquet, tmp_path, capsys):
-    path = parquet({"a": [1.0, 2.0, 3.0], "c": undecodable(), "y": ["p", "q", "p"]})
-    assert main(["fit", str(path), "--target", "y", "-o", str(tmp_path / "m")]) == 2
-    error = capsys.readouterr().err
-    assert error.count("\n") == 1
-    assert "row 2, column 2 ('c'): not valid UTF-8" in error
-    path.write_bytes(path.read_bytes().replace(b"\x01c", b"\x01\xff"))  # the name of the column
-    assert main(["fit", str(path), "--target", "y", "-o", str(tmp_path / "m")]) == 2
-    assert "cannot be read as Parquet" in capsys.readouterr().err
+# A file of a kilobyte may have gigabytes of text: blocks have fewer rows then.
+KINDS = {"a": "number", "c": "text"}
+
+
+@pytest.mark.parametrize("is_category", [False, True])
+def test_blocks_of_long_texts_have_few_rows(tmp_path, is_category):
+    texts = pa.array(["x" * 500_000]).dictionary_encode()
+    column = pa.DictionaryArray.from_arrays(pa.array([0] * 1000), texts.dictionary)
+    path = tmp_path / "t.parquet"
+    # Without the Arrow schema, a text is a text, however it is written.
+    table = pa.table({"a": range(1000), "c": column})
+    pq.write_table(table, path, compression="zstd", store_schema=is_category)
+    assert path.stat().st_size < 5000
+    n_rows, before = 0, pa.total_allocated_bytes()
+    for part in open_table(path).parts(1000, KINDS):
+        assert pa.total_allocated_bytes() - before < 150e6
+        block = part()
+        assert len(block) < 70
+        assert block.numbers[:, 0].tolist() == list(range(n_rows, n_rows + len(block)))
+        assert [len(text) for text in block.texts[0].distinct] == [500_000]
+        n_rows += len(block)
+    assert n_rows == 1000
+
+
+@pytest.mark.parametrize("n_rows", [1, 10, 1000, 4000, 10_000])
+def test_other_blocks_have_as_many_rows_as_asked_for(tmp_path, n_rows):
+    frame = pd.DataFrame({"a": range(7000), "c": ["red", "green", "x" * 100, None] * 1750})
+    frame.to_parquet(tmp_path / "t.parquet", row_group_size=3500)
+    table = open_table(tmp_path / "t.parquet")
+    found = [len(part()) for part in itertools.islice(table.parts(n_rows, KINDS), 8)]
+    assert found == ([n_rows] * (7000 // n_rows) + [7000 % n_rows])[: len(found)]
+    assert [*map(len, itertools.islice(table.blocks(n_rows, KINDS), 8))] == found
+
+
+@hypothesis.settings(deadline=None, max_examples=60)
+@hypothesis.given(
+    st.lists(st.sampled_from([None, "", "x", "y" * 10, "z" * 60, "w" * 300]), min_size=1, max_size=60),
+    st.integers(1, 25), st.integers(1, 70), st.integers(1, 30), st.booleans(),
+)  # fmt: skip
+def test_rows_do_not_depend_on_the_length_of_texts(
+    tmp_path_factory, texts, group, of_section, of_block, is_category
+):
+    frame = pd.DataFrame({"a": range(len(texts)), "c": texts}, dtype=object).astype({"a": float})
+    path = tmp_path_factory.getbasetemp() / "t.parquet"
+    frame.astype({"c": "category" if is_category else object}).to_parquet(path, row_group_size=group)
+    table, kept = open_table(path), () if len(texts) % 2 else ("c",)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(parquet_tables, "_MOST_BYTES", 200)
+        patch.setattr(parquet_tables, "_FIRST_ROWS", 3)
+        patch.setattr(parquet_tables, "_GROWTH", 2)
+        rows = [
+            rows_of_parts(part, of_block, KINDS if not kept else {"a": "number"}, kept)
+            for part in table.sections(of_section)
+        ]
+        sizes = [len(block) for block in frames_of_parts(table, of_block, KINDS)]
+    found = pd.concat(rows)
+    assert found["a"].tolist() == frame["a"].tolist()
+    assert found["c"].astype(object).fillna("").tolist() == frame["c"].fillna("").tolist()
+    assert max(sizes) <= of_block
+    if len(sizes) > 1 and set(texts) == {"w" * 300}:
+        assert max(sizes[1:]) <= 2
+
+
+@pytest.mark.parametrize("arrow_type", [pa.string(), pa.large_string(), pa.binary(), pa.large_binary()])
+def test_a_text_that_is_longer_than_a_row_is_refused(tmp_path, monkeypatch, arrow_type):
+    monkeypatch.setattr(parquet_tables, "LONGEST_ROW", 100)
+    texts = pa.array(["x" * 100] * 4 + [None, "y" * 101], arrow_type)
+    pq.write_table(pa.table({"a": [1.0] * 6, "c": texts}), tmp_path / "t.parquet")
+    table = open_table(tmp_path / "t.parquet")
+    place = r"t\.parquet, row 6, column 2 \('c'\): longer than 100 bytes\."
+    for one in (table, list(table.sections(4))[-1]):
+        with pytest.raises(ValueError, match=place):
+            rows_of_parts(one, 3, KINDS)
+    assert len(rows_of_parts(table, 3, {"a": "number"})) == 6

@@ -22,7 +22,7 @@ def test_an_empty_cell_in_quotes_is_a_row_of_a_file_with_one_column(file):
     table = open_table(file(b'a\nx\n""\n\ny\n'))
     (block,) = table.blocks(10, {"a": "text"})
     np.testing.assert_array_equal(block["a"].isna(), [False, True, False])
-    assert table.place(2, "a").endswith("line 5, column 1 ('a')")
+    assert table.location(2, "a").endswith("line 5, column 1 ('a')")
 
 
 def broken_quotes(text, delimiter):

@@ -21,16 +21,9 @@ from ffmlp.tables.opening import (
     open_table,
     open_tables,
 )
-from ffmlp.tables.parquet_tables import _cuts
 from ffmlp.tables.tables import NUMBER, TEXT, Dialect
 
 KINDS = {"x": NUMBER, "colour": TEXT}
-
-
-@pytest.fixture
-def here(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
 def frame(n_rows, first=0):
@@ -48,19 +41,6 @@ def cells(frame):
         .to_numpy(object)
         .tolist()
     )
-
-
-@given(st.lists(st.integers(1, 40), max_size=8), st.integers(1, 50))
-def test_cuts_are_in_order_and_leave_no_section_too_large(groups, n_rows):
-    ends = np.cumsum(groups, dtype=int).tolist()
-    cuts = _cuts(ends, n_rows)
-    sizes = np.diff(cuts)
-    assert cuts[0] == 0
-    assert cuts[-1] == sum(groups)
-    assert (sizes > 0).all()
-    assert (sizes <= n_rows).all()
-    if all(size <= n_rows for size in groups):
-        assert {*cuts} <= {0, *ends}
 
 
 @settings(max_examples=25, deadline=None)
@@ -107,9 +87,9 @@ def test_files_are_one_table(here):
     assert len(sections) > 4
     assert cells(pd.concat(sections)) == cells(frame(18))
     # Lines are those in which rows begin: a row before has a quoted line break.
-    assert table.place(6, "x") == "a.csv, line 9, column 1 ('x')"
-    assert table.place(7, "x") == "b.parquet, row 1, column 2 ('x')"
-    assert table.place(13, "colour") == "c.csv.gz, line 3, column 2 ('colour')"
+    assert table.location(6, "x") == "a.csv, line 9, column 1 ('x')"
+    assert table.location(7, "x") == "b.parquet, row 1, column 2 ('x')"
+    assert table.location(13, "colour") == "c.csv.gz, line 3, column 2 ('colour')"
 
 
 def test_patterns_and_folders_are_expanded_in_order(here):
@@ -213,11 +193,8 @@ def test_the_memory_of_a_table_is_estimated(here, monkeypatch):
     assert open_table(Path("b.csv")).n_bytes == (here / "b.csv").stat().st_size
     table = open_tables([Path("a.parquet"), Path("b.csv")])
     assert table.n_bytes == sum(file.n_bytes for file in table.files)
-    for limit, large in (
-        (table.n_bytes / LARGEST_SHARE * 1.01, False),
-        (table.n_bytes, True),
-        (None, False),
-    ):
+    enough = table.n_bytes / LARGEST_SHARE * 1.01
+    for limit, large in ((enough, False), (table.n_bytes, True), (None, False)):
         monkeypatch.setattr("ffmlp.tables.opening.memory_limit", lambda limit=limit: limit)
         assert is_large(table) == large
 

@@ -3,6 +3,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from commands import refused
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -87,12 +88,6 @@ def dated(tmp_path_factory):
     return folder, frame
 
 
-@pytest.fixture
-def here(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
 def test_a_model_of_dates_predicts_alike_from_csv_and_parquet(dated, here):
     pytest.importorskip("pyarrow")
     folder, frame = dated
@@ -111,20 +106,18 @@ def test_a_model_of_dates_predicts_alike_from_csv_and_parquet(dated, here):
 def test_a_cell_that_is_not_a_date_is_reported_with_its_place(dated, here, capsys, command):
     (here / "new.csv").write_text("x,when,c\n1,31.01.2024,u\n2,,v\n3,02/30/2024,u\n")
     name, *options = command
-    assert main([name, str(dated[0] / "t.model"), "new.csv", *options]) == 2
-    assert capsys.readouterr().err == (
+    assert refused(capsys, name, dated[0] / "t.model", "new.csv", *options) == (
         "ffmlp: new.csv, line 4, column 2 ('when'): expected a date such as 31.01.2024, got '02/30/"
-        "2024'. If it stands for a missing value, add --missing '02/30/2024'.\n"
+        "2024'. If it stands for a missing value, add --missing '02/30/2024'."
     )
     assert not (here / "o.csv").exists()
 
 
 def test_a_missing_column_of_dates_is_reported_by_its_own_name(dated, here, capsys):
     (here / "new.csv").write_text("x,When,c\n1,31.01.2024,u\n")
-    assert main(["predict", str(dated[0] / "t.model"), "new.csv", "-o", "o.csv"]) == 2
-    assert capsys.readouterr().err == (
+    assert refused(capsys, "predict", dated[0] / "t.model", "new.csv", "-o", "o.csv") == (
         "ffmlp: new.csv lacks column 'when' of the model. Did you mean 'When' for 'when'? It has 'x', "
-        "'When', 'c'.\n"
+        "'When', 'c'."
     )
 
 

@@ -19,7 +19,7 @@ from ffmlp.benchmark.runs import ALL, MAX_TEST_ROWS, BenchmarkRun, Settings, row
 from ffmlp.extras import why_missing
 from ffmlp.plots import AccuracyTimeDisplay
 from ffmlp.plots.view import colours, matplotlib
-from ffmlp.report.pages import Picture, Table, to_html, to_markdown
+from ffmlp.report.layout import Picture, Table, to_html, to_markdown
 from ffmlp.storage.whole_files import write_whole
 from ffmlp.words import counted
 

@@ -83,7 +83,7 @@ def _terminable() -> Iterator[None]:
 
 
 def _signal_behind(error: BaseException | None) -> BaseException | None:
-    """The signal that made a library raise this error, if any: some put their own in its place."""
+    """The signal in the course of which a library raised this error, if any."""
     seen = []
     while error is not None and error not in seen:  # an error may be in the context of its own cause
         if isinstance(error, (KeyboardInterrupt, SystemExit)):
@@ -95,8 +95,9 @@ def _signal_behind(error: BaseException | None) -> BaseException | None:
 
 def _run(arguments: Sequence[str] | None) -> int:
     what_now = "no partial file is left"
+    given = sys.argv[1:] if arguments is None else list(arguments)
     try:
-        options, unexpected = _parser().parse_known_args(arguments)
+        options, unexpected = _parser(given[:1]).parse_known_args(given)
         what_now = getattr(options.module, "INTERRUPTED", what_now)
         if unexpected:
             first = unexpected[0]
@@ -188,7 +189,8 @@ class _Parser(_OneLineParser):
         return "\n\n".join([*parts, _EXIT_CODES]) + "\n"
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(chosen: Sequence[str]) -> argparse.ArgumentParser:
+    """A parser that knows all commands, and the options of the chosen one."""
     parser = _Parser("ffmlp", usage="ffmlp COMMAND …")
     parser.add_argument("--version", action="version", version=f"ffmlp {__version__}")
     commands = parser.add_subparsers(
@@ -199,6 +201,7 @@ def _parser() -> argparse.ArgumentParser:
             description = f"{module.HELP[0].upper()}{module.HELP[1:]}.\n\n  $ {module.EXAMPLE}"
             as_written = argparse.RawDescriptionHelpFormatter
             command = commands.add_parser(name, description=description, formatter_class=as_written)
-            module.add_options(command)
             command.set_defaults(module=module, refuse=command.error)
+            if name in chosen:
+                module.add_options(command)
     return parser

@@ -49,9 +49,9 @@ class Console:
     def progress(
         self, total: int | None, unit: str, label: str, before: int = 0
     ) -> Iterator[Callable[..., object]]:
-        """A function that counts what is done: with a bar on a terminal, elsewhere a line at times.
+        """A function that counts what is done, with a bar on a terminal and a line at times elsewhere.
 
-        What was done ``before`` says nothing about the time that is left.
+        The time that is left is estimated without what was done ``before``.
         """
         label = one_line(label)  # it may name a file
         if sys.stderr.isatty() and not self.quiet:
@@ -81,7 +81,7 @@ class Console:
     def passes(
         self, label: str, n_rows: int | None, n_passes: int | None = None
     ) -> Iterator[Callable[[int, int, int], None]]:
-        """A function that is told how far each pass over all rows is, with a bar for each.
+        """A function that shows the progress of passes over all rows, with a bar for each pass.
 
         It takes the number of the pass, of the sections that are done, and of all sections.
         """
@@ -163,7 +163,7 @@ def check_folder(path: Path, force: bool) -> None:
     _check_parent(path)
     if path.exists() and not force:
         raise ValueError(f"{path} already exists. Choose another name, or add --force to replace it.")
-    # Other programs write folders with such names: what is in them is not ours to replace.
+    # Other programs write folders with such names, which must not be replaced.
     files = path.glob("*")
     other = next((file for file in files if file.suffix != PARQUET or not file.is_file()), None)
     if other is not None:
@@ -191,7 +191,7 @@ def add_shared(
     kinds = {
         "MODEL": "model file, written by ffmlp fit",
         "DATA": "CSV, TSV or Parquet file; - is stdin",
-        "BEFORE": "CSV, TSV or Parquet file with the earlier rows, for example those of fit",
+        "BEFORE": "CSV, TSV or Parquet file with the earlier rows, for example of fit",
         "AFTER": "the same with the later rows",
     }
     for name in inputs:
@@ -221,7 +221,7 @@ def add_format(parser: argparse.ArgumentParser) -> None:
 
 
 def dialect(options: argparse.Namespace, usual: Dialect = Dialect()) -> Dialect:  # noqa: B008
-    """The format of a data file: as the options say, else that of the file the model was fitted to."""
+    """The format of a data file: from the options, else from the file that the model was fitted to."""
     try:
         "".encode(options.encoding)
         encoding = codecs.lookup(options.encoding).name  # utf8 and UTF_8 are utf-8

@@ -47,11 +47,11 @@ def run(options: argparse.Namespace) -> None:
     console.say(f"{options.output}: {drift}")
     before, after = drift.shares.tolist()
     console.result(
-        {"output": str(options.output), "rows": [int(own.sum()) for own in counts],
+        {"output": str(options.output), "rows": [int(rows.sum()) for rows in counts],
          "distance": drift.distance, "by_chance": drift.by_chance, "p_value": drift.p_value,
          "unfamiliar": [before[-1], after[-1]],
-         "blobs": [{"name": drift.names[place], "before": before[place], "after": after[place]}
-                   for place in drift.order.tolist() if place < len(before) - 1]}
+         "blobs": [{"name": drift.names[blob], "before": before[blob], "after": after[blob]}
+                   for blob in drift.order.tolist() if blob < len(before) - 1]}
     )  # fmt: skip
 
 
@@ -92,16 +92,16 @@ def _content(drift: Drift, path: Path) -> bytes:
 
 def _page(drift: Drift, png: bytes) -> bytes:
     """A page with the figure and the shares of all blobs."""
-    from ffmlp.report.pages import Picture, Table, to_html
+    from ffmlp.report.layout import Picture, Table, to_html
 
     before, after = drift.shares
     lines = [
-        (drift.names[place], f"{before[place]:.2%}", f"{after[place]:.2%}",
-         f"{100 * (after[place] - before[place]):+.2f}")
-        for place in drift.order.tolist()
+        (drift.names[blob], f"{before[blob]:.2%}", f"{after[blob]:.2%}",
+         f"{100 * (after[blob] - before[blob]):+.2f}")
+        for blob in drift.order.tolist()
     ]  # fmt: skip
-    title, header = "Drift", ("place", "before", "after", "change in points")
-    table = Table("All blobs", "The most changed ones first.", header, lines)
+    title, header = "Drift", ("blob", "before", "after", "change in points")
+    table = Table("All blobs", "The largest changes first.", header, lines)
     caption = "Share of the rows in each blob, before and after; unfamiliar rows are in none."
     picture = Picture(png, "Most changed blobs", caption, title)
     return to_html(title, [str(drift)], [table], [picture]).encode()

@@ -12,7 +12,7 @@ from ffmlp.cli.predict import open_data
 from ffmlp.words import counted, escaped
 
 if TYPE_CHECKING:
-    from ffmlp.tabular.file_scores import FileScores
+    from ffmlp.tabular.scores import FileScores
 
 HELP = "compare the predictions for a table with its labels"
 EXAMPLE = "ffmlp evaluate iris.model test.csv"
@@ -32,8 +32,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Read, predict, compare and print."""
     require_packages("evaluate", "pyarrow", "tqdm")
-    from ffmlp.tabular.file_scores import score_file
     from ffmlp.tabular.predictor import read_predictor
+    from ffmlp.tabular.scores import score_file
     from ffmlp.tabular.table_columns import require_columns
 
     console = Console(options)
@@ -48,7 +48,7 @@ def run(options: argparse.Namespace) -> None:
         n_rows, example = sum(scores.unknown.values()), next(iter(scores.unknown))
         console.note(
             f"{table.path}, column {model.target}: {counted(n_rows, 'row')} with a class that the model "
-            f"does not know, for example {example!r}. They count as errors; log-loss and AUC leave them "
+            f"has not seen, for example {example!r}. They count as errors; log-loss and AUC leave them "
             "out."
         )
     for unknown in scores.unknown_categories:
@@ -62,17 +62,17 @@ def to_lines(scores: FileScores, path: Path) -> list[str]:
     majority = scores.majority
     lines = [f"{path}: {counted(scores.n_rows, 'row')}", "", f"{'':<18} {'model':>8} {'majority':>9}"]
     for name, title in _TITLES.items():
-        own, other = getattr(scores, name), getattr(majority, name, None)
-        lines.append(f"{title:<18} {_text(own):>8} {_text(other):>9}")
+        value, other = getattr(scores, name), getattr(majority, name, None)
+        lines.append(f"{title:<18} {_text(value):>8} {_text(other):>9}")
     if majority is not None:
         most = f"always {majority.label!r}, the most frequent class of the training data"
         lines.append(f"(majority: {most}, with the shares of its classes as probabilities)")
-    labels = [escaped(one.label) for one in scores.classes]
+    labels = [escaped(scored.label) for scored in scores.classes]
     width = max(len("class"), *map(len, labels))
     lines += ["", f"{'class':<{width}} {'rows':>8} {'precision':>10} {'recall':>8}"]
     lines += [
-        f"{label:<{width}} {one.n_rows:>8} {_text(one.precision):>10} {_text(one.recall):>8}"
-        for label, one in zip(labels, scores.classes, strict=True)
+        f"{label:<{width}} {of.n_rows:>8} {_text(of.precision):>10} {_text(of.recall):>8}"
+        for label, of in zip(labels, scores.classes, strict=True)
     ]
     return lines
 

@@ -43,15 +43,15 @@ def run(options: argparse.Namespace) -> None:
         raise ValueError(
             "--counterfactual needs numeric features, and the model has none. Leave it out."
         )
-    found = _rows(table, model, options.row)
+    rows = _rows(table, model, options.row)
     # Unlike the Euclidean norm, the maximum norm needs no further package.
     explanations = model.classifier.explain(
-        model.classified(found), counterfactual=options.counterfactual, norm="inf"
+        model.classified(rows), counterfactual=options.counterfactual, norm="inf"
     )
     values = []
     for number, row in enumerate(options.row):
         explanation, inputs = explanations[number], explanations.samples[number]
-        instead = substitutes(model.table, found.iloc[number], inputs)
+        instead = substitutes(model.table, rows.iloc[number], inputs)
         head = [""] * (number > 0) + [f"Row {row} of {table.path}", ""]
         used = [*map(str, instead), ""] if instead else []
         console.say(*head, *used, *str(with_escapes(explanation)).split("\n"))
@@ -64,12 +64,12 @@ def _rows(table: DataTable, model: TableModel, rows: list[int]) -> pd.DataFrame:
     for row in rows:
         if row < 1:
             raise ValueError(f"--row counts from 1, got {row}.")
-    found, n_rows = {}, 0
+    chosen, n_rows = {}, 0
     for block in table.blocks(_ROWS_AT_ONCE, model.kinds):
         for row in rows:
             if n_rows < row <= n_rows + len(block):
-                found[row] = block.iloc[[row - 1 - n_rows]]
+                chosen[row] = block.iloc[[row - 1 - n_rows]]
         n_rows += len(block)
-        if len(found) == len(set(rows)):
-            return pandas().concat([found[row] for row in rows])[model.features]
+        if len(chosen) == len(set(rows)):
+            return pandas().concat([chosen[row] for row in rows])[model.features]
     raise ValueError(f"{table.path} has {counted(n_rows, 'row')}, so there is no row {max(rows)}.")

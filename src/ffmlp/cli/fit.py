@@ -1,12 +1,15 @@
-"""``ffmlp fit``: from a data file to a model file."""
+"""``ffmlp fit``: from a data file to a model file.
+
+`run` is the way of the rows. `_InMemory` and `_InSections` are the two kinds of rows that go it.
+"""
 
 from __future__ import annotations
 
 import argparse
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from time import perf_counter
@@ -15,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from ffmlp.cli.cluster import check_scheduler, scheduler
 from ffmlp.cli.console import Console, add_shared, check_numbers, check_output, dialect, require_packages
 from ffmlp.extras import require
-from ffmlp.tables.opening import JoinedTable, is_large, open_tables
+from ffmlp.tables.opening import JoinedTable, is_large, open_tables, sections_of
 from ffmlp.tables.tables import TEXT, DataFile, DataTable, LocatedError
 from ffmlp.words import counted
 
@@ -24,256 +27,19 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ffmlp.classifier import FFMLPClassifier
-    from ffmlp.tabular.large_tables import FirstLook, Reader
+    from ffmlp.tabular.large_tables import Reader
+    from ffmlp.tabular.scores import Evaluation
     from ffmlp.tabular.table_columns import Columns
     from ffmlp.tabular.table_model import TableModel
 
-
-# Time and memory of a fit grow with the square of the features.
-_MOST_COLUMNS, _MANY_COLUMNS = 5000, 2000
-
-
-def left_out(table: DataTable, options: argparse.Namespace) -> list[str]:
-    """The columns that are not features: target, id and ignored ones; an error if a role is wrong."""
-    from ffmlp.tabular.table_columns import require_columns
-
-    names = [options.target, *options.ignore]
-    n_columns = len(table.columns) - len(names)
-    if n_columns > _MOST_COLUMNS:
-        raise ValueError(
-            f"{table.path} has {n_columns} columns beside the target, more than {_MOST_COLUMNS}. Time "
-            "and memory grow with the square of their number. Select some, or reduce them, for example "
-            "to principal components."
-        )
-    require_columns(table, [options.target], "--target")
-    require_columns(table, options.ignore, "--ignore")
-    require_columns(table, options.categorical, "--categorical")
-    if options.id is not None:
-        require_columns(table, [options.id], "--id")
-        names.append(options.id)
-    for name in names:
-        if names.count(name) > 1 or name in options.categorical:
-            roles = "target, id, ignored or categorical"
-            raise ValueError(f"column {name!r} can have only one role: {roles}.")
-    return names
-
-
-def classifier(columns: Columns, options: argparse.Namespace) -> FFMLPClassifier:
-    """The classifier that the options ask for."""
-    from ffmlp.classifier import FFMLPClassifier
-
-    chosen = ("n_components", "design", "max_neurons", "max_leaves")
-    parameters: Any = {name: getattr(options, name) for name in chosen}
-    parameters["categorical_features"] = list(columns.categories)
-    return FFMLPClassifier(**parameters, random_state=options.seed)
-
-
-def in_order(table: DataTable, columns: Columns) -> list[str]:
-    """The features in the order of the file, so that the classifier takes its columns as they are."""
-    source = {part: dates.name for dates in columns.dates for part in dates.names}
-    return sorted(columns.features, key=lambda name: table.columns.index(source.get(name, name)))
-
-
-def notes_on_data(
-    columns: Columns, labels: Sequence[int | str], n_dropped: int, target: str
-) -> list[str]:
-    """What a person would look at twice before the model is fitted."""
-    from ffmlp.tabular.table_columns import notes_on_labels
-
-    notes = [f"{name} is not used: {reason}." for name, reason in columns.unused.items()]
-    notes += [*columns.notes, *notes_on_labels(target, labels)]
-    n_columns = len(columns.features)
-    if n_columns > _MANY_COLUMNS:
-        megabytes = 8 * n_columns**2 / 1e6  # a threshold of each column has a weight for every one
-        notes.append(
-            f"{counted(n_columns, 'column')}: time, memory and the model file grow with the square of "
-            f"their number. The file may take {megabytes:.0f} MB, the fit ten times as much."
-        )
-    if n_dropped:
-        notes.append(f"left out {counted(n_dropped, 'row')} without {target!r}.")
-    return notes
-
-
-def notes_on_fit(
-    caught: list[warnings.WarningMessage], evaluation: dict[str, Any] | None, target: str
-) -> list[str]:
-    """What the classifier warns of, each once, and whether it is no better than a constant."""
-    warned = [str(warning.message) for warning in caught if warning.category is UserWarning]
-    if evaluation is not None and evaluation["accuracy"] <= evaluation["majority"]:
-        warned.append(
-            f"the model is no better than the majority class: accuracy {evaluation['accuracy']:.3f}, "
-            f"majority class {evaluation['majority']:.3f}. The columns may say little about {target!r}."
-        )
-    return list(dict.fromkeys(warned))
-
-
-def table_model(
-    table: DataFile,
-    columns: Columns,
-    options: argparse.Namespace,
-    model: FFMLPClassifier,
-    *,
-    classes: Mapping[int | str, int],
-    evaluation: dict[str, Any] | None,
-    seconds: float,
-    row_hashes: list[int],
-) -> TableModel:
-    """A fitted classifier with its columns and the facts about its fit.
-
-    ``classes`` are the number of rows of each class, in the order of the classes.
-    """
-    from ffmlp.tabular.table_model import TableModel
-
-    one = not isinstance(table, JoinedTable)
-    facts = {
-        **({"file": table.path.name} if one else {"file": str(table.path), "files": table.names}),
-        "rows": sum(classes.values()),
-        "classes": {str(label): count for label, count in classes.items()},
-        "order": list(table.columns),
-        "unused": columns.unused,
-        "evaluation": evaluation,
-        "fit_seconds": seconds,
-        "row_hashes": row_hashes,
-    }
-    names = columns.numbers, columns.categories, options.target, options.id
-    return TableModel(*names, dialect(options), facts, model, dates=columns.dates)
-
-
-def fit_large(
-    table: DataFile, options: argparse.Namespace, console: Console
-) -> tuple[TableModel, list[str]]:
-    """The model of a table, and the notes on it. All rows are read through sums over sections."""
-    require("tables larger than memory", "dask", "distributed")
-    if options.cv is not None:
-        raise ValueError(
-            f"{table.path} is too large for memory, and --cv needs all rows there. Use --test-size."
-        )
-    from ffmlp.tabular.large_tables import sections_of
-    from ffmlp.tabular.table_columns import columns_of
-
-    not_features = left_out(table, options)
-    with scheduler(options.scheduler):
-        sections = list(sections_of(table))
-        look = _first_look(table, sections, not_features, options, console)
-        columns = columns_of(table, look.tallies, options.categorical)
-        reader = _reader(table, columns, look, options)
-        labels = reader.labels.tolist()
-        classes = {label: look.labels[str(label)] for label in labels}
-        notes = notes_on_data(columns, labels, look.n_unlabelled, options.target)
-        for note in notes:
-            console.note(note)
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always", UserWarning)
-            found = _fitted(classifier(columns, options), sections, reader, classes, console)
-    warned = notes_on_fit(caught, found.evaluation, options.target)
-    for note in warned:
-        console.note(note)
-    return table_model(table, columns, options, classes=classes, **vars(found)), notes + warned
-
-
-def _first_look(
-    table: DataFile,
-    sections: Sequence[DataTable],
-    not_features: list[str],
-    options: argparse.Namespace,
-    console: Console,
-) -> FirstLook:
-    from ffmlp.dask.partitions import Passes
-    from ffmlp.tabular.large_tables import first_look
-
-    with console.passes("reading columns", None) as on_section, _of_target(table, options.target):
-        passes = Passes(on_section)
-        look = first_look(sections, options.target, options.categorical, not_features, passes)
-    if look is None:
-        raise ValueError(f"{table.path} has a header but no rows.")
-    if not look.labels:
-        raise ValueError(f"{table.path}: column {options.target!r} is empty.")
-    return look
-
-
-def _reader(table: DataFile, columns: Columns, look: FirstLook, options: argparse.Namespace) -> Reader:
-    from ffmlp.tabular.large_tables import Reader
-
-    features, held_out = in_order(table, columns), (options.test_size, options.seed)
-    with _of_target(table, options.target):
-        return Reader.of(columns, features, options.target, look.labels, *held_out)
-
-
-@contextmanager
-def _of_target(table: DataFile, target: str) -> Iterator[None]:
-    """Errors about labels, with the name of their column."""
-    try:
-        yield
-    except LocatedError:
-        raise
-    except ValueError as error:
-        number = table.columns.index(target) + 1
-        raise ValueError(f"{table.path}, column {number} ({target!r}): {error}") from error
-
-
-@dataclass(frozen=True, eq=False)
-class _Fitted:
-    """A fitted classifier and what is known of its fit."""
-
-    model: FFMLPClassifier
-    evaluation: dict[str, Any] | None
-    seconds: float
-    row_hashes: list[int]
-
-
-def _fitted(
-    model: FFMLPClassifier,
-    sections: Sequence[DataTable],
-    reader: Reader,
-    classes: dict[int | str, int],
-    console: Console,
-) -> _Fitted:
-    """Evaluate a fit to the rows that are not held out, then fit to all rows."""
-    import numpy as np
-
-    from ffmlp.dask.partitions import Passes
-    from ffmlp.parameters import TooFewClassesError
-    from ffmlp.tabular.large_tables import fitted, last_look
-    from ffmlp.tabular.scores import check_rows
-
-    counts = np.array(list(classes.values()))
-    n_rows, start, evaluated, n_passes = int(counts.sum()), perf_counter(), None, None
-    if reader.test_size:
-        check_rows(reader.labels, counts, 2)
-        with console.passes("evaluating", n_rows) as on_section, warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # the fit to all rows gives the same warnings
-            passes = Passes(on_section)
-            try:
-                evaluated = fitted(model, sections, reader, passes, to_all=False)
-            except TooFewClassesError as error:
-                raise ValueError(
-                    f"with --test-size {reader.test_size:g}, the rows that are not held out do not have "
-                    "two classes. Choose a smaller share, or 0 to skip the evaluation."
-                ) from error
-        n_passes = len(passes)
-    with console.passes("comparing", n_rows) as on_section:
-        look = last_look(evaluated, sections, reader, Passes(on_section))
-    evaluation = None
-    if look.held_out is not None:
-        evaluation = asdict(look.held_out.evaluation(counts, perf_counter() - start))
-    elif reader.test_size:
-        raise ValueError(
-            f"with --test-size {reader.test_size:g}, none of the {n_rows} rows is held out. Choose a "
-            "larger share, or 0 to skip the evaluation."
-        )
-    start = perf_counter()
-    # The evaluation has shown how many passes there will be, unless another design is chosen.
-    with console.passes("fitting", n_rows, n_passes) as on_section:
-        final = fitted(model, sections, reader, Passes(on_section), to_all=True)
-    return _Fitted(final, evaluation, perf_counter() - start, look.hashes)
-
-
 HELP = "design a network from a table and save it as a model"
 EXAMPLE = "ffmlp fit iris.csv --target species -o iris.model"
-_ROWS_AT_ONCE = 100_000
 # Names of other files; a model may have any other name.
 _OTHER_FILES = dict.fromkeys((".csv", ".tsv", ".txt", ".gz", ".bz2", ".xz", ".parquet"), "a data file")
 _OTHER_FILES |= {".html": "a report", ".onnx": "an export", ".pt2": "an export"}
+# Time and memory of a fit grow with the square of the features.
+_MOST_COLUMNS, _MANY_COLUMNS = 5000, 2000
+_ROWS_AT_ONCE = 100_000
 # With fewer numbers than this, more threads cost more time than they save.
 _SMALL = 2_000_000
 
@@ -316,52 +82,34 @@ def _number(text: str) -> int | str:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Evaluate, fit, save and print a summary."""
+    """Read, evaluate, fit, save and print a summary."""
     _check(options)
     require_packages("fit", "pandas", "tqdm")
     console = Console(options)
     table = open_tables(options.data, dialect(options))
     check_output(options.output, options.force, *map(Path, table.names))
-    if options.larger_than_memory or options.scheduler is not None or is_large(table):
-        model, notes = fit_large(table, options, console)
-    else:
-        model, notes = _fit_in_memory(table, options, console)
-    model.save(options.output, options.force)
-    _print_summary(console, model, notes, options)
-
-
-def _fit_in_memory(
-    table: DataFile, options: argparse.Namespace, console: Console
-) -> tuple[TableModel, list[str]]:
-    """The model of a table, and the notes on it."""
-    from threadpoolctl import threadpool_limits
-
-    from ffmlp.tabular.dates import with_dates
-    from ffmlp.tabular.scores import hashes_of, stored_hashes
-    from ffmlp.tabular.table_columns import infer
-
-    columns = infer(table, options.categorical, left_out(table, options))
-    X, y, n_dropped = _read(with_dates(table, columns.dates), columns, options.target)
-    classes = dict(sorted(Counter(y.tolist()).items()))
-    notes = notes_on_data(columns, list(classes), n_dropped, options.target)
-    for note in notes:
-        console.note(note)
-    model = classifier(columns, options)
-    n_threads = 1 if X.size < _SMALL else None
-    with threadpool_limits(n_threads), warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", UserWarning)
-        evaluation = _evaluated(model, X, y, options, console)
-        start = perf_counter()
-        model.fit(X, y)
-        seconds = perf_counter() - start
-    warned = notes_on_fit(caught, evaluation, options.target)
+    in_sections = options.larger_than_memory or options.scheduler is not None or is_large(table)
+    if in_sections:
+        require("tables larger than memory", "dask", "distributed")
+    if in_sections and options.cv is not None:
+        raise ValueError(
+            f"{table.path} is too large for memory, and --cv needs all rows there. Use --test-size."
+        )
+    read = _InSections.read if in_sections else _InMemory.read
+    with scheduler(options.scheduler) if in_sections else nullcontext():
+        rows = read(table, options, console)
+        notes = _notes_on_data(rows, options.target)
+        for note in notes:
+            console.note(note)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", UserWarning)
+            fitted = rows.fitted(_classifier(rows.columns, options))
+    warned = _notes_on_fit(caught, fitted.evaluation, options.target)
     for note in warned:
         console.note(note)
-    fitted = table_model(
-        table, columns, options, model, classes=classes, evaluation=evaluation, seconds=seconds,
-        row_hashes=stored_hashes(hashes_of(X[columns.features], y)),
-    )  # fmt: skip
-    return fitted, notes + warned
+    model = _table_model(table, rows, fitted, options)
+    model.save(options.output, options.force)
+    _print_summary(console, model, notes + warned, options)
 
 
 def _check(options: argparse.Namespace) -> None:
@@ -385,36 +133,249 @@ def _check(options: argparse.Namespace) -> None:
     check_output(options.output, options.force)
 
 
-def _read(table: DataTable, columns: Columns, target: str) -> tuple[pd.DataFrame, NDArray, int]:
-    """Features and labels of the labelled rows, and the number of rows without a label."""
-    from ffmlp.tables.blocks import joined
-    from ffmlp.tabular.table_model import labels
+def _left_out(table: DataTable, options: argparse.Namespace) -> list[str]:
+    """The columns that are not features: target, id and ignored ones; an error if a role is wrong."""
+    from ffmlp.tabular.table_columns import require_columns
 
-    blocks = table.blocks(_ROWS_AT_ONCE, {**columns.kinds, target: TEXT})
-    frame = joined(list(blocks))
-    labelled = frame[target].notna()
-    if not labelled.any():
+    names = [options.target, *options.ignore]
+    n_columns = len(table.columns) - len(names)
+    if n_columns > _MOST_COLUMNS:
+        raise ValueError(
+            f"{table.path} has {n_columns} columns beside the target, more than {_MOST_COLUMNS}. Time "
+            "and memory grow with the square of their number. Select some, or reduce them, for example "
+            "to principal components."
+        )
+    require_columns(table, [options.target], "--target")
+    require_columns(table, options.ignore, "--ignore")
+    require_columns(table, options.categorical, "--categorical")
+    if options.id is not None:
+        require_columns(table, [options.id], "--id")
+        names.append(options.id)
+    for name in names:
+        if names.count(name) > 1 or name in options.categorical:
+            roles = "target, id, ignored or categorical"
+            raise ValueError(f"column {name!r} can have only one role: {roles}.")
+    return names
+
+
+def _classifier(columns: Columns, options: argparse.Namespace) -> FFMLPClassifier:
+    """The classifier that the options ask for."""
+    from ffmlp.classifier import FFMLPClassifier
+
+    chosen = ("n_components", "design", "max_neurons", "max_leaves")
+    parameters: Any = {name: getattr(options, name) for name in chosen}
+    parameters["categorical_features"] = list(columns.categories)
+    return FFMLPClassifier(**parameters, random_state=options.seed)
+
+
+@dataclass(frozen=True, eq=False)
+class _Fitted:
+    """A fitted classifier, its evaluation, the seconds of its fit, and the smallest hashes of rows."""
+
+    classifier: FFMLPClassifier
+    evaluation: Evaluation | None
+    seconds: float
+    row_hashes: list[int]
+
+
+@dataclass(frozen=True, eq=False)
+class _InMemory:
+    """The labelled rows of a table, in memory. ``classes`` are the numbers of rows, by label."""
+
+    columns: Columns
+    classes: dict[int | str, int]
+    n_unlabelled: int
+    X: pd.DataFrame
+    y: NDArray
+    options: argparse.Namespace
+    console: Console
+
+    @classmethod
+    def read(cls, table: DataFile, options: argparse.Namespace, console: Console) -> _InMemory:
+        """Infer the columns, then read them."""
+        from ffmlp.tables.blocks import joined
+        from ffmlp.tabular.dates import with_dates
+        from ffmlp.tabular.table_columns import infer
+        from ffmlp.tabular.table_model import labels
+
+        target = options.target
+        columns = infer(table, options.categorical, _left_out(table, options))
+        dated = with_dates(table, columns.dates)
+        blocks = dated.blocks(_ROWS_AT_ONCE, {**columns.kinds, target: TEXT})
+        frame = joined(list(blocks))
+        labelled = frame[target].notna()
+        _require_labels(table, target, labelled.any())
+        frame = frame[labelled].reset_index(drop=True)
+        with _errors_about_labels(table, target):
+            y = labels(frame[target])
+        classes = dict(sorted(Counter(y.tolist()).items()))
+        X = frame[_in_order(table, columns)]
+        return cls(columns, classes, int((~labelled).sum()), X, y, options, console)
+
+    def fitted(self, model: FFMLPClassifier) -> _Fitted:
+        """Evaluate fits to some of the rows, then fit to all rows."""
+        from threadpoolctl import threadpool_limits
+
+        from ffmlp.tabular.scores import evaluate, hashes_of, stored_hashes
+
+        n_folds, test_size, seed = self.options.cv, self.options.test_size, self.options.seed
+        evaluation = None
+        with threadpool_limits(1 if self.X.size < _SMALL else None):
+            if n_folds is not None or test_size:
+                with self.console.progress(n_folds or 1, "fit", "evaluating") as update:
+                    evaluation = evaluate(model, self.X, self.y, test_size, n_folds, seed, update)
+            start = perf_counter()
+            model.fit(self.X, self.y)
+            seconds = perf_counter() - start
+        hashes = stored_hashes(hashes_of(self.X[self.columns.features], self.y))
+        return _Fitted(model, evaluation, seconds, hashes)
+
+
+@dataclass(frozen=True, eq=False)
+class _InSections:
+    """The labelled rows of a table that is larger than memory, read through sums over sections."""
+
+    columns: Columns
+    classes: dict[int | str, int]
+    n_unlabelled: int
+    sections: Sequence[DataTable]
+    reader: Reader
+    console: Console
+
+    @classmethod
+    def read(cls, table: DataFile, options: argparse.Namespace, console: Console) -> _InSections:
+        """Infer the columns and the classes."""
+        from ffmlp.dask.partitions import Passes
+        from ffmlp.tabular.large_tables import Reader, first_look
+        from ffmlp.tabular.table_columns import columns_of
+
+        target, sections, left_out = options.target, list(sections_of(table)), _left_out(table, options)
+        with console.passes("reading columns", None) as on_section, _errors_about_labels(table, target):
+            look = first_look(sections, target, options.categorical, left_out, Passes(on_section))
+        columns = columns_of(table, look.tallies, options.categorical)
+        _require_labels(table, target, bool(look.labels))
+        features, held_out = _in_order(table, columns), (options.test_size, options.seed)
+        with _errors_about_labels(table, target):
+            reader = Reader.of(columns, features, target, look.labels, *held_out)
+        classes = {label: look.labels[str(label)] for label in reader.labels.tolist()}
+        return cls(columns, classes, look.n_unlabelled, sections, reader, console)
+
+    def fitted(self, model: FFMLPClassifier) -> _Fitted:
+        """Evaluate a fit to the rows that are not held out, then fit to all rows."""
+        import numpy as np
+
+        from ffmlp.dask.partitions import Passes
+        from ffmlp.parameters import TooFewClassesError
+        from ffmlp.tabular.large_tables import fitted, last_look
+        from ffmlp.tabular.scores import check_rows
+
+        reader, counts = self.reader, np.array(list(self.classes.values()))
+        n_rows, start, evaluated, n_passes = int(counts.sum()), perf_counter(), None, None
+        with_test_size = f"with --test-size {reader.test_size:g}"
+        if reader.test_size:
+            check_rows(reader.labels, counts, 2)
+            with self.console.passes("evaluating", n_rows) as on_section, warnings.catch_warnings():
+                # The fit to all rows gives the same warnings.
+                warnings.simplefilter("ignore", UserWarning)
+                passes = Passes(on_section)
+                try:
+                    evaluated = fitted(model, self.sections, reader, passes, to_all=False)
+                except TooFewClassesError as error:
+                    raise ValueError(
+                        f"{with_test_size}, the rows that are not held out do not have two classes. "
+                        "Choose a smaller share, or 0 to skip the evaluation."
+                    ) from error
+            n_passes = len(passes)
+        with self.console.passes("comparing", n_rows) as on_section:
+            look = last_look(evaluated, self.sections, reader, Passes(on_section))
+        if reader.test_size and look.held_out is None:
+            raise ValueError(
+                f"{with_test_size}, none of the {n_rows} rows is held out. Choose a larger share, or 0 "
+                "to skip the evaluation."
+            )
+        held_out, seconds = look.held_out, perf_counter() - start
+        evaluation = None if held_out is None else held_out.evaluation(counts, seconds)
+        start = perf_counter()
+        # The evaluation has shown how many passes there will be, unless another design is chosen.
+        with self.console.passes("fitting", n_rows, n_passes) as on_section:
+            final = fitted(model, self.sections, reader, Passes(on_section), to_all=True)
+        return _Fitted(final, evaluation, perf_counter() - start, look.hashes)
+
+
+def _require_labels(table: DataFile, target: str, are_there: bool) -> None:
+    if not are_there:
         raise ValueError(f"{table.path}: column {target!r} is empty.")
-    frame = frame[labelled].reset_index(drop=True)
+
+
+@contextmanager
+def _errors_about_labels(table: DataFile, target: str) -> Iterator[None]:
+    """Errors about labels name their column."""
     try:
-        y = labels(frame[target])
+        yield
+    except LocatedError:
+        raise
     except ValueError as error:
         number = table.columns.index(target) + 1
         raise ValueError(f"{table.path}, column {number} ({target!r}): {error}") from error
-    return frame[in_order(table, columns)], y, int((~labelled).sum())
 
 
-def _evaluated(
-    model: Any, X: pd.DataFrame, y: NDArray, options: argparse.Namespace, console: Console
-) -> dict[str, Any] | None:
-    """The evaluation that the options ask for, as plain JSON values."""
-    from ffmlp.tabular.scores import evaluate
+def _in_order(table: DataTable, columns: Columns) -> list[str]:
+    """The features in the order of the file, so that the classifier takes its columns as they are."""
+    source = {part: dates.name for dates in columns.dates for part in dates.names}
+    return sorted(columns.features, key=lambda name: table.columns.index(source.get(name, name)))
 
-    n_folds, test_size = options.cv, options.test_size
-    if n_folds is None and not test_size:
-        return None
-    with console.progress(n_folds or 1, "fit", "evaluating") as update:
-        return asdict(evaluate(model, X, y, test_size, n_folds, options.seed, update))
+
+def _notes_on_data(rows: _InMemory | _InSections, target: str) -> list[str]:
+    """What a person would look at twice before the model is fitted."""
+    from ffmlp.tabular.table_columns import notes_on_labels
+
+    columns = rows.columns
+    notes = [f"{name} is not used: {reason}." for name, reason in columns.unused.items()]
+    notes += [*columns.notes, *notes_on_labels(target, list(rows.classes))]
+    n_columns = len(columns.features)
+    if n_columns > _MANY_COLUMNS:
+        megabytes = 8 * n_columns**2 / 1e6  # a threshold of each column has a weight for every one
+        notes.append(
+            f"{counted(n_columns, 'column')}: time, memory and the model file grow with the square of "
+            f"their number. The file may take {megabytes:.0f} MB, the fit ten times as much."
+        )
+    if rows.n_unlabelled:
+        notes.append(f"left out {counted(rows.n_unlabelled, 'row')} without {target!r}.")
+    return notes
+
+
+def _notes_on_fit(
+    caught: list[warnings.WarningMessage], evaluation: Evaluation | None, target: str
+) -> list[str]:
+    """What the classifier warns of, each once, and whether it is no better than a constant."""
+    warned = [str(warning.message) for warning in caught if warning.category is UserWarning]
+    if evaluation is not None and evaluation.accuracy <= evaluation.majority:
+        warned.append(
+            f"the model is no better than the majority class: accuracy {evaluation.accuracy:.3f}, "
+            f"majority class {evaluation.majority:.3f}. The columns may say little about {target!r}."
+        )
+    return list(dict.fromkeys(warned))
+
+
+def _table_model(
+    table: DataFile, rows: _InMemory | _InSections, fitted: _Fitted, options: argparse.Namespace
+) -> TableModel:
+    """The classifier with its columns and the facts about its fit."""
+    from ffmlp.tabular.table_model import TableModel
+
+    is_joined, columns = isinstance(table, JoinedTable), rows.columns
+    facts = {
+        **({"file": str(table.path), "files": table.names} if is_joined else {"file": table.path.name}),
+        "rows": sum(rows.classes.values()),
+        "classes": {str(label): count for label, count in rows.classes.items()},
+        "order": list(table.columns),
+        "unused": columns.unused,
+        "evaluation": None if fitted.evaluation is None else asdict(fitted.evaluation),
+        "fit_seconds": fitted.seconds,
+        "row_hashes": fitted.row_hashes,
+    }
+    names = columns.numbers, columns.categories, options.target, options.id
+    return TableModel(*names, dialect(options), facts, fitted.classifier, dates=columns.dates)
 
 
 def _print_summary(

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import math
 from dataclasses import asdict
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -57,7 +57,7 @@ def to_lines(path: Path, model: TableModel) -> list[str]:
     }
     text = [f"{name + ':':<13}{value}" for name, value in lines.items() if value]
     plans = str(with_escapes(clf.selection_)).split("\n")
-    return [*text, "", "candidate plans (→ is the chosen one):", *plans]
+    return [*text, "", "candidate plans (→ is chosen):", *plans]
 
 
 def _values(model: TableModel) -> dict[str, Any]:
@@ -65,12 +65,7 @@ def _values(model: TableModel) -> dict[str, Any]:
     selection = clf.selection_
     scored = zip(selection.plans, selection.log_losses, selection.accuracies, strict=True)
     plans = [
-        {
-            **asdict(plan),
-            "max_leaves": _number(plan.max_leaves),
-            "log_loss": _number(loss),
-            "accuracy": _number(accuracy),
-        }
+        asdict(plan) | _numbers(max_leaves=plan.max_leaves, log_loss=loss, accuracy=accuracy)
         for plan, loss, accuracy in scored
     ]
     return {
@@ -89,5 +84,6 @@ def _values(model: TableModel) -> dict[str, Any]:
     }
 
 
-def _number(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None
+def _numbers(**values: float) -> dict[str, float | None]:
+    """Values for JSON, which has no infinite numbers."""
+    return {name: float(value) if isfinite(value) else None for name, value in values.items()}

@@ -5,9 +5,8 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable
-from contextlib import nullcontext
-from functools import partial
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING
@@ -28,20 +27,21 @@ from ffmlp.tables.tables import COMPRESSIONS, PARQUET, DataFile, DataTable, file
 from ffmlp.words import counted, listed
 
 if TYPE_CHECKING:
+    from ffmlp.tables.writing import Output
     from ffmlp.tabular.interface import Interface
     from ffmlp.tabular.predictions import Written
     from ffmlp.tabular.predictor import Predictor
 
 HELP = "predict the class of each row of a table, however long"
+EXAMPLE = "ffmlp predict iris.model new.csv -o out.csv --proba"
 # The share of training rows that are familiar.
 KEPT = 0.99
-EXAMPLE = "ffmlp predict iris.model new.csv -o out.csv --proba"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of this command."""
     parser.add_argument("--proba", action="store_true", help="add the probability of each class")
-    parser.add_argument("--id", metavar="COLUMN", help="column to copy to the output (that of fit)")
+    parser.add_argument("--id", metavar="COLUMN", help="column to copy to the output (the id of fit)")
     what = "columns to copy to the output; without names, all columns of the file"
     parser.add_argument("--keep", nargs="*", metavar="COLUMN", help=what)
     what = "add a column 'row'; the first row after the header is 1"
@@ -74,6 +74,7 @@ def run(options: argparse.Namespace) -> None:
 
     to_stdout = options.output == STANDARD_OUTPUT
     to_folder = not is_one_file(options.data)
+    on_cluster = options.scheduler is not None
     _check(options, to_stdout, to_folder)
     console = Console(options)
     model = read_predictor(options.model)
@@ -93,35 +94,36 @@ def run(options: argparse.Namespace) -> None:
     for note in notes:
         console.note(note)
     start = perf_counter()
-    on_cluster = options.scheduler is not None
     with (
         scheduler(options.scheduler) if on_cluster else nullcontext(),
         console.progress(table.n_rows, "row", "predicting") as update,
+        _files(table, outputs, options) as files,
     ):
-        write = partial(
-            write_predictions, model, kept=kept, added=added, n_rows=options.block_rows,
-            on_block=update, on_cluster=on_cluster,
+        written = write_predictions(
+            model, files, kept=kept, added=added, n_rows=options.block_rows, on_block=update,
+            may_be_empty=to_folder, on_cluster=on_cluster,
         )  # fmt: skip
-        written = _written(table, outputs, options, write)
+        if not written.n_rows:
+            raise ValueError(f"{table.path} has no rows.")
     seconds = perf_counter() - start
     for unknown in written.unknown:
         notes.append(f"{table.path}, column {unknown}")
         console.note(notes[-1])
     if not to_stdout:
         console.say(_summary(options, written, outputs, seconds))
-    files = {"files": outputs} if to_folder else {}
+    in_folder = {"files": outputs} if to_folder else {}
     unfamiliar = {"unfamiliar": written.n_unfamiliar} if options.flag_unfamiliar else {}
     console.result(
-        {"output": str(options.output), **files, "rows": written.n_rows, **unfamiliar,
+        {"output": str(options.output), **in_folder, "rows": written.n_rows, **unfamiliar,
          "columns": names, "notes": notes, "seconds": seconds}
     )  # fmt: skip
 
 
 def _set_up_libraries() -> None:
-    """Before NumPy and Arrow are imported: threads and memory of their own would only be in the way.
+    """Limit threads and memory before NumPy and Arrow are imported.
 
-    Each block of rows has a thread. Those of matrix products would keep the processors busy with waiting
-    for work, and Arrow's own allocator takes more memory.
+    Each block of rows has a thread: further threads of matrix products would only wait for work. Arrow's
+    default allocator takes more memory than the system's.
     """
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
@@ -156,26 +158,24 @@ def _check_names(names: list[str], kept: list[str], table: DataFile) -> None:
             )
 
 
-def _written(
-    table: DataFile, outputs: list[str], options: argparse.Namespace, write: Callable[..., Written]
-) -> Written:
-    """Predict the rows of a file; of several, write those of each to a file of a folder."""
+@contextmanager
+def _files(
+    table: DataFile, outputs: list[str], options: argparse.Namespace
+) -> Iterator[list[tuple[DataFile, Output]]]:
+    """Each file and its output: one file, or the files of a folder that is kept if all are whole."""
     from ffmlp.tables.writing import STANDARD_OUTPUT, Output
 
     how = options.force, options.escape_formulas
     if not isinstance(table, JoinedTable):
         to_terminal = options.output == STANDARD_OUTPUT and sys.stdout.isatty()
-        return write([(table, Output(options.output, *how, to_terminal))])
+        yield [(table, Output(options.output, *how, to_terminal))]
+        return
     with whole_folder(options.output, options.force) as new:
-        each = [Output(new / name, *how) for name in outputs]
-        written = write(list(zip(table.files, each, strict=True)), may_be_empty=True)
-        if not written.n_rows:
-            raise ValueError(f"{table.path} has no rows.")
-    return written
+        yield [(file, Output(new / name, *how)) for file, name in zip(table.files, outputs, strict=True)]
 
 
 def _outputs(table: DataFile, options: argparse.Namespace) -> list[str]:
-    """The name of the output of each file: that of the file, as Parquet."""
+    """The name of the output of each file: the name of the file, with the ending of Parquet."""
     sources, folder = list(map(Path, table.names)), options.output
     for source in (*sources, options.model):
         if folder.resolve() in source.resolve().parents:
@@ -194,13 +194,13 @@ def require_familiar_space(model: Predictor, path: Path) -> None:
     """Refuse a model that does not know where its training rows were."""
     if model.network.familiar is None:
         raise ValueError(
-            f"{path} does not know where its training rows were: it was merged, fitted like another "
-            "model, or drawn in the playground. Fit it to data."
+            f"{path} does not store where its training rows were: it was merged, fitted like another "
+            "model, or drawn in the playground. Fit it with ffmlp fit."
         )
 
 
 def _id_column(table: DataTable, model: Interface, given: str | None) -> str | None:
-    """The column to copy: the given one, else that of the model if the file has it."""
+    """The column to copy: the given column, else the id of the model if the file has it."""
     if given is None:
         return model.id_column if model.id_column in table.columns else None
     if given in model.sources:
@@ -235,7 +235,7 @@ def open_data(
 
 
 def column_notes(table: DataTable, model: Interface, id_column: str | None) -> list[str]:
-    """How the columns of a file differ from those of a model; an error if some are missing."""
+    """Notes on columns that differ from the columns of a model; an error if some are missing."""
     from ffmlp.tabular.table_columns import similar
 
     names, sources = [name for name in table.columns if name], model.sources

@@ -49,7 +49,7 @@ def run(options: argparse.Namespace) -> None:
     shown = outcome(model, rows)
     if rows.seen and shown is not None:
         seen = seen_text(rows)
-        console.note(f"{table.path}: {seen} The accuracy in the report is that of {shown.about}.")
+        console.note(f"{table.path}: {seen} The accuracy in the report is on {shown.about}.")
     console.result(
         {"page": str(options.output), "rows": len(rows.X), "share_fitted": rows.seen,
          "accuracy": None if shown is None else shown.confusion.accuracy,

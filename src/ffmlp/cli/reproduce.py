@@ -44,7 +44,7 @@ def run(options: argparse.Namespace) -> None:
     from joblib import Parallel, cpu_count, delayed
     from tqdm import tqdm
 
-    from ffmlp.report import pages
+    from ffmlp.report import layout
     from ffmlp.reproduction import experiments, figures, findings
     from ffmlp.storage.whole_files import write_whole
 
@@ -68,7 +68,7 @@ def run(options: argparse.Namespace) -> None:
     runs = experiments.collected(rows, settings, options.out)
     pictures = figures.pictures(rows, runs, folder)
     content = findings.TITLE, findings.findings(runs), findings.tables(runs, missing), pictures
-    write_whole(options.out / "report.md", pages.to_markdown(*content).encode())
-    write_whole(options.out / "report.html", pages.to_html(*content).encode())
+    write_whole(options.out / "report.md", layout.to_markdown(*content).encode())
+    write_whole(options.out / "report.html", layout.to_html(*content).encode())
     made = f"{counted(len(runs), 'run')} and {counted(len(pictures), 'figure')}"
     put(one_line(f"{made}: {options.out / 'report.html'}, report.md and runs.csv"))

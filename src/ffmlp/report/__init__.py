@@ -1,1 +1,1 @@
-"""Pages about a model, and what other pages share with them: tables, figures, records of runs."""
+"""Reports on a model, and what other pages share with them: layout, records of runs."""

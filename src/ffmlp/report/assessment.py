@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -20,149 +19,20 @@ from ffmlp.network.network import Network
 from ffmlp.parameters import checked_cells
 from ffmlp.robustness.bent_leads import MOST_BENDS
 from ffmlp.tables.tables import TEXT, DataTable
-from ffmlp.tabular.scores import Confusion, Reliability, hashes_of, log_loss, share_seen
+from ffmlp.tabular.scores import HELD_OUT, Confusion, Reliability, hashes_of, log_loss, share_seen
 from ffmlp.tabular.table_model import TableModel
 from ffmlp.words import counted
 
 if TYPE_CHECKING:
     import pandas as pd
 
-
-# More points of a curve cannot be told apart on a screen.
-_MAX_POINTS = 120
-
-
-@dataclass(frozen=True, eq=False)
-class ClassCurves:
-    """The curves of one class.
-
-    ``roc`` (2, K) are false and true positive rates, ``recall`` (2, K) recall and precision.
-    """
-
-    label: int
-    n_rows: int
-    area: float
-    average_precision: float
-    roc: Floats
-    recall: Floats
-
-
-def class_curves(truth: NDArray[np.intp], probability: Floats) -> list[ClassCurves]:
-    """Those of every class that some of the rows have and some have not."""
-    found = []
-    for label in np.unique(truth).tolist():
-        own, score = truth == label, probability[:, label]
-        if own.all():
-            continue
-        false_rate, true_rate, _ = roc_curve(own, score)
-        precision, recall, _ = precision_recall_curve(own, score, drop_intermediate=True)
-        found.append(
-            ClassCurves(
-                label, int(own.sum()), float(roc_auc_score(own, score)),
-                float(average_precision_score(own, score)),
-                _thinned(np.array([false_rate, true_rate])), _thinned(np.array([recall, precision])),
-            )
-        )  # fmt: skip
-    return found
-
-
-def _thinned(points: Floats) -> Floats:
-    """Points of a curve at even steps of its length, with both ends."""
-    n = points.shape[1]
-    if n <= _MAX_POINTS:
-        return points
-    way = np.append(0.0, np.cumsum(np.abs(np.diff(points, axis=1)).sum(axis=0)))
-    steps = np.searchsorted(way, np.linspace(0.0, way[-1], _MAX_POINTS))
-    return points[:, np.unique(np.concatenate([[0], np.minimum(steps, n - 1), [n - 1]]))]
-
-
-LEAST_CERTAIN, WRONG = "Least certain", "Confident and wrong"
-_N_LEAST_CERTAIN, _N_WRONG, _MOST_CLASSES = 10, 5, 20
-# Seconds for the proof of one change, and linear pieces that are few enough for it.
-_SECONDS, _MOST_PIECES = 0.2, 1000
-
-
-@dataclass(frozen=True)
-class ShownRow:
-    """A row of the file, by its number from 0, and why it is shown."""
-
-    number: int
-    group: str
-
-
-def shown_rows(rows: Rows, labels: NDArray, familiarity: Familiarity | None) -> list[ShownRow]:
-    """All of them; a row may be there for several reasons."""
-    shown = [ShownRow(row, LEAST_CERTAIN) for row in least_certain(rows, _N_LEAST_CERTAIN)]
-    predicted, top = rows.predicted, rows.probability.max(axis=1)
-    wrong = np.flatnonzero(rows.labelled & (predicted != rows.truth))
-    worst = _distinct(rows.X, wrong[np.argsort(-top[wrong], kind="stable")], _N_WRONG)
-    shown += [ShownRow(row, WRONG) for row in worst]
-    strange = -top if familiarity is None else familiarity.scores
-    right = (predicted == rows.truth) | ~rows.labelled.any()
-    for number, label in enumerate(labels.tolist()[:_MOST_CLASSES]):
-        own = np.flatnonzero(right & (predicted == number))
-        if len(own):
-            # The most familiar of the more certain half.
-            own = own[top[own] >= np.median(top[own])]
-            shown.append(ShownRow(int(own[strange[own].argmin()]), f"Typical of {label}"))
-    return shown
-
-
-def least_certain(rows: Rows, n: int) -> list[int]:
-    """The distinct rows whose two most probable classes are closest."""
-    ordered = np.sort(rows.probability, axis=1)
-    order = np.argsort(ordered[:, -1] - ordered[:, -2], kind="stable")
-    return _distinct(rows.X, order, n)
-
-
-def _distinct(X: pd.DataFrame, order: NDArray[np.intp], n: int) -> list[int]:
-    """The first n rows in an order, without those whose cells are those of an earlier one."""
-    return order[~X.iloc[order].duplicated().to_numpy()][:n].tolist()
-
-
-def proved_changes(clf: FFMLPClassifier, X: pd.DataFrame) -> list[list[float] | None]:
-    """The nearest point of another class of each row if it is proved that none is nearer, else None.
-
-    Only the first rows, the least certain, are worth the time. Near is the least sum of changes in
-    standard deviations. Points are inputs of the network.
-    """
-    changes: list[list[float] | None] = [None] * len(X)
-    numbers = [part.name for part in clf.network_.table.parts if isinstance(part, NumberColumn)]
-    movable = np.flatnonzero(X[numbers].notna().any(axis=1))[:_N_LEAST_CERTAIN]
-    if not len(movable) or not _is_provable(clf.network_):
-        return changes
-    scale = feature_units(clf.blobs_, clf.network_.hyperplanes)[clf.network_.table.firsts]
-    found = clf.robustness(X.iloc[movable], 1, scale=scale, time_limit=_SECONDS)
-    for place, row in enumerate(movable.tolist()):
-        if found.exact[place] and np.isfinite(found.distance[place]):
-            changes[row] = found.points[place].tolist()
-    return changes
-
-
-def _is_provable(network: Network) -> bool:
-    """Whether distances of the network can be exact, and soon."""
-    planes, stages = network.hyperplanes, network.stages
-    if len(planes) > MOST_BENDS:
-        return False
-    pieces = stages.linear_pieces
-    if pieces is not None:
-        return planes.gaussianisation is None and len(pieces.classes) <= _MOST_PIECES
-    return stages.bends(0, 1) is not None
-
-
 # Enough rows to describe a model.
 MAX_ROWS = 20_000
-# Rows to permute, and their cells: with many columns, there are fewer rows.
-_MAX_ROWS_PERMUTED, _MAX_CELLS_PERMUTED = 2_000, 60_000
-_N_PERMUTATIONS = 5
-# Columns to permute: each takes predictions that read all columns. A report shows fewer.
-_MAX_COLUMNS_PERMUTED = 40
-_MAX_ROWS_EXPLAINED = 500
 # A row is unfamiliar if it is farther from all blobs than this share of the training rows.
 KEEP = 0.99
 # The quantile of a Gaussian for intervals of 95 %.
 _QUANTILE = 1.959963984540054
-# Of rows of which a model was fitted to such a share.
+# If a model was fitted to more rows than this share, the accuracy on them says little about new rows.
 _NEARLY_ALL = 0.9
 
 
@@ -239,7 +109,7 @@ class Outcome:
 
     @classmethod
     def of_rows(cls, rows: Rows) -> Outcome | None:
-        """Those of the model, for rows with a label; None if there are none."""
+        """On the rows with a label; None without such rows."""
         truth, probability = rows.truth[rows.labelled], rows.probability[rows.labelled]
         if not len(truth):
             return None
@@ -250,16 +120,20 @@ class Outcome:
 
     @classmethod
     def of_held_out(cls, model: TableModel) -> Outcome | None:
-        """Those of models fitted to the other rows, as ``ffmlp fit`` found; None without such rows."""
+        """The evaluation by ``ffmlp fit``, on rows held out; None without one."""
         stored = model.facts.get("evaluation")
         if not stored or "confusion" not in stored:
             return None
-        about = (
-            f"{counted(stored['n_rows'], 'row')} that the model was not fitted to ({stored['method']})"
-        )
         confusion = Confusion.of_json(stored["confusion"], len(model.labels))
         reliability = Reliability.of_json(stored["reliability"])
+        about = held_out_rows(stored)
         return cls(about, confusion, reliability, stored["log_loss"], stored["majority"])
+
+
+def held_out_rows(evaluation: dict[str, Any]) -> str:
+    """The rows of an evaluation of ``ffmlp fit``, in words."""
+    method = "" if evaluation["method"] == HELD_OUT else f" ({evaluation['method']})"
+    return counted(evaluation["n_rows"], "held-out row") + method
 
 
 def wilson(share: Floats, n: NDArray[np.integer]) -> tuple[Floats, Floats]:
@@ -268,6 +142,136 @@ def wilson(share: Floats, n: NDArray[np.integer]) -> tuple[Floats, Floats]:
     middle = (share + square / (2 * n)) / (1 + square / n)
     half = _QUANTILE / (1 + square / n) * np.sqrt(share * (1 - share) / n + square / (4 * n**2))
     return np.clip(middle - half, 0.0, 1.0), np.clip(middle + half, 0.0, 1.0)
+
+
+# More points of a curve are not visible on a screen.
+_MAX_POINTS = 120
+
+
+@dataclass(frozen=True, eq=False)
+class ClassCurves:
+    """The curves of one class.
+
+    ``roc`` (2, K) are false and true positive rates, ``recall`` (2, K) recall and precision.
+    """
+
+    label: int
+    n_rows: int
+    area: float
+    average_precision: float
+    roc: Floats
+    recall: Floats
+
+
+def class_curves(truth: NDArray[np.intp], probability: Floats) -> list[ClassCurves]:
+    """The curves of every class that some rows have and some have not."""
+    curves = []
+    for label in np.unique(truth).tolist():
+        positive, score = truth == label, probability[:, label]
+        if positive.all():
+            continue
+        false_rate, true_rate, _ = roc_curve(positive, score)
+        precision, recall, _ = precision_recall_curve(positive, score, drop_intermediate=True)
+        curves.append(
+            ClassCurves(
+                label, int(positive.sum()), float(roc_auc_score(positive, score)),
+                float(average_precision_score(positive, score)),
+                _thinned(np.array([false_rate, true_rate])), _thinned(np.array([recall, precision])),
+            )
+        )  # fmt: skip
+    return curves
+
+
+def _thinned(points: Floats) -> Floats:
+    """Points of a curve at even steps of its length, with both ends."""
+    n = points.shape[1]
+    if n <= _MAX_POINTS:
+        return points
+    way = np.append(0.0, np.cumsum(np.abs(np.diff(points, axis=1)).sum(axis=0)))
+    steps = np.searchsorted(way, np.linspace(0.0, way[-1], _MAX_POINTS))
+    return points[:, np.unique(np.concatenate([[0], np.minimum(steps, n - 1), [n - 1]]))]
+
+
+LEAST_CERTAIN, WRONG = "Least certain", "Confident and wrong"
+_N_LEAST_CERTAIN, _N_WRONG, _MOST_CLASSES = 10, 5, 20
+# Seconds for the proof of one change, and linear pieces that are few enough for it.
+_SECONDS, _MOST_PIECES = 0.2, 1000
+
+
+@dataclass(frozen=True)
+class ShownRow:
+    """A row of the file, by its number from 0, and why it is shown."""
+
+    number: int
+    group: str
+
+
+def shown_rows(rows: Rows, labels: NDArray, familiarity: Familiarity | None) -> list[ShownRow]:
+    """All rows to begin with; a row may be shown for several reasons."""
+    shown = [ShownRow(row, LEAST_CERTAIN) for row in least_certain(rows, _N_LEAST_CERTAIN)]
+    predicted, top = rows.predicted, rows.probability.max(axis=1)
+    wrong = np.flatnonzero(rows.labelled & (predicted != rows.truth))
+    worst = _distinct(rows.X, wrong[np.argsort(-top[wrong], kind="stable")], _N_WRONG)
+    shown += [ShownRow(row, WRONG) for row in worst]
+    strange = -top if familiarity is None else familiarity.scores
+    right = (predicted == rows.truth) | ~rows.labelled.any()
+    for number, label in enumerate(labels.tolist()[:_MOST_CLASSES]):
+        members = np.flatnonzero(right & (predicted == number))
+        if len(members):
+            # The most familiar of the more certain half.
+            members = members[top[members] >= np.median(top[members])]
+            shown.append(ShownRow(int(members[strange[members].argmin()]), f"Typical of {label}"))
+    return shown
+
+
+def least_certain(rows: Rows, n: int) -> list[int]:
+    """The distinct rows whose two most probable classes are closest."""
+    ordered = np.sort(rows.probability, axis=1)
+    order = np.argsort(ordered[:, -1] - ordered[:, -2], kind="stable")
+    return _distinct(rows.X, order, n)
+
+
+def _distinct(X: pd.DataFrame, order: NDArray[np.intp], n: int) -> list[int]:
+    """The first n distinct rows in an order."""
+    return order[~X.iloc[order].duplicated().to_numpy()][:n].tolist()
+
+
+def proved_changes(clf: FFMLPClassifier, X: pd.DataFrame) -> list[list[float] | None]:
+    """The nearest point of another class of each row if it is proved that none is nearer, else None.
+
+    Only the first rows, the least certain, are worth the time. Near is the least sum of changes in
+    standard deviations. Points are inputs of the network.
+    """
+    changes: list[list[float] | None] = [None] * len(X)
+    numbers = [part.name for part in clf.network_.table.parts if isinstance(part, NumberColumn)]
+    movable = np.flatnonzero(X[numbers].notna().any(axis=1))[:_N_LEAST_CERTAIN]
+    if not len(movable) or not _is_provable(clf.network_):
+        return changes
+    scale = feature_units(clf.blobs_, clf.network_.hyperplanes)[clf.network_.table.firsts]
+    nearest = clf.robustness(X.iloc[movable], 1, scale=scale, time_limit=_SECONDS)
+    for number, row in enumerate(movable.tolist()):
+        if nearest.exact[number] and np.isfinite(nearest.distance[number]):
+            changes[row] = nearest.points[number].tolist()
+    return changes
+
+
+def _is_provable(network: Network) -> bool:
+    """Whether distances of the network can be exact, and soon."""
+    planes, stages = network.hyperplanes, network.stages
+    if len(planes) > MOST_BENDS:
+        return False
+    pieces = stages.linear_pieces
+    if pieces is not None:
+        return planes.gaussianisation is None and len(pieces.classes) <= _MOST_PIECES
+    return stages.bends(0, 1) is not None
+
+
+# Rows to permute, and their cells: with many columns, there are fewer rows.
+_MAX_ROWS_PERMUTED, _MAX_CELLS_PERMUTED = 2_000, 60_000
+_N_PERMUTATIONS = 5
+# Columns to permute: each takes predictions that read all columns. A report shows fewer.
+_MAX_COLUMNS_PERMUTED = 40
+_MAX_ROWS_EXPLAINED = 500
 
 
 @dataclass(frozen=True, eq=False)
@@ -285,51 +289,32 @@ class Importance:
     def of(cls, model: TableModel, rows: Rows, attributions: Floats) -> Importance:
         """From the true classes, or from the predictions if no true class is known.
 
-        ``attributions`` (M,) are those of the classifier's columns. Takes O(n·M·min(M, 40)) time for
-        each hyperplane.
+        ``attributions`` (M,) are of the classifier's columns. Takes O(n·M·min(M, 40)) time for each
+        hyperplane.
         """
         known = np.flatnonzero(rows.labelled)
         truth = rows.truth if len(known) else rows.predicted
         candidates = known if len(known) else np.arange(len(rows.X))
         n_rows = min(_MAX_ROWS_PERMUTED, _MAX_CELLS_PERMUTED // len(model.features) + 1)
         chosen = candidates[evenly(len(candidates), n_rows)]
-        shuffled = _with_largest_attributions(model, attributions)
-        names, cells, classes = _predicting(model, rows.X.iloc[chosen])
-        places = [names.index(name) for name in shuffled]
+        network, names = model.network, model.table.names
+        cells = checked_cells(model.classifier, model.classified(rows.X.iloc[chosen]))
+        cells = np.asarray(cells, np.float64)
+        largest = np.argsort(-attributions, kind="stable")[:_MAX_COLUMNS_PERMUTED]
+        shuffled = np.sort(largest)
 
         def accuracy(_: Any, X: NDArray, truth: NDArray[np.intp]) -> float:
             changed = cells.copy()
-            changed[:, places] = X
-            return float(np.mean(classes(changed) == truth))
+            changed[:, shuffled] = X
+            return float(np.mean(network.classes(network.inputs(changed)) == truth))
 
-        found = permutation_importance(
-            model.classifier, cells[:, places], truth[chosen],
+        importances = permutation_importance(
+            model.classifier, cells[:, shuffled], truth[chosen],
             n_repeats=_N_PERMUTATIONS, random_state=0, scoring=accuracy,
         )  # fmt: skip
-        order = np.argsort(-found.importances_mean, kind="stable")
-        names = [shuffled[column] for column in order]
-        return cls(names, found.importances_mean[order], found.importances_std[order])
-
-
-def _predicting(
-    model: TableModel, X: pd.DataFrame
-) -> tuple[list[str], NDArray, Callable[[NDArray], NDArray[np.intp]]]:
-    """The names and the values (n, M) of columns, and what predicts the classes of such values.
-
-    The values are cells, which are predicted without data frames.
-    """
-    network = model.network
-    cells = np.asarray(checked_cells(model.classifier, model.classified(X)), np.float64)
-    return list(model.table.names), cells, lambda values: network.classes(network.inputs(values))
-
-
-def _with_largest_attributions(model: TableModel, attributions: Floats) -> list[str]:
-    """The columns to shuffle."""
-    names = model.table.names
-    if len(names) <= _MAX_COLUMNS_PERMUTED:
-        return list(model.features)
-    largest = np.argsort(-attributions, kind="stable")[:_MAX_COLUMNS_PERMUTED]
-    return [names[column] for column in np.sort(largest)]
+        order = np.argsort(-importances.importances_mean, kind="stable")
+        columns = [names[column] for column in shuffled[order]]
+        return cls(columns, importances.importances_mean[order], importances.importances_std[order])
 
 
 def standard_deviations(inputs: Floats) -> Floats:
@@ -345,7 +330,7 @@ def standard_deviations(inputs: Floats) -> Floats:
 class HyperplaneEffects:
     """What the hyperplanes do to the decision, on average over some rows.
 
-    ``effects`` (L,) are the mean absolute effects on the lead over that of the reference; ``slopes``
+    ``effects`` (L,) are the mean absolute effects on the lead, compared with the reference. ``slopes``
     (L, N) are the changes of each response per standard deviation of each input. ``attributions`` (M,)
     are the mean absolute attributions of the columns.
     """

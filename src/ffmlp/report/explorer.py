@@ -50,7 +50,7 @@ from ffmlp.web.joining import WEB, joined_script, one_page
 # Columns with effect curves.
 _MAX_CURVES = 15
 _DIGITS = 5
-# A larger model is not part of the page: 100 000 regions of three classes take about 5 MB.
+# A larger model is not part of the page: 100 000 leaves or regions of three classes take about 5 MB.
 _MAX_CHARACTERS = 16_000_000
 
 
@@ -108,11 +108,11 @@ def _live(model: TableModel, rows: Rows, cells: Floats, chosen: list[ShownRow]) 
     packed = _packed(_model(model, rows, cells, chosen))
     if len(packed) <= _MAX_CHARACTERS:
         return {"model": packed, "unavailable": ""}
-    text = f"The network is too large to predict in a page: it would take {len(packed) / 1e6:.0f} MB."
+    text = f"The network is too large for this page: it would take {len(packed) / 1e6:.0f} MB."
     trees = model.network.stages.trees
     if trees is not None:
         fewer = int(len(trees) * _MAX_CHARACTERS / len(packed))
-        text += f" With at most {fewer} regions (ffmlp fit --max-leaves), it would not be."
+        text += f" A network of at most {fewer:,} leaves is not (ffmlp fit --max-leaves {fewer})."
     return {"model": None, "unavailable": text}
 
 
@@ -155,7 +155,7 @@ def _cards(
     cards = []
     if shown is None:
         without = f"{model.target} that the model knows" if rows.n_unseen else model.target
-        cards.append(("Rows", str(len(rows.X)), f"without {without}: no accuracy"))
+        cards.append(("Rows", f"{len(rows.X):,}", f"without {without}: no accuracy"))
         top = float(rows.probability.max(axis=1).mean())
         cards.append(("Mean probability", f"{top:.1%}", "of the predicted classes"))
     else:
@@ -175,18 +175,18 @@ def _cards(
 
 
 def _accuracy_text(shown: Outcome) -> str:
-    found = shown.confusion
+    confusion = shown.confusion
     return (
-        f"The accuracy on {shown.about} is {found.accuracy:.1%} (balanced accuracy "
-        f"{found.balanced_accuracy:.1%}, log-loss {shown.log_loss:.3f}). Predicting the most frequent "
-        f"class would give {shown.majority:.1%}."
+        f"The accuracy on {shown.about} is {confusion.accuracy:.1%} (balanced accuracy "
+        f"{confusion.balanced_accuracy:.1%}, log-loss {shown.log_loss:.3f}). Predicting the most "
+        f"frequent class would give {shown.majority:.1%}."
     )
 
 
 def _calibration(shown: Outcome) -> dict[str, Any]:
-    found = shown.reliability
-    low, high = wilson(found.accuracy, found.counts)
-    columns = (found.counts, found.confidence, found.accuracy, low, high)
+    bins = shown.reliability
+    low, high = wilson(bins.accuracy, bins.counts)
+    columns = (bins.counts, bins.confidence, bins.accuracy, low, high)
     names = ("rows", "probability", "accuracy", "low", "high")
     return {name: _rounded(part) for name, part in zip(names, columns, strict=True)}
 
@@ -194,9 +194,9 @@ def _calibration(shown: Outcome) -> dict[str, Any]:
 def _curves(rows: Rows) -> list[dict[str, Any]]:
     truth, probability = rows.truth[rows.labelled], rows.probability[rows.labelled]
     return [
-        {"label": one.label, "rows": one.n_rows, "area": one.area,
-         "precision": one.average_precision, "roc": _rounded(one.roc), "recall": _rounded(one.recall)}
-        for one in class_curves(truth, probability)
+        {"label": of.label, "rows": of.n_rows, "area": of.area, "precision": of.average_precision,
+         "roc": _rounded(of.roc), "recall": _rounded(of.recall)}
+        for of in class_curves(truth, probability)
     ]  # fmt: skip
 
 
@@ -212,7 +212,7 @@ def _importance_text(model: TableModel, rows: Rows, importance: Importance) -> s
     against = "" if rows.labelled.any() else ", measured against the model's own predictions"
     text = (
         "Permutation importance: the accuracy that is lost when the values of one column are shuffled"
-        f"{against}. Columns that repeat the information of another one look unimportant."
+        f"{against}. Columns that repeat the information of another column look unimportant."
     )
     n_shuffled = len(importance.columns)
     if n_shuffled < len(model.features):

@@ -15,10 +15,10 @@ from ffmlp.explain.whole_model import export_text
 from ffmlp.inputs.columns import CategoryColumn, Columns, NumberColumn
 from ffmlp.inputs.rows import evenly
 from ffmlp.network.blobs import Familiarity
-from ffmlp.report.assessment import KEEP, HyperplaneEffects, Importance, Outcome, Rows
-from ffmlp.report.pages import Table
+from ffmlp.report.assessment import KEEP, HyperplaneEffects, Importance, Outcome, Rows, held_out_rows
+from ffmlp.report.layout import Table
 from ffmlp.tabular.table_model import TableModel
-from ffmlp.words import counted, listed
+from ffmlp.words import counted, listed, short_number
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,7 +30,7 @@ _MAX_ROWS_TRIED = 2000
 _FEWEST_IN_LEAF = 5
 # A class of fewer training rows is rare.
 _FEW_ROWS = 20
-# A share of unfamiliar rows that is so many times that of the training rows is worth a word.
+# Unfamiliar rows are reported if their share is so many times as large as among the training rows.
 _MANY_TIMES = 3.0
 
 
@@ -54,13 +54,13 @@ def alerts(
     found += notes
     if rows.n_unseen:
         found.append(
-            f"{counted(rows.n_unseen, 'row')} with a {model.target} that the model does not know. The "
-            "numbers here leave them out; ffmlp evaluate counts them as errors."
+            f"{counted(rows.n_unseen, 'row')} with a {model.target} that the model has not seen. This "
+            "report leaves them out; ffmlp evaluate counts them as errors."
         )
     rare = {label: n for label, n in _class_counts(model, rows).items() if n < _FEW_ROWS}
     if rare:
         counts = listed(f"{label} ({counted(n, 'row')})" for label, n in rare.items())
-        found.append(f"Rare classes: {counts}. What is said of them rests on few rows.")
+        found.append(f"Rare classes: {counts}. Results for them rest on few rows.")
     if familiarity is not None:
         strange = float(np.mean(~familiarity.familiar))
         if strange > _MANY_TIMES * (1.0 - KEEP):
@@ -99,7 +99,7 @@ def leakage(table: Columns, cells: Floats, truth: NDArray[np.intp]) -> list[str]
         error = float(np.mean(rule(cells[:, number], truth) != truth[1::2]))
         if error <= _ERRORS_LEFT * by_chance:
             found.append(
-                f"Leakage suspect: {part.name} alone predicts {1.0 - error:.1%} of the classes. Is it "
+                f"Possible leakage: {part.name} alone predicts {1.0 - error:.1%} of the classes. Is it "
                 "known before the class is?"
             )
     return found
@@ -147,13 +147,13 @@ def introduction(model: TableModel, rows: Rows, path: Path) -> tuple[str, list[s
     features = counted(len(model.features), "column")
     text = [f"The model {path.name} predicts {model.target} ({labels}) from {features}.{fitted}"]
     evaluation = model.facts.get("evaluation")
-    if evaluation and not rows.nearly_all_seen:  # otherwise, it is the accuracy of the report
+    if evaluation and not rows.nearly_all_seen:  # else it is the accuracy of the report
         deviation = evaluation["accuracy_deviation"]
         spread = f" ± {100 * deviation:.1f}" if deviation else ""
         text.append(
-            f"Its accuracy on {counted(evaluation['n_rows'], 'row')} that it was not fitted to "
-            f"({evaluation['method']}) is {100 * evaluation['accuracy']:.1f}{spread}%. Predicting the "
-            f"most frequent class would give {100 * evaluation['majority']:.1f}%."
+            f"Its accuracy on {held_out_rows(evaluation)} is {100 * evaluation['accuracy']:.1f}"
+            f"{spread}%. Predicting the most frequent class would give "
+            f"{100 * evaluation['majority']:.1f}%."
         )
     return f"Report on {path.name}", text
 
@@ -169,7 +169,7 @@ def seen_text(rows: Rows) -> str:
 
 
 def outcome(model: TableModel, rows: Rows) -> Outcome | None:
-    """That of the rows, or of held-out ones if the model was fitted to nearly all of them."""
+    """The outcome on the rows, or on held-out rows if the model was fitted to nearly all of them."""
     held_out = Outcome.of_held_out(model) if rows.nearly_all_seen else None
     return held_out or Outcome.of_rows(rows)
 
@@ -208,7 +208,8 @@ def data_table(model: TableModel, rows: Rows, importance: Importance, name_of_fi
 
 def _range(cells: pd.Series) -> str:
     median = 2.0 * (0.5 * cells).median()  # the sum of two middle values may overflow, not of halves
-    return f"{cells.min():.4g} to {cells.max():.4g}, median {median:.4g}"
+    least, middle, most = map(short_number, (cells.min(), median, cells.max()))
+    return f"{least} to {most}, median {middle}"
 
 
 def _most_frequent(cells: pd.Series) -> str:
@@ -227,7 +228,7 @@ def design_table(model: TableModel) -> Table:
     chosen = "There was only one plan."
     if n_plans > 1:
         chosen = (
-            f"{n_plans} plans were compared on held-out rows. The chosen one (→), fitted to all rows, "
+            f"{n_plans} plans were compared on held-out rows. The chosen plan (→), fitted to all rows, "
             "is the first, unless the plan with the lowest log-loss is better by more than one standard "
             "error."
         )
@@ -245,7 +246,7 @@ def meaning_table(model: TableModel, effects: HyperplaneEffects) -> Table:
     network = model.classifier.network_
     n_planes, n_second = len(network.hyperplanes), network.layer_sizes[2]
     lines = [
-        [f"hyperplane {plane}", f"{effects.effects[plane]:.3g}", network.half_space(plane),
+        [f"hyperplane {plane}", short_number(effects.effects[plane], 3), network.half_space(plane),
          _drivers(model, effects, plane)]
         for plane in effects.order[:_MAX_HYPERPLANES].tolist()
     ]  # fmt: skip
@@ -280,16 +281,13 @@ def _drivers(model: TableModel, effects: HyperplaneEffects, plane: int) -> str:
 
 def notes_on_seen_rows(model: TableModel, rows: Rows) -> list[str]:
     """What the accuracy is about, if the model was fitted to some of the rows."""
-    own, held_out = Outcome.of_rows(rows), Outcome.of_held_out(model)
-    if not rows.seen or own is None:
+    on_rows, held_out = Outcome.of_rows(rows), Outcome.of_held_out(model)
+    if not rows.seen or on_rows is None:
         return []
-    if held_out is None:
+    if held_out is None or not rows.nearly_all_seen:
         return [f"{seen_text(rows)} Its accuracy on new rows is likely to be lower."]
-    if not rows.nearly_all_seen:
-        accuracy = f"On {held_out.about}, its accuracy is {held_out.confusion.accuracy:.1%}."
-        return [f"{seen_text(rows)} {accuracy}"]
     return [
-        f"{seen_text(rows)} Its accuracy on them, {own.confusion.accuracy:.1%}, says little about new "
-        "rows. Accuracy, confusion matrix and calibration are those of held-out rows: fit predicted "
-        "them with models that it had fitted to the other rows."
+        f"{seen_text(rows)} Its accuracy on them, {on_rows.confusion.accuracy:.1%}, says little about "
+        "new rows. Accuracy, confusion matrix and calibration are therefore of held-out rows: each row "
+        "was predicted by a model fitted without it."
     ]

@@ -35,7 +35,7 @@ from ffmlp.plots import (
 from ffmlp.plots.networks import half_space_colours
 from ffmlp.plots.samples import SILENT
 from ffmlp.plots.view import INK, draw_lines, greys, matplotlib
-from ffmlp.report.pages import Picture
+from ffmlp.report.layout import Picture
 from ffmlp.reproduction.experiments import (
     RADII,
     Run,

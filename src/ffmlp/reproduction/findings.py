@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from ffmlp.report.pages import Table
+from ffmlp.report.layout import Table
 from ffmlp.reproduction import report_tables
 from ffmlp.reproduction.experiments import Run
 from ffmlp.reproduction.report_tables import LARGE, milliseconds, swept_by_size

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ffmlp.arrays import Floats
-from ffmlp.report.pages import Table
+from ffmlp.report.layout import Table
 from ffmlp.reproduction.experiments import DEVIATIONS, MAX_SAMPLES, RADII, Run
 from ffmlp.reproduction.reported import ROWS_BY_KEY, Row
 from ffmlp.reproduction.verdicts import (

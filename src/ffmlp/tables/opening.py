@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 
 # A fit in memory takes several times the memory of the cells, most of it for copies of the rows.
 LARGEST_SHARE = 0.1
+# Cells of a section, and its fewest rows.
+_CELLS_AT_ONCE, _FEWEST_ROWS = 4_000_000, 1000
 # Limits of the group of processes, as containers set them (versions 2 and 1).
 _LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 
@@ -50,6 +52,11 @@ def is_large(table: DataFile) -> bool:
     """Whether the cells of a table take more than a tenth of the memory, where that is known."""
     limit = memory_limit()
     return limit is not None and table.n_bytes > LARGEST_SHARE * limit
+
+
+def sections_of(table: DataFile) -> Iterator[DataTable]:
+    """The sections in which a large table is read, one at a time in each thread or worker."""
+    return table.sections(max(_FEWEST_ROWS, _CELLS_AT_ONCE // len(table.columns)))
 
 
 def memory_limit() -> int | None:
@@ -201,12 +208,12 @@ class JoinedTable:
         """Functions that return the blocks; any thread may call them."""
         return chain.from_iterable(file.parts(n_rows, kinds, kept) for file in self.files)
 
-    def place(self, row: int, column: str) -> str:
+    def location(self, row: int, column: str) -> str:
         """File, row or line, and column of a cell."""
         for file in self.files:
             n_rows = sum(map(len, file.blocks(_ROWS_AT_ONCE, {column: TEXT})))
             if row < n_rows:
-                return file.place(row, column)
+                return file.location(row, column)
             row -= n_rows
         raise IndexError(row)
 
@@ -256,7 +263,7 @@ def _expanded(path: Path) -> list[Path]:
         return found
     if not _is_pattern(path):
         return [path]
-    # Hidden files do not match, as in a shell; those of Path.glob do.
+    # Hidden files do not match, as in a shell, but they do match with Path.glob.
     found = sorted(map(Path, glob.glob(str(path), recursive=True)))  # noqa: PTH207
     if not found:
         raise ValueError(f"no file matches {path}. Check the pattern and the folder.")

@@ -58,7 +58,7 @@ class ParquetTable:
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
-        """The column names, among them that of a pandas index if it has one."""
+        """The column names, and the name of a pandas index if it has one."""
         with self._opened() as file:
             stored = file.schema_arrow.names
         names = tuple(name for name in stored if not _INDEX_WITHOUT_NAME.fullmatch(name))
@@ -122,7 +122,7 @@ class ParquetTable:
         for rows in itertools.pairwise(cuts):
             yield replace(self, source=self.source.absolute(), rows=rows)
 
-    def place(self, row: int, column: str) -> str:
+    def location(self, row: int, column: str) -> str:
         """File, row and column of a cell."""
         return f"{self.path}, row {row + 1}, column {self.columns.index(column) + 1} ({column!r})"
 
@@ -159,7 +159,7 @@ class ParquetTable:
                 for row, cell in enumerate(content.to_pylist(), start=start):
                     if cell is not None and not _is_text(cell):
                         problem = f"not valid UTF-8, got {cell!r}. Write the column as text in UTF-8."
-                        raise LocatedError(f"{self.place(row, name)}: {problem}") from None
+                        raise LocatedError(f"{self.location(row, name)}: {problem}") from None
             raise
 
     def _batches(self, n_rows: int, names: Sequence[str]) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -204,7 +204,7 @@ class ParquetTable:
         for name, column in columns.items():
             n_rows, n_bytes = len(column), n_bytes + column.nbytes
             if column.nbytes > LONGEST_ROW and (row := _too_long(column)) is not None:
-                place = self.place(start + row, name)
+                place = self.location(start + row, name)
                 raise LocatedError(f"{place}: longer than {LONGEST_ROW} bytes.")
         return max(1, _MOST_BYTES * n_rows // n_bytes) if n_bytes else None
 
@@ -234,11 +234,11 @@ class ParquetTable:
             first = int(np.argmax(np.isin(texts.indices, wrong)))
             text = texts.distinct[texts.indices[first]]
             problem = f"expected a number, got {text!r}. {self.dialect.remedy(text)}"
-            raise LocatedError(f"{self.place(start + first, name)}: {problem}") from None
+            raise LocatedError(f"{self.location(start + first, name)}: {problem}") from None
             raise
         infinite = np.flatnonzero(np.isinf(numbers)).tolist()
         if infinite:
-            place = self.place(start + infinite[0], name)
+            place = self.location(start + infinite[0], name)
             raise LocatedError(f"{place}: numbers must be finite, got {numbers[infinite[0]]}.")
         return numbers
 
@@ -374,7 +374,7 @@ def _encoded(column: Any) -> tuple[Any, list[str]]:
         column = pyarrow.array(
             [None if cell is None else str(np.array(cell)) for cell in column.to_pylist()]
         )
-    if types.is_timestamp(column.type):  # those of nanoseconds would need pandas
+    if types.is_timestamp(column.type):  # nanoseconds would need pandas
         column = column.cast(pyarrow.timestamp("us", column.type.tz), safe=False)
     encoded = column.dictionary_encode()
     distinct = encoded.dictionary

@@ -142,7 +142,7 @@ class DataTable(Protocol):
         The cells of ``kept`` columns are texts as they are written; none of them stands for missing.
         """
 
-    def place(self, row: int, column: str) -> str:
+    def location(self, row: int, column: str) -> str:
         """Where a cell is, for messages; rows count from 0, in a section from its file's first row."""
 
     @property
@@ -193,7 +193,7 @@ def file_type(path: Path) -> str:
 
 
 def is_table(path: Path) -> bool:
-    """Whether the name of a file is that of a data file."""
+    """Whether a file is a data file, by its name."""
     try:
         file_type(path)
     except ValueError:

@@ -401,7 +401,7 @@ def first_lines(path: Path, text: Iterable[str]) -> list[str]:
 
 
 def measured(lines: Iterable[str], n_bytes: list[int]) -> Iterator[str]:
-    """The same lines; ``n_bytes`` is increased by those of each that is taken."""
+    """The same lines; ``n_bytes`` is increased by the bytes of each line that is taken."""
     for line in lines:
         n_bytes[0] += len(line.encode())
         yield line

@@ -161,13 +161,13 @@ class TextTable:
                 n_cells = len(cells)
                 yield line, cells[: len(self.columns)]
 
-    def place(self, row: int, column: str) -> str:
+    def location(self, row: int, column: str) -> str:
         """File, line and column of a cell."""
         with self._records() as rows:
             line, _ = next(itertools.islice(rows, row + 1, None))
-        return self.place_in_line(line, self.columns.index(column))
+        return self.location_in_line(line, self.columns.index(column))
 
-    def place_in_line(self, line: int, column: int) -> str:
+    def location_in_line(self, line: int, column: int) -> str:
         """The same for a line number; columns count from 0."""
         return f"{self.path}, line {line}, column {column + 1} ({self.columns[column]!r})"
 
@@ -304,7 +304,7 @@ class TextTable:
             problem = f"numbers must be finite, got {cell.strip()}."
         else:
             return
-        raise LocatedError(f"{self.place_in_line(line, column)}: {problem}")
+        raise LocatedError(f"{self.location_in_line(line, column)}: {problem}")
 
 
 def _is_numeric(arrow_type: Any) -> bool:

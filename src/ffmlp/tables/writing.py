@@ -120,7 +120,7 @@ def _lines(delimiter: str, escaped: Callable[[str], str], block: Predictions) ->
         yes, no = (f"{delimiter}{flag}".encode() for flag in (1, 0))
         columns.append(np.where(block.unfamiliar, yes, no).tolist())
     columns.append([b"\n"] * n_rows)
-    # One list of all pieces: to join those of each row first would take three times as long.
+    # One list of all pieces: joining the pieces of each row first takes three times as long.
     pieces = [b""] * (n_rows * len(columns))
     for place, column in enumerate(columns):
         pieces[place :: len(columns)] = column

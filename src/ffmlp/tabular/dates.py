@@ -47,7 +47,7 @@ class DateError(ValueError):
 def parsed(text: str, order: str) -> tuple[float, ...] | None:
     """The `PARTS` of a date that is written in this order or with the year first; None for other texts.
 
-    Times are those of the clock in the text, whatever its time zone.
+    Time zones are ignored: the hour is the hour in the text.
 
     Examples
     --------
@@ -122,8 +122,8 @@ class DateColumn:
 class DateTally:
     """The texts of a column by the orders in which they are dates.
 
-    ``counts`` and ``firsts``, the row and the content of the first one, are those of texts that fit the
-    same orders; ``values`` are those of each part, by order.
+    ``counts`` has the number of texts that fit the same orders, ``firsts`` the row and the content of
+    the first of them, ``values`` the distinct values of each part, by order.
     """
 
     counts: Counter[frozenset[str]] = field(default_factory=Counter)
@@ -224,9 +224,9 @@ class DatedTable:
         for part in self.table.parts(n_rows, self._read(kinds), kept):
             yield partial(self._block, part, kinds)
 
-    def place(self, row: int, column: str) -> str:
+    def location(self, row: int, column: str) -> str:
         """Where a cell is, for messages."""
-        return self.table.place(row, column)
+        return self.table.location(row, column)
 
     @property
     def whole(self) -> DatedTable:
@@ -257,7 +257,7 @@ class DatedTable:
             for frame in self.table.whole.blocks(_ROWS_AT_ONCE, {column.name: TEXT}):
                 same = np.flatnonzero(frame[column.name] == error.text).tolist()
                 if same:
-                    place = self.place(start + same[0], column.name)
+                    place = self.location(start + same[0], column.name)
                     expected = f"expected a date such as {EXAMPLES[column.order]}"
                     raise LocatedError(
                         f"{place}: {expected}, got {error.text!r}. "

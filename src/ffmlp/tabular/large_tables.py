@@ -6,7 +6,7 @@ Nothing here is imported unless such a table is fitted: it needs Dask (extra ``d
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
 from operator import add
@@ -23,7 +23,7 @@ from ffmlp.dask.estimator import FFMLPClassifier as DaskClassifier
 from ffmlp.dask.partitions import Block, PartitionError, Passes, summed
 from ffmlp.inputs.data_frames import columns_of, training_cells
 from ffmlp.inputs.rows import mixed, row_hashes
-from ffmlp.tables.tables import TEXT, DataFile, DataTable, LocatedError, pandas
+from ffmlp.tables.tables import TEXT, DataTable, LocatedError, pandas
 from ffmlp.tabular import scores
 from ffmlp.tabular.dates import with_dates
 from ffmlp.tabular.scores import HeldOutSums
@@ -34,20 +34,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _ROWS_AT_ONCE = 100_000
-# Cells of a section, and its fewest rows. Each thread or worker holds one section at a time.
-_CELLS_AT_ONCE, _FEWEST_ROWS = 4_000_000, 1000
 # Each section counts the predictions of each class as each class.
 _MOST_CLASSES = 1000
 
 
-def sections_of(table: DataFile) -> Iterator[DataTable]:
-    """The sections in which a table is read."""
-    return table.sections(max(_FEWEST_ROWS, _CELLS_AT_ONCE // len(table.columns)))
-
-
 @dataclass(frozen=True)
 class FirstLook:
-    """The tallies of columns, how often each label occurs, and the number of rows without one."""
+    """Tallies of columns, number of rows of each label, number of rows without a label; addable."""
 
     tallies: Tallies
     labels: Counter[str]
@@ -85,10 +78,11 @@ def first_look(
     texts: Sequence[str],
     left_out: Sequence[str],
     passes: Passes,
-) -> FirstLook | None:
-    """What the columns and the labels of all sections are, in one pass; None if there are no rows."""
+) -> FirstLook:
+    """The columns and the labels of all sections, in one pass."""
     look = delayed(partial(FirstLook.of, target, texts, left_out), pure=False, traverse=False)
-    return summed([look(section) for section in sections], passes) if sections else None
+    total = summed([look(section) for section in sections], passes) if sections else None
+    return total or FirstLook(Tallies(0, {}), Counter(), 0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,7 +140,7 @@ class Reader:
 
     def _nothing(self, kinds: dict[str, str]) -> pd.DataFrame:
         dtypes = {name: object if kind == TEXT else float for name, kind in kinds.items()}
-        return pandas().DataFrame({name: pandas().Series(dtype=own) for name, own in dtypes.items()})
+        return pandas().DataFrame({name: pandas().Series(dtype=kind) for name, kind in dtypes.items()})
 
 
 def fitted(
@@ -171,7 +165,7 @@ def fitted(
 
 @dataclass(frozen=True)
 class LastLook:
-    """How well held-out rows are predicted, and the smallest hashes of all rows."""
+    """Sums over held-out rows, and the smallest hashes of all rows; addable."""
 
     held_out: HeldOutSums | None
     hashes: list[int]
@@ -187,9 +181,9 @@ class LastLook:
             truth = np.searchsorted(reader.labels, rows.y[held])
             probability = np.zeros((len(truth), len(reader.labels)))
             with threadpool_limits(1):  # other sections are read beside this one
-                own = model.predict_proba(rows.X[held])
-            # A class may have all its rows among those that are held out.
-            probability[:, np.searchsorted(reader.labels, model.classes_)] = own
+                predicted = model.predict_proba(rows.X[held])
+            # A class may have all its rows among the rows that are held out.
+            probability[:, np.searchsorted(reader.labels, model.classes_)] = predicted
             held_out = HeldOutSums.of(truth, probability)
         return cls(held_out, hashes)
 

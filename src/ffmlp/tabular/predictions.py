@@ -17,18 +17,16 @@ from ffmlp.arrays import Floats
 from ffmlp.extras import imported
 from ffmlp.inputs.columns import CategoryColumn, Columns, IndexedColumn, category_name
 from ffmlp.tables.blocks import Block, Part
+from ffmlp.tables.opening import sections_of
 from ffmlp.tables.tables import DataFile, DataTable
 from ffmlp.tables.writing import Output, Predictions, prediction_writer, renderer
 from ffmlp.tabular.dates import with_dates
-from ffmlp.words import counted
+from ffmlp.words import counted, short_number
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from ffmlp.tabular.predictor import Predictor
-
-
-_UNKNOWN = "a category of fewer than 2 training rows"
 
 
 @dataclass(frozen=True)
@@ -45,22 +43,24 @@ class Substitute:
 
     def __str__(self) -> str:
         if self.used is not None:
-            return f"{self.column} is missing: {self.used:.4g} is used, the {self.average}."
-        what = "missing" if self.cell is None else f"{self.cell!r}, {_UNKNOWN}"
+            used = short_number(self.used)
+            return f"{self.column} is missing: {used} is used, the {self.average}."
+        what = "missing" if self.cell is None else f"{self.cell!r}, which the model has not seen"
         return f"{self.column} is {what}: the class shares of all training rows are used."
 
 
 @dataclass(frozen=True)
 class UnknownCategories:
-    """The number of cells in a column with a category that the model does not know, and an example."""
+    """The number of cells of a column with a category that the model has not seen, and an example."""
 
     column: str
     n_cells: int
     example: str
 
     def __str__(self) -> str:
-        cells = counted(self.n_cells, "cell")
-        return f"{self.column}: {cells} with {_UNKNOWN}, for example {self.example!r}."
+        cells = f"{counted(self.n_cells, 'cell')} {'has' if self.n_cells == 1 else 'have'}"
+        unseen = "a category that the model has not seen"
+        return f"{self.column}: {cells} {unseen}, for example {self.example!r}."
 
 
 def substitutes(table: Columns, row: pd.Series, inputs: Floats) -> tuple[Substitute, ...]:
@@ -83,7 +83,7 @@ def substitutes(table: Columns, row: pd.Series, inputs: Floats) -> tuple[Substit
 
 
 def unknown_categories(table: Columns, columns: Sequence[IndexedColumn]) -> list[UnknownCategories]:
-    """Those in the categorical columns."""
+    """The unknown categories in the categorical columns of some rows."""
     found = []
     parts = [part for part in table.parts if isinstance(part, CategoryColumn)]
     for part, texts in zip(parts, columns, strict=False):
@@ -98,7 +98,7 @@ def unknown_categories(table: Columns, columns: Sequence[IndexedColumn]) -> list
 
 
 def merged(unknown: Iterable[UnknownCategories]) -> list[UnknownCategories]:
-    """Those of several blocks of rows, merged by column."""
+    """The unknown categories of several blocks of rows, merged by column."""
     of_columns: dict[str, UnknownCategories] = {}
     for part in unknown:
         before = of_columns.get(part.column, replace(part, n_cells=0))
@@ -121,8 +121,8 @@ _FEWEST_ROWS, _MOST_ROWS = 1500, 40_000
 class Added:
     """What is written beside the predicted class of each row.
 
-    ``keep`` is the share of training samples that are familiar; other rows than such are flagged. None
-    flags no rows.
+    ``keep`` is the share of training samples that are familiar. Unfamiliar rows are flagged, unless
+    ``keep`` is None.
     """
 
     proba: bool = False
@@ -132,7 +132,7 @@ class Added:
 
 @dataclass(frozen=True)
 class Written:
-    """The number of rows written, and the categories among them that the model does not know.
+    """The number of rows written, and the categories in them that the model has not seen.
 
     ``n_unfamiliar`` is the number of flagged rows.
     """
@@ -140,6 +140,13 @@ class Written:
     n_rows: int
     unknown: list[UnknownCategories]
     n_unfamiliar: int = 0
+
+    def __add__(self, other: Written) -> Written:
+        return Written(
+            self.n_rows + other.n_rows,
+            merged([*self.unknown, *other.unknown]),
+            self.n_unfamiliar + other.n_unfamiliar,
+        )
 
 
 def output_columns(model: Predictor, kept: Sequence[str], added: Added) -> list[str]:
@@ -177,17 +184,17 @@ def write_predictions(
     task = _Prediction(model, kept, added, usual if n_rows is None else n_rows, render)
     tables = [table for table, _ in files]
     blocks = _on_workers(task, tables) if on_cluster else _in_threads(task, tables, n_threads)
-    each = []
+    total = Written(0, [])
     with closing(blocks):
-        for (table, output), own in zip(files, _by_file(blocks, len(files)), strict=True):
+        for (table, output), of_file in zip(files, _by_file(blocks, len(files)), strict=True):
             with prediction_writer(output, names) as write:
-                each.append(_written(task, own, write, on_block))
-                if not each[-1].n_rows and not may_be_empty:
+                written = _written(task, of_file, write, on_block)
+                if not written.n_rows and not may_be_empty:
                     raise ValueError(f"{table.path} has a header but no rows.")
-                if not each[-1].n_rows:
+                if not written.n_rows:
                     write(render(_no_predictions(model, len(kept), added)))
-    unknown = merged(part for one in each for part in one.unknown)
-    return Written(sum(one.n_rows for one in each), unknown, sum(one.n_unfamiliar for one in each))
+            total += written
+    return total
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,9 +229,9 @@ class _Prediction:
             return _Rendered(file, Written(0, []), None)
         content = _predicted(self.model, block, self.added)
         flagged = 0 if content.unfamiliar is None else int(content.unfamiliar.sum())
-        found = Written(len(block), unknown_categories(self.model.table, block.texts), flagged)
+        written = Written(len(block), unknown_categories(self.model.table, block.texts), flagged)
         # The numbers of its rows are known when the blocks before it are.
-        return _Rendered(file, found, content if self.added.row_numbers else self.render(content))
+        return _Rendered(file, written, content if self.added.row_numbers else self.render(content))
 
     def of_section(self, numbered: tuple[int, DataTable]) -> list[_Rendered]:
         return list(map(self.of_part, self.parts(numbered)))
@@ -239,7 +246,6 @@ def _in_threads(
 
 def _on_workers(task: _Prediction, tables: Sequence[DataFile]) -> Generator[_Rendered, None, None]:
     from ffmlp.dask.partitions import on_workers
-    from ffmlp.tabular.large_tables import sections_of
 
     sections = ((number, part) for number, table in enumerate(tables) for part in sections_of(table))
     with closing(on_workers(task.of_section, sections)) as found:
@@ -251,11 +257,11 @@ def _by_file(blocks: Iterable[_Rendered], n_files: int) -> Iterator[Iterator[_Re
     """The blocks of each file; one without rows may have none."""
     groups = groupby(blocks, lambda block: block.file)
     nothing: tuple[int, Iterator[_Rendered]] = (n_files, iter(()))
-    number, own = next(groups, nothing)
+    number, of_file = next(groups, nothing)
     for file in range(n_files):
         if number == file:
-            yield own
-            number, own = next(groups, nothing)
+            yield of_file
+            number, of_file = next(groups, nothing)
         else:
             yield iter(())
 
@@ -267,16 +273,16 @@ def _written(
     on_block: Callable[[int], object],
 ) -> Written:
     """Write the blocks of a file."""
-    total, n_unfamiliar, unknown = 0, 0, list[UnknownCategories]()
+    total = Written(0, [])
     for block in blocks:
-        found, content = block.written, block.content
-        if found.n_rows:
-            write(task.render(_numbered(content, total)) if task.added.row_numbers else content)
-            total += found.n_rows
-            n_unfamiliar += found.n_unfamiliar
-            unknown += found.unknown
-            on_block(found.n_rows)
-    return Written(total, unknown, n_unfamiliar)
+        if block.written.n_rows:
+            content = block.content
+            if task.added.row_numbers:
+                content = task.render(_numbered(content, total.n_rows))
+            write(content)
+            total += block.written
+            on_block(block.written.n_rows)
+    return total
 
 
 def _predicted(model: Predictor, block: Block, added: Added) -> Predictions:
@@ -292,8 +298,8 @@ def _no_predictions(model: Predictor, n_kept: int, added: Added) -> Predictions:
     kept = (pyarrow.nulls(0, pyarrow.string()),) * n_kept
     flags = None if added.keep is None else np.zeros(0, bool)
     probability = np.empty((0, len(model.labels))) if added.proba else None
-    found = Predictions(kept, np.zeros(0, np.intp), model.labels, probability, flags)
-    return _numbered(found, 0) if added.row_numbers else found
+    nothing = Predictions(kept, np.zeros(0, np.intp), model.labels, probability, flags)
+    return _numbered(nothing, 0) if added.row_numbers else nothing
 
 
 def _numbered(predictions: Predictions, n_before: int) -> Predictions:

@@ -1,10 +1,10 @@
-"""How well a model predicts: confusion, calibration, held-out rows, rows seen in training."""
+"""How well a model predicts: confusion, calibration, held-out rows, rows seen in training, files."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import TYPE_CHECKING
 
@@ -16,13 +16,17 @@ from sklearn.model_selection import StratifiedKFold, train_test_split
 
 from ffmlp.arrays import Floats
 from ffmlp.classifier import FFMLPClassifier
-from ffmlp.inputs.columns import Cells, Schema
+from ffmlp.inputs.columns import Cells, IndexedColumn, Schema
 from ffmlp.inputs.data_frames import columns_of, training_cells
 from ffmlp.inputs.rows import SumOfFields, row_hashes
+from ffmlp.tables.tables import TEXT, DataTable
+from ffmlp.tabular.predictions import UnknownCategories, merged, unknown_categories
 from ffmlp.words import counted
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from ffmlp.tabular.predictor import Predictor
 
 
 _N_BINS = 10
@@ -41,7 +45,7 @@ class Confusion:
 
     @classmethod
     def of(cls, truth: NDArray[np.intp], predicted: NDArray[np.intp], n_classes: int) -> Confusion:
-        """From indices of classes; those of unknown ones follow those of the model."""
+        """From indices of classes; unknown classes follow the classes of the model."""
         n_rows = max(n_classes, int(truth.max(initial=-1)) + 1)
         cells = np.bincount(truth * n_classes + predicted, minlength=n_rows * n_classes)
         return cls(cells.reshape(n_rows, n_classes))
@@ -138,8 +142,8 @@ def reliability_sums(truth: NDArray[np.intp], probability: Floats) -> Floats:
 
 def log_losses(truth: NDArray[np.intp], probability: Floats) -> Floats:
     """The negative logarithm (n,) of the probability of the true class, at least 2⁻⁵²."""
-    own = np.take_along_axis(probability, truth[:, np.newaxis], axis=1)
-    return -np.log(np.maximum(own[:, 0], np.finfo(float).eps))
+    of_truth = np.take_along_axis(probability, truth[:, np.newaxis], axis=1)
+    return -np.log(np.maximum(of_truth[:, 0], np.finfo(float).eps))
 
 
 def log_loss(truth: NDArray[np.intp], probability: Floats) -> float:
@@ -192,10 +196,10 @@ HELD_OUT = "held out"
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Scores on rows that were held out; with several folds, their means and a standard deviation.
+    """Scores on held-out rows; with several folds, their means and a standard deviation.
 
     ``majority`` is the accuracy of always predicting the most frequent class of the other rows.
-    ``confusion`` and ``reliability`` are those of all held-out rows, as JSON values.
+    ``confusion`` and ``reliability`` are of all held-out rows, as JSON values.
     """
 
     method: str
@@ -230,9 +234,9 @@ def evaluate(
             fitted = clone(model).fit(X.iloc[training], y[training])
             probability = fitted.predict_proba(X.iloc[held])
         truth, others = (np.searchsorted(values, y[rows]) for rows in (held, training))
-        found = Confusion.of(truth, probability.argmax(axis=1), len(values))
+        fold = Confusion.of(truth, probability.argmax(axis=1), len(values))
         majority = float(np.mean(truth == np.bincount(others).argmax()))
-        scores.append([found.accuracy, found.balanced_accuracy, log_loss(truth, probability), majority])
+        scores.append([fold.accuracy, fold.balanced_accuracy, log_loss(truth, probability), majority])
         truths.append(truth)
         probabilities.append(probability)
         on_fold()
@@ -275,7 +279,7 @@ def _folds(
 
 @dataclass(frozen=True, eq=False)
 class HeldOutSums(SumOfFields):
-    """What an evaluation needs of held-out rows, a `Statistic`.
+    """Confusion, log-loss and calibration of held-out rows, a `Statistic`.
 
     ``confusion`` (C, C) counts rows, ``loss`` is the sum of their log-losses, and ``bins`` are their
     `ffmlp.tabular.scores.reliability_sums`.
@@ -287,7 +291,7 @@ class HeldOutSums(SumOfFields):
 
     @classmethod
     def of(cls, truth: NDArray[np.intp], probability: Floats) -> HeldOutSums:
-        """Those of some rows, from the index of their classes."""
+        """The sums of some rows, from the indices of their classes."""
         confusion = Confusion.of(truth, probability.argmax(axis=1), probability.shape[1])
         loss = float(log_losses(truth, probability).sum())
         return cls(confusion.counts, loss, reliability_sums(truth, probability))
@@ -302,3 +306,124 @@ class HeldOutSums(SumOfFields):
             HELD_OUT, n_rows, confusion.accuracy, 0.0, confusion.balanced_accuracy, self.loss / n_rows,
             float(majority), confusion.to_json(), Reliability.of_sums(self.bins).to_json(), seconds,
         )  # fmt: skip
+
+
+_ROWS_AT_ONCE = 20_000
+
+
+@dataclass(frozen=True)
+class ClassScores:
+    """The scores of a class; None without predictions of it, or without rows of it."""
+
+    label: str
+    n_rows: int
+    precision: float | None
+    recall: float | None
+
+
+@dataclass(frozen=True)
+class Majority:
+    """The scores of always predicting the most frequent class of the training data.
+
+    The probabilities are the class shares of the training data.
+    """
+
+    label: str
+    accuracy: float
+    balanced_accuracy: float
+    log_loss: float | None
+    auc: float | None
+
+
+@dataclass(frozen=True)
+class FileScores:
+    """The scores of a model on the rows of a file that have a label.
+
+    Rows of ``unknown`` classes, which the model has not seen, count as errors. Log-loss and AUC (the
+    mean of each class against the others) leave them out: the model gives them no probability.
+    ``majority`` is None for models that were not made by ``ffmlp fit``.
+    """
+
+    n_rows: int
+    n_unlabelled: int
+    unknown: dict[str, int]
+    accuracy: float
+    balanced_accuracy: float
+    log_loss: float | None
+    auc: float | None
+    majority: Majority | None
+    classes: tuple[ClassScores, ...]
+    unknown_categories: tuple[UnknownCategories, ...]
+
+
+def score_file(model: Predictor, table: DataTable, on_block: Callable[[int], object]) -> FileScores:
+    """Compare predictions with labels, block by block; only labels and probabilities are kept.
+
+    ``on_block`` is called with the number of rows of each block.
+    """
+    index_of = {str(label): index for index, label in enumerate(model.labels.tolist())}
+    n_classes, truths, probabilities = len(index_of), list[NDArray[np.intp]](), list[Floats]()
+    unknown = list[UnknownCategories]()
+    for part in table.parts(_ROWS_AT_ONCE, {**model.kinds, model.target: TEXT}):
+        block = part()
+        if len(block):
+            truths.append(_indices(block.texts[-1], index_of))
+            block = replace(block, texts=block.texts[:-1])
+            probabilities.append(model.probabilities(block))
+            unknown += unknown_categories(model.table, block.texts)
+            on_block(len(block))
+    if not truths:
+        raise ValueError(f"{table.path} has a header but no rows.")
+    truth, probability = np.concatenate(truths), np.concatenate(probabilities)
+    labelled = truth >= 0
+    if not labelled.any():
+        raise ValueError(f"{table.path}: column {model.target!r} is empty.")
+    n_unlabelled, truth, probability = int((~labelled).sum()), truth[labelled], probability[labelled]
+    confusion = Confusion.of(truth, probability.argmax(axis=1), n_classes)
+    names = list(index_of)
+    counts, precision, recall = confusion.n_rows.tolist(), confusion.precision, confusion.recall
+    known = truth < n_classes
+    return FileScores(
+        len(truth),
+        n_unlabelled,
+        dict(zip(names[n_classes:], counts[n_classes:], strict=True)),
+        confusion.accuracy,
+        confusion.balanced_accuracy,
+        *_of_probabilities(truth[known], probability[known]),
+        _majority(model, truth, names, n_classes),
+        tuple(map(ClassScores, names, counts, _numbers(precision), _numbers(recall))),
+        tuple(merged(unknown)),
+    )
+
+
+def _indices(labels: IndexedColumn, index_of: dict[str, int]) -> NDArray[np.intp]:
+    """The index of each label, -1 if it is missing; new ones are added to ``index_of``."""
+    indices = [index_of.setdefault(text, len(index_of)) for text in labels.distinct]
+    return np.array([*indices, -1])[labels.indices]
+
+
+def _of_probabilities(truth: NDArray[np.intp], probability: Floats) -> tuple[float | None, float | None]:
+    """Log-loss and AUC of rows of known classes, if there are any."""
+    return (
+        (log_loss(truth, probability), area_under_curve(truth, probability))
+        if len(truth)
+        else (None, None)
+    )
+
+
+def _majority(
+    model: Predictor, truth: NDArray[np.intp], names: list[str], n_classes: int
+) -> Majority | None:
+    counts = model.facts.get("classes")
+    if not counts:
+        return None
+    shares = np.array([counts.get(name, 0) for name in names[:n_classes]], float)
+    most, shares = int(shares.argmax()), shares / shares.sum()
+    confusion = Confusion.of(truth, np.full(len(truth), most), n_classes)
+    known = truth[truth < n_classes]
+    scores = _of_probabilities(known, np.tile(shares, (len(known), 1)))
+    return Majority(names[most], confusion.accuracy, confusion.balanced_accuracy, *scores)
+
+
+def _numbers(values: Floats) -> list[float | None]:
+    return [None if np.isnan(value) else value for value in values.tolist()]

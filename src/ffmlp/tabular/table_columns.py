@@ -19,7 +19,7 @@ from ffmlp.tables.tables import DECIMAL_COMMAS, NUMBER, TEXT, DataTable, Dialect
 from ffmlp.tabular.dates import DateColumn, DateTally
 from ffmlp.words import listed
 
-# The end of names such as patient_id, PassengerId or row number; not that of humid.
+# The end of names such as patient_id, PassengerId or row number, but not of humid.
 _ID_NAME = re.compile(r"((?i:(^|[\W_])(id|key|index|nr|no|number))|(?<=[a-z])I[dD])$")
 # A number and a unit before or after it. Ordinals, such as 5th, have none.
 _UNIT = r"(?!(?:st|nd|rd|th)\b)[^\W\d_]+(?:/[^\W\d_]+)?|[%°€$£¥][^\W\d_]?"
@@ -31,7 +31,7 @@ _MANY_CLASSES = 20
 
 
 def is_id_name(name: str) -> bool:
-    """Whether the name of a column ends like that of an id."""
+    """Whether the name of a column ends like the name of an id."""
     return _ID_NAME.search(name) is not None
 
 
@@ -85,7 +85,7 @@ _FEWEST_IDS = 20
 
 @dataclass(frozen=True)
 class Tallies:
-    """What is known of the columns of ``n_rows`` rows."""
+    """Kinds and distinct values of the columns of ``n_rows`` rows; addable."""
 
     n_rows: int
     columns: dict[str, Tally]
@@ -119,7 +119,7 @@ class Tallies:
 
 @dataclass(frozen=True)
 class Tally:
-    """What is known of a column; ``first_text`` is the row and the content of the first text.
+    """Kind and distinct values of a column; ``first_text`` is the row and content of the first text.
 
     Of ``n_compared`` cells, ``n_distinct`` values are distinct. They are in ``distinct``, unless they
     are too many to be added to others; then only some texts are. A missing cell is not an integer.
@@ -207,7 +207,7 @@ class Tally:
         )
 
     def _compared_with(self, later: Tally) -> Tally:
-        """A tally with the distinct values of both, or those of the one with too many to be added."""
+        """A tally with the distinct values of both, unless one of them has too many to be added."""
         if self.n_distinct > _MAX_DISTINCT:
             return self
         if later.n_distinct > _MAX_DISTINCT:
@@ -381,8 +381,8 @@ def _dates(table: DataTable, name: str, tally: Tally) -> DateColumn:
         row, text = tally.dates.other
         n_dates = tally.dates.n_dates(tally.dates.order)
         raise ValueError(
-            f"{table.place(row, name)}: {text!r} is not a date ({tally.dates.order}), but {n_dates} of "
-            f"{tally.n_texts} cells in this column are. {_remedies(name, text)}"
+            f"{table.location(row, name)}: {text!r} is not a date ({tally.dates.order}), but {n_dates} "
+            f"of {tally.n_texts} cells in this column are. {_remedies(name, text)}"
         )
     column = DateColumn(name, tally.dates.order, tally.dates.varying)
     for part in column.names:
@@ -400,11 +400,11 @@ def _kind(table: DataTable, name: str, tally: Tally) -> str:
     row, text = tally.first_text
     if tally.all_decimal_commas or tally.all_thousands:
         remedy = table.dialect.remedy(text) if tally.all_thousands else DECIMAL_COMMAS
-        raise ValueError(f"{table.place(row, name)}: expected a number, got {text!r}. {remedy}")
+        raise ValueError(f"{table.location(row, name)}: expected a number, got {text!r}. {remedy}")
     if tally.n_numbers < tally.n_texts:
         return TEXT
     raise ValueError(
-        f"{table.place(row, name)}: {text!r} is not a number, but {tally.n_numbers} of "
+        f"{table.location(row, name)}: {text!r} is not a number, but {tally.n_numbers} of "
         f"{tally.n_numbers + tally.n_texts} cells in this column are. {_remedies(name, text)}"
     )
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ffmlp.report.pages import Picture, Table, to_html, to_markdown
+from ffmlp.report.layout import Picture, Table, to_html, to_markdown
 
 # Elements without an end tag.
 _VOID = {"meta", "img"}

@@ -1,4 +1,4 @@
-"""Tables and figures as a Markdown page and as a self-contained HTML page."""
+"""The layout of pages: tables and figures as Markdown and as self-contained HTML."""
 
 from __future__ import annotations
 
@@ -6,73 +6,17 @@ from base64 import b64encode
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
+from pathlib import Path
 
 from ffmlp.words import counted
 
+_STYLE = Path(__file__).with_name("layout.css")
 # Displayed size of a figure relative to its pixels; the rest is for sharp screens and slides.
 _SHOWN_SHARE = 0.65
 # Wider figures scroll on a phone, where they would be too small to read.
 _WIDE = 700
 # Tables with more columns become cards on a phone: one block for each line.
 _MAX_PHONE_COLUMNS = 4
-
-# Borders are separate and z-indices are set for the sticky cells: collapsed borders would scroll away,
-# and row names would cover the header. On a phone, a cell has at most its share of the screen without
-# the margins of the page and its own: only longer words are broken, and the table fits.
-_STYLE = """
-:root { color-scheme: light dark; --page: #fff; --text: #1a1a1a; --muted: #555; --line: #ccc;
-  --tint: #eef3f7; --accent: #0072b2; --link: #005a8c }
-@media (prefers-color-scheme: dark) {
-  :root { --page: #15181c; --text: #e4e6e9; --muted: #a8b0b9; --line: #3b424a;
-    --tint: #232a32; --accent: #56b4e9; --link: #8ccbf2 }
-}
-body { font: 16px/1.5 system-ui, sans-serif; color: var(--text); background: var(--page);
-  margin: 2rem auto; max-width: 78rem; padding: 0 1rem; overflow-wrap: break-word;
-  -webkit-text-size-adjust: 100%; text-size-adjust: 100% }
-h1 { line-height: 1.2 }
-h2 { line-height: 1.3; margin-top: 3rem; border-bottom: 2px solid var(--accent); padding-bottom: .2rem }
-p, nav, ul { max-width: 48rem }
-a { color: var(--link) }
-:focus-visible { outline: 3px solid var(--accent); outline-offset: 2px }
-.scroll { overflow: auto; margin: 1rem 0 }
-table { border-collapse: separate; border-spacing: 0; font-size: .85rem;
-  font-variant-numeric: tabular-nums }
-th, td { padding: .3rem .6rem; border-bottom: 1px solid var(--line); text-align: left;
-  vertical-align: top }
-th { position: sticky; left: 0; background: var(--page); white-space: nowrap; font-weight: 600 }
-thead th { left: auto; top: 0; z-index: 1; background: var(--tint); white-space: normal;
-  vertical-align: bottom }
-thead th:first-child { left: 0; z-index: 2 }
-.notes { font-size: .85rem; color: var(--muted) }
-summary { cursor: pointer; padding: .3rem 0; color: var(--link) }
-pre { font-size: .8rem; overflow-x: auto; background: var(--tint); padding: .8rem; margin: .2rem 0 1rem }
-figure { margin: 2rem 0 }
-img { max-width: 100%; height: auto; background: #fff }
-figcaption { max-width: 48rem; font-size: .95rem }
-@media screen and (min-width: 40.01rem) { .grid { max-height: 85vh } }
-@media (max-width: 40rem) {
-  body { margin: 1rem auto; padding: 0 .75rem }
-  h1 { font-size: 1.5rem } h2 { font-size: 1.2rem; margin-top: 2rem }
-  ul { padding-left: 1.2rem } nav li { padding: .2rem 0 }
-  pre { white-space: pre-wrap }
-  .wide img { max-width: none; width: 50rem }
-  .grid { overflow: visible }
-  table { font-size: .75rem; width: 100% }
-  th, td { padding: .25rem; max-width: calc((100vw - 1.5rem) / var(--columns) - .5rem) }
-  th { white-space: normal }
-  .cards { font-size: .85rem }
-  .cards, .cards tbody, .cards tr, .cards th { display: block }
-  .cards thead { display: none }
-  .cards tr { border: 1px solid var(--line); border-radius: .4rem; margin-bottom: .8rem }
-  .cards th { position: static; background: var(--tint); font-size: .95rem }
-  .cards th, .cards td { padding: .3rem .6rem; max-width: none }
-  .cards th:empty { display: none }
-  .cards td { display: grid; grid-template-columns: repeat(2, minmax(0, 1fr)); gap: .75rem }
-  .cards td:last-child { border-bottom: 0 }
-  .cards [data-label]::before { content: attr(data-label); color: var(--muted) }
-  .cards th::before { margin-right: .5rem; font-weight: 400 }
-}
-"""
 
 
 @dataclass(frozen=True)
@@ -126,6 +70,7 @@ def to_html(
     title: str, text: Sequence[str], tables: Sequence[Table], pictures: Sequence[Picture]
 ) -> str:
     """An HTML page for screens of any width; figures are embedded."""
+    style = _STYLE.read_text(encoding="utf-8")
     opening = _paragraphs(text) + "".join(map(_figure, _beside(title, pictures)))
     title = escape(title, quote=False)
     contents = sections = ""
@@ -135,7 +80,7 @@ def to_html(
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<style>{_STYLE}</style></head><body><h1>{title}</h1>{opening}"
+        f"<style>\n{style}</style></head><body><h1>{title}</h1>{opening}"
         f"<nav><h2>Contents</h2><ul>{contents}</ul></nav>{sections}</body></html>\n"
     )
 
