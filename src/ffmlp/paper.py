@@ -8,7 +8,7 @@ Its ``design="paper"`` is the same network made fast; the tests compare the two 
 
 Symbols are the paper's: N features, C classes, G Gaussian blobs, L partitioning hyperplanes, D_1 and D_2
 neurons in the layers l_1 and l_2. So are sections, equations and footnotes. "Open" marks what the paper
-leaves open, with our choice; "Corrected" marks what cannot hold as it is written.
+leaves open, with our choice; "Corrected" marks what cannot hold, or what its experiments do otherwise.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ class Network(NamedTuple):
 
 
 def stage_0(X: ndarray, y: ndarray, n_components: ArrayLike, rng: np.random.RandomState) -> list[Blob]:
-    """Approximate each class by a Gaussian mixture (Sec. III-A, last two paragraphs).
+    """Approximate each class by a Gaussian mixture (Sec. III-A, at its end; "stage 0" in Sec. VI-C).
 
-    "We first estimate the GMM parameters using the training data. Then, we use the GMM to generate
+    "... we first estimate the GMM parameters using the training data. Then, we use the GMM to generate
     samples for LDAs" (footnote 5), with "different covariance matrices for different components"
     (footnote 6). Open: whether features are scaled (not here); how many samples (as many as the class).
     """
@@ -79,7 +79,7 @@ def two_class_lda(X_1: ndarray, X_2: ndarray) -> tuple[ndarray, float]:
     # Open: singular covariances. We add to the variances what GaussianMixture adds.
     Sigma += 1e-6 * np.eye(len(Sigma))
     w = np.linalg.solve(Sigma, mu_1 - mu_2)  # Eq. (2)
-    # Eq. (3): its first two terms are -½(μ_1 + μ_2)'w. Open: p = P(y = 1). It is the share of X_1.
+    # Eq. (3): its first two terms are -½(μ_1 + μ_2)'w. Open: p = P(y = 1). We take the share of X_1.
     b = -0.5 * (mu_1 + mu_2) @ w + np.log(len(X_1) / len(X_2))
     return w, b
 
@@ -87,8 +87,8 @@ def two_class_lda(X_1: ndarray, X_2: ndarray) -> tuple[ndarray, float]:
 def stage_1(blobs: list[Blob]) -> tuple[ndarray, ndarray]:
     """Half-space partitioning (Sec. III-A1): L two-class LDAs run in parallel; w (L, N) and b (L,).
 
-    Corrected: the text has L = G(G-1)/2, but "we do not perform LDA between Gaussian blobs of the same
-    class" (footnote 7).
+    Corrected: the text has G(G-1)/2 pairs, but "we do not perform LDA between Gaussian blobs of the same
+    class" in the experiments (footnote 7). So L is the number of pairs of blobs of different classes.
     """
     pairs = [(one, other) for one, other in combinations(blobs, 2) if one.target != other.target]
     w, b = zip(*(two_class_lda(one.samples, other.samples) for one, other in pairs), strict=True)
@@ -96,9 +96,9 @@ def stage_1(blobs: list[Blob]) -> tuple[ndarray, ndarray]:
 
 
 def regions(codes: ndarray, Y: ndarray) -> tuple[ndarray, ndarray]:
-    """The regions s(R) = "c_1, ..., c_L" that samples occupy, and the samples of each class in them.
+    """The regions s(R) = "c_1, ..., c_L" (Sec. III-A2) that samples occupy, and their samples by class.
 
-    ``codes`` (n, L) has the sides that samples lie on, ``Y`` (n, C) is 1 at the class of a sample.
+    Open: which side is 1. It is the positive one. ``codes`` (n, L) has the sides that samples lie on, ``Y`` (n, C) is 1 at the class of a sample.
     """
     packed = np.packbits(codes, axis=1)  # bytes are compared faster than bits
     _, first, region = np.unique(packed, axis=0, return_index=True, return_inverse=True)
@@ -110,14 +110,14 @@ def regions(codes: ndarray, Y: ndarray) -> tuple[ndarray, ndarray]:
 def prune(codes: ndarray, Y: ndarray, threshold: float) -> tuple[list[int], list[tuple[int, float]]]:
     """Pruning (Sec. III-B): the hyperplanes kept, and those deleted with the error rate after each."""
 
-    def misclassified(left: list[int]) -> float:
+    def misclassified(remaining: list[int]) -> float:
         """Step 2: the majority class of a subspace is the prediction for all samples in it."""
-        _, counts = regions(codes[:, left], Y)
+        _, counts = regions(codes[:, remaining], Y)
         return counts.sum() - counts.max(axis=1).sum()
 
     kept, deleted = list(range(codes.shape[1])), []
     while len(kept) > 1:  # "and there is more than one remaining LDA"
-        # Steps 1 and 3: "delete one LDA and keep remaining LDAs the same", "repeat for each LDA".
+        # Steps 1 and 3: "Delete one LDA and keep remaining LDAs the same"; "for each LDA".
         errors = [misclassified([k for k in kept if k != l]) for l in kept]
         error_rate = min(errors) / Y.sum()
         if not error_rate < threshold:  # "less than a pre-defined threshold"
