@@ -98,7 +98,7 @@ def stage_1(blobs: list[Blob]) -> tuple[ndarray, ndarray]:
 def regions(codes: ndarray, Y: ndarray) -> tuple[ndarray, ndarray]:
     """The regions s(R) = "c_1, ..., c_L" (Sec. III-A2) that samples occupy, and their samples by class.
 
-    ``codes`` (n, L) has the sides of samples, 1 for the positive one; ``Y`` (n, C) is 1 at their classes.
+    ``codes`` (n, L) has the sides of samples, 1 for positive ones; ``Y`` (n, C) is 1 at their classes.
     """
     packed = np.packbits(codes, axis=1)  # bytes are compared faster than bits
     _, first, region = np.unique(packed, axis=0, return_index=True, return_inverse=True)
