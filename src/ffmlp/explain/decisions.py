@@ -9,7 +9,6 @@ from operator import index
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ffmlp.arrays import AnyFloats, Flags, Floats, Indices, without_rounding
 from ffmlp.explain.attribution import (
@@ -264,11 +263,11 @@ class Explanations:
         """A data frame with a row for each sample (needs pandas)."""
         pandas = imported("pandas", "Explanations.to_frame")
         rows, labels = np.arange(len(self)), self.network.labels.astype(object)
-        known, table = self.rivals != _NO_RIVAL, self.network.table
+        known, table, nothing = self.rivals != _NO_RIVAL, self.network.table, np.array(None)
         columns: dict[str, Any] = {
             "class": labels[self.predicted],
             "probability": self.probabilities[rows, self.predicted],
-            "next_class": _or_none(known, labels[self.rivals]),
+            "next_class": np.where(known, labels[self.rivals], nothing),
             "next_probability": np.where(known, self.probabilities[rows, self.rivals], 0.0),
             "lead": self.leads,
             "reference_lead": self.reference_leads,
@@ -278,7 +277,7 @@ class Explanations:
         }
         if self.robustness is not None:
             reached = np.isfinite(self.robustness.distance)
-            columns["other_class"] = _or_none(reached, labels[self.robustness.classes])
+            columns["other_class"] = np.where(reached, labels[self.robustness.classes], nothing)
             columns["distance"] = self.robustness.distance
             columns["distance_lower"] = self.robustness.lower
             change = self.robustness.points - self.samples
@@ -288,11 +287,6 @@ class Explanations:
                 if isinstance(part, NumberColumn)  # categories do not change
             }
         return pandas.DataFrame(columns)
-
-
-def _or_none(known: Flags, values: NDArray) -> NDArray:
-    values[~known] = None
-    return values
 
 
 def explained(

@@ -318,17 +318,14 @@ def _wrapped(parts: Sequence[str], indent: str = "") -> list[str]:
 
 def _counterfactual(change: Counterfactual) -> list[str]:
     distance = f"{change.distance:.4g} standard deviations of the features ({_NORMS[change.norm]})"
-    if change.exact:
-        lines = [f"The smallest change to another class, {class_name(change.label)}: {distance}"]
-    else:
-        proved = f"No change smaller than {change.lower:.4g} changes the class (proved)."
-        lines = [
-            *([proved] if change.lower > 0 else []),
-            f"The smallest change found, to {class_name(change.label)}: {distance}",
-        ]
+    kind = "to another class," if change.exact else "found, to"
+    lines = [f"The smallest change {kind} {class_name(change.label)}: {distance}"]
+    if not change.exact and change.lower > 0:
+        lines.insert(0, f"No change smaller than {change.lower:.4g} changes the class (proved).")
     width = max(len(name) for name, _, _ in change.changes[:_MAX_CHANGES])
     for name, before, after in change.changes[:_MAX_CHANGES]:
         lines.append(f"  {name:{width}}  {before:.4g} → {after:.4g} ({after - before:+.3g})")
     left = len(change.changes) - _MAX_CHANGES
-    more = [f"  and smaller changes of {counted(left, 'other feature')}"] if left > 0 else []
-    return [*lines, *more]
+    if left > 0:
+        lines.append(f"  and smaller changes of {counted(left, 'other feature')}")
+    return lines
