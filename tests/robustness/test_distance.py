@@ -348,7 +348,7 @@ def test_a_polyhedron_that_a_solver_misses_is_not_left_out_silently(monkeypatch)
             return np.zeros(4), 0.0, -1, {}
 
     clf = region_design(random_state=0).fit(*IRIS)
-    monkeypatch.setattr(polyhedra, "_daqp", lambda: Wrong)
+    monkeypatch.setattr(polyhedra, "imported", lambda *_: Wrong)
     with pytest.raises(RuntimeError, match="in which HiGHS found one, so the distance is not known"):
         clf.robustness(IRIS[0][:1])
 

@@ -186,20 +186,12 @@ def growth(results: Sequence[Results]) -> Figure:
     models = dict.fromkeys(model for size in results for model in size.models)
     for number, model in enumerate(models):
         sizes = [(size, size.models.index(model)) for size in results if model in size.models]
-        style = {
-            "linestyle": "-" if model in FFMLP_MODELS else "--",
-            "color": colours(number),
-            "marker": _MARKERS[number % len(_MARKERS)],
-            "capsize": 2,
-        }
+        rows = [size.mean_rows for size, _ in sizes]
+        style: dict[str, Any] = {"linestyle": "-" if model in FFMLP_MODELS else "--", "capsize": 2}
+        style |= {"color": colours(number), "marker": _MARKERS[number % len(_MARKERS)]}
         for axes, name in ((left, "accuracy"), (right, "fit_seconds")):
-            rows, averages, bars = zip(
-                *(
-                    (size.mean_rows, size.averages(name)[index], size.deviations(name)[index])
-                    for size, index in sizes
-                ),
-                strict=True,
-            )
+            averages = [size.averages(name)[index] for size, index in sizes]
+            bars = [size.deviations(name)[index] for size, index in sizes]
             axes.errorbar(rows, averages, bars, label=marked(model, *results), **style)
     for axes, label in ((left, "accuracy"), (right, "fit time in seconds")):
         axes.set(xscale="log", xlabel="training rows, mean over sets", ylabel=label)

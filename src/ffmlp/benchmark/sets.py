@@ -121,7 +121,10 @@ def from_files(
     dialect: Dialect = Dialect(),  # noqa: B008
 ) -> list[Dataset]:
     """The data set of a file or of the files of a pattern, or of each data file of a folder."""
-    paths = _tables(path) if path.is_dir() else [path]
+    paths = [path]
+    if path.is_dir():
+        files = (each for each in path.iterdir() if each.is_file() and each.suffix != ".txt")
+        paths = sorted(filter(is_table, files))
     if not paths:
         raise ValueError(f"{path} contains no data file. Use .csv, .tsv or .parquet.")
     sets: dict[str, Dataset] = {}
@@ -131,11 +134,6 @@ def from_files(
             raise ValueError(f"{path} has two files named {name!r}. Rename one of them.")
         sets[name] = read_set(file, name, roles, dialect)
     return list(sets.values())
-
-
-def _tables(folder: Path) -> list[Path]:
-    files = (path for path in folder.iterdir() if path.is_file() and path.suffix != ".txt")
-    return sorted(path for path in files if is_table(path))
 
 
 def read_set(path: Path, name: str, roles: Roles, dialect: Dialect) -> Dataset:

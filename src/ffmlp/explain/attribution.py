@@ -112,22 +112,14 @@ class Points:
 class Attribution:
     """The difference of the lead between samples and their references, divided in two ways.
 
-    Attributes
-    ----------
-    inputs : ndarray of shape (n, N)
-        What each input adds. The sum is the difference.
-    hyperplanes : ndarray of shape (n, L)
-        What each hyperplane adds. With ``leaves``, the sum is the difference.
-    leaves : ndarray of shape (n,)
-        What the trees that correct a readout add; 0 if there are none.
-    reference_leads : ndarray of shape (n,)
-        The lead at the reference.
+    Each way, inputs or hyperplanes with ``leaves``, adds up to the difference. ``leaves`` are what the
+    trees that correct a readout add, 0 if there are none.
     """
 
-    inputs: Floats
-    hyperplanes: Floats
-    leaves: Floats
-    reference_leads: Floats
+    inputs: Floats  # (n, N)
+    hyperplanes: Floats  # (n, L)
+    leaves: Floats  # (n,)
+    reference_leads: Floats  # (n,)
 
 
 def attributed(

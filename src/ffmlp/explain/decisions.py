@@ -9,7 +9,6 @@ from operator import index
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ffmlp.arrays import AnyFloats, Flags, Floats, Indices, without_rounding
 from ffmlp.explain.attribution import (
@@ -20,7 +19,15 @@ from ffmlp.explain.attribution import (
     mean_attribution,
     rival_blobs,
 )
-from ffmlp.explain.explanation import Counterfactual, Crossing, Explanation, LeafPart, Place, Reason
+from ffmlp.explain.explanation import (
+    Counterfactual,
+    Crossing,
+    Explanation,
+    LeafPart,
+    Place,
+    Reason,
+    written,
+)
 from ffmlp.extras import imported
 from ffmlp.inputs.columns import NumberColumn
 from ffmlp.network.blobs import Blobs, feature_units
@@ -135,7 +142,8 @@ class Explanations:
         labels, probability = self.network.labels.tolist(), self.probabilities[number]
         winner, rival = self.predicted[number], self.rivals[number]
         beaten = rival != _NO_RIVAL
-        crossed = self._crossed(number) if beaten else np.zeros(0, np.intp)
+        crossings = self._crossings(number) if beaten else ()
+        crossed = [crossing.hyperplane for crossing in crossings]
         return Explanation(
             label=labels[winner],
             probability=float(probability[winner]),
@@ -145,7 +153,7 @@ class Explanations:
             reference=self._reference(number) if beaten else "",
             reference_lead=float(self.reference_leads[number]),
             reasons=self._reasons(number) if beaten else (),
-            crossings=tuple(self._crossing(number, hyperplane) for hyperplane in crossed.tolist()),
+            crossings=crossings,
             uncrossed=float(np.delete(self.effects[number], crossed).sum()),
             leaves=self._leaves(number) if beaten else None,
             place=self._place(number),
@@ -193,35 +201,25 @@ class Explanations:
         table = self.network.table
         part = table.parts[column]
         if self.reference_cells is not None:
-            value = part.value(self.reference_cells[column])
-            return value if isinstance(value, str) else f"{value:.4g}"
+            return written(part.value(self.reference_cells[column]))
         first = table.firsts[column]
         return part.near(self.references[number][first : first + part.n_inputs]).removeprefix("= ")
 
-    def _crossed(self, number: int) -> Indices:
+    def _crossings(self, number: int) -> tuple[Crossing, ...]:
         """The hyperplanes between reference and sample, largest effect first."""
-        here, there = self._ends(number)
+        effects, opposite = self.effects[number], len(self.network.hyperplanes)
+        # Thresholds are often values of samples: rounding must not decide on which side a sample is.
+        here, there = map(without_rounding, (self.responses[number], self.reference_responses[number]))
         crossed = np.flatnonzero((here > 0) != (there > 0))
-        sizes = without_rounding(np.abs(self.effects[number, crossed]))
-        return crossed[np.argsort(-sizes, kind="stable")]
-
-    def _ends(self, number: int) -> tuple[Floats, Floats]:
-        """Responses (L,) to a sample and its reference.
-
-        Thresholds are often values of samples: rounding must not decide on which side a sample is.
-        """
-        return without_rounding(self.responses[number]), without_rounding(
-            self.reference_responses[number]
-        )
-
-    def _crossing(self, number: int, hyperplane: int) -> Crossing:
-        here, there = (float(end[hyperplane]) for end in self._ends(number))
-        opposite = 0 if here > 0 else len(self.network.hyperplanes)
-        return Crossing(
-            hyperplane=hyperplane,
-            side=self.network.half_space(hyperplane + opposite),
-            way=abs(there / (there - here)),
-            effect=float(self.effects[number, hyperplane]),
+        order = np.argsort(-without_rounding(np.abs(effects[crossed])), kind="stable")
+        return tuple(
+            Crossing(
+                hyperplane=l,
+                side=self.network.half_space(l if here[l] > 0 else l + opposite),
+                way=abs(float(there[l] / (there[l] - here[l]))),
+                effect=float(effects[l]),
+            )
+            for l in crossed[order].tolist()
         )
 
     def _leaves(self, number: int) -> LeafPart | None:
@@ -265,11 +263,11 @@ class Explanations:
         """A data frame with a row for each sample (needs pandas)."""
         pandas = imported("pandas", "Explanations.to_frame")
         rows, labels = np.arange(len(self)), self.network.labels.astype(object)
-        known, table = self.rivals != _NO_RIVAL, self.network.table
+        known, table, nothing = self.rivals != _NO_RIVAL, self.network.table, np.array(None)
         columns: dict[str, Any] = {
             "class": labels[self.predicted],
             "probability": self.probabilities[rows, self.predicted],
-            "next_class": _or_none(known, labels[self.rivals]),
+            "next_class": np.where(known, labels[self.rivals], nothing),
             "next_probability": np.where(known, self.probabilities[rows, self.rivals], 0.0),
             "lead": self.leads,
             "reference_lead": self.reference_leads,
@@ -279,7 +277,7 @@ class Explanations:
         }
         if self.robustness is not None:
             reached = np.isfinite(self.robustness.distance)
-            columns["other_class"] = _or_none(reached, labels[self.robustness.classes])
+            columns["other_class"] = np.where(reached, labels[self.robustness.classes], nothing)
             columns["distance"] = self.robustness.distance
             columns["distance_lower"] = self.robustness.lower
             change = self.robustness.points - self.samples
@@ -289,11 +287,6 @@ class Explanations:
                 if isinstance(part, NumberColumn)  # categories do not change
             }
         return pandas.DataFrame(columns)
-
-
-def _or_none(known: Flags, values: NDArray) -> NDArray:
-    values[~known] = None
-    return values
 
 
 def explained(

@@ -198,23 +198,21 @@ class Explanation:
         return f"Explanation({_head(self)})"
 
     def __str__(self) -> str:
-        parts = [[_head(self)], _compared(self), _reasons(self), _boundaries(self), [_place(self.place)]]
+        parts = [[_head(self)]]
+        if self.rival is not None:
+            parts += [_compared(self), _reasons(self), _boundaries(self)]
+        parts.append([_place(self.place)])
         if self.counterfactual is not None:
             parts.append(_counterfactual(self.counterfactual))
         elif self.searched:
             parts.append(["No change to another class was found within the limits."])
-        return "\n\n".join("\n".join(lines) for lines in parts if lines)
+        return "\n\n".join(map("\n".join, parts))
 
     def _repr_html_(self) -> str:
-        parts = [[_head(self)], _compared(self)]
+        page = f"<p>{escape(_head(self))}</p>"
         if self.rival is not None:
-            parts.append([html_bars(self.bars(_MAX_BARS))])
-        parts.append([_place(self.place)])
-        page = "".join(
-            line if line.startswith("<table>") else f"<p>{escape(line)}</p>"
-            for line in (" ".join(lines) for lines in parts)
-            if line
-        )
+            page += f"<p>{escape(' '.join(_compared(self)))}</p>{html_bars(self.bars(_MAX_BARS))}"
+        page += f"<p>{escape(_place(self.place))}</p>"
         if self.counterfactual is not None:
             change = "\n".join(_counterfactual(self.counterfactual))
             page += f"<pre>{escape(change)}</pre>"
@@ -223,20 +221,22 @@ class Explanation:
     def bars(self, max_bars: int) -> list[tuple[str, float]]:
         """Columns with their values, and what each adds: the first ones, and all others together."""
         bars = [
-            (f"{reason.column} = {_written(reason.value)}", reason.attribution)
-            for reason in self.reasons
+            (f"{reason.column} = {written(reason.value)}", reason.attribution)
+            for reason in self.reasons[:max_bars]
         ]
-        return _first(bars, max_bars, "other column")
+        left = [reason.attribution for reason in self.reasons[max_bars:]]
+        return [*bars, (counted(len(left), "other column"), sum(left))] if left else bars
+
+    def signed(self, value: float) -> str:
+        """A number with its sign, and decimals that show three digits of the difference."""
+        size = abs(self.difference)
+        digits = 2 if size == 0 else min(max(2 - floor(log10(size)), 0), 6)
+        return f"{value:+z.{digits}f}" if abs(value) < _HUGE else f"{value:+.3g}"
 
 
-def _written(value: float | str) -> str:
+def written(value: float | str) -> str:
+    """A category, or a number with four digits."""
     return value if isinstance(value, str) else f"{value:.4g}"
-
-
-def _first(bars: list[tuple[str, float]], max_bars: int, noun: str) -> list[tuple[str, float]]:
-    """The first bars, and one for the sum of the others."""
-    left = [value for _, value in bars[max_bars:]]
-    return [*bars[:max_bars], (counted(len(left), noun), sum(left))] if left else bars
 
 
 def _head(explanation: Explanation) -> str:
@@ -247,48 +247,28 @@ def _head(explanation: Explanation) -> str:
 
 
 def _compared(explanation: Explanation) -> list[str]:
-    if explanation.rival is None:
-        return []
-    digits = _digits(explanation)
-    leads = (
-        f"{_signed(explanation.lead, digits)} here, {_signed(explanation.reference_lead, digits)} there"
-    )
+    signed = explanation.signed
+    leads = f"{signed(explanation.lead)} here, {signed(explanation.reference_lead)} there"
     text = f"The lead over {class_name(explanation.rival)}{explanation.unit}: {leads}."
     return _wrapped([f"Compared with {explanation.reference}.", *text.split()])
 
 
-def _digits(explanation: Explanation) -> int:
-    """Decimals that show three digits of the difference."""
-    size = abs(explanation.difference)
-    return 2 if size == 0 else min(max(2 - floor(log10(size)), 0), 6)
-
-
-def _signed(value: float, digits: int) -> str:
-    return f"{value:+z.{digits}f}" if abs(value) < _HUGE else f"{value:+.3g}"
-
-
 def _reasons(explanation: Explanation) -> list[str]:
-    if explanation.rival is None:
-        return []
-    digits = _digits(explanation)
-    shown = explanation.reasons[:_MAX_REASONS]
-    lines = [f"The difference of {_signed(explanation.difference, digits)}, by column"]
+    signed, shown = explanation.signed, explanation.reasons[:_MAX_REASONS]
+    lines = [f"The difference of {signed(explanation.difference)}, by column"]
     width = max(len(reason.column) for reason in shown)
     for reason in shown:
-        values = f"{_written(reason.value)}, there {reason.reference}"
-        lines.append(f"{_signed(reason.attribution, digits):>9}  {reason.column:{width}}  {values}")
-    left = explanation.reasons[_MAX_REASONS:]
-    if left:
+        values = f"{written(reason.value)}, there {reason.reference}"
+        lines.append(f"{signed(reason.attribution):>9}  {reason.column:{width}}  {values}")
+    if left := explanation.reasons[_MAX_REASONS:]:
         rest = sum(reason.attribution for reason in left)
-        lines.append(f"{_signed(rest, digits):>9}  {counted(len(left), 'other column')}")
+        lines.append(f"{signed(rest):>9}  {counted(len(left), 'other column')}")
     return lines
 
 
 def _boundaries(explanation: Explanation) -> list[str]:
     """How many boundaries are between reference and sample, and what the strongest add."""
-    if explanation.rival is None:
-        return []
-    crossed, leaves, digits = explanation.crossings, explanation.leaves, _digits(explanation)
+    crossed, leaves, signed = explanation.crossings, explanation.leaves, explanation.signed
     text = (
         f"Between the two {'is' if len(crossed) == 1 else 'are'} {counted(len(crossed), 'hyperplane')}."
     )
@@ -297,22 +277,18 @@ def _boundaries(explanation: Explanation) -> list[str]:
         for crossing in crossed[:_MAX_CROSSINGS]
     ]
     if leaves is not None and leaves.changed:
-        text += f" {leaves} {_signed(leaves.effect, digits)}."
+        text += f" {leaves} {signed(leaves.effect)}."
         shown += [(value, name) for name, value in leaves.strongest[:_MAX_LEAVES]]
     least = _VISIBLE * abs(explanation.difference)
-    items = [
-        _item(f"{_signed(value, digits):>9}  {name}") for value, name in shown if abs(value) >= least
-    ]
-    title = ["What the strongest add:"] if items else []
-    return [*_wrapped(text.split()), *title, *(line for item in items for line in item)]
-
-
-def _item(text: str) -> list[str]:
-    """A line of a list, wrapped between limits of a leaf."""
-    indent = len(text) - len(text.lstrip())
-    *first, last = text.strip().split(" and ")
-    parts = [*(f"{limits} and" for limits in first), last]
-    return [f"{'':{indent}}{line}" for line in _wrapped(parts, "    ")]
+    lines = []
+    for value, name in shown:
+        if abs(value) >= least:
+            size = signed(value)
+            *first, last = f"{size}  {name}".split(" and ")  # wrapped between limits of a leaf
+            parts = [*(f"{limits} and" for limits in first), last]
+            lines += [" " * (9 - len(size)) + line for line in _wrapped(parts, "    ")]
+    title = ["What the strongest add:"] if lines else []
+    return [*_wrapped(text.split()), *title, *lines]
 
 
 def _place(place: Place) -> str:
@@ -342,17 +318,14 @@ def _wrapped(parts: Sequence[str], indent: str = "") -> list[str]:
 
 def _counterfactual(change: Counterfactual) -> list[str]:
     distance = f"{change.distance:.4g} standard deviations of the features ({_NORMS[change.norm]})"
-    if change.exact:
-        lines = [f"The smallest change to another class, {class_name(change.label)}: {distance}"]
-    else:
-        proved = f"No change smaller than {change.lower:.4g} changes the class (proved)."
-        lines = [
-            *([proved] if change.lower > 0 else []),
-            f"The smallest change found, to {class_name(change.label)}: {distance}",
-        ]
+    kind = "to another class," if change.exact else "found, to"
+    lines = [f"The smallest change {kind} {class_name(change.label)}: {distance}"]
+    if not change.exact and change.lower > 0:
+        lines.insert(0, f"No change smaller than {change.lower:.4g} changes the class (proved).")
     width = max(len(name) for name, _, _ in change.changes[:_MAX_CHANGES])
     for name, before, after in change.changes[:_MAX_CHANGES]:
         lines.append(f"  {name:{width}}  {before:.4g} → {after:.4g} ({after - before:+.3g})")
     left = len(change.changes) - _MAX_CHANGES
-    more = [f"  and smaller changes of {counted(left, 'other feature')}"] if left > 0 else []
-    return [*lines, *more]
+    if left > 0:
+        lines.append(f"  and smaller changes of {counted(left, 'other feature')}")
+    return lines

@@ -237,11 +237,8 @@ def effect_curves(
     cells: Floats = np.asarray(checked_cells(clf, X), np.float64)
     table = clf.network_.table
     columns = [columns] if isinstance(columns, str) else columns
-    numbers = (
-        range(len(table))
-        if columns is None
-        else [feature_number(table.names, column) for column in columns]
-    )
+    given = range(len(table)) if columns is None else columns
+    numbers = [feature_number(table.names, column) for column in given]
     samples = cells[evenly(len(cells), _MAX_CURVES)]
     return tuple(_curve(clf.network_, cells[:, number], samples, number) for number in numbers)
 

@@ -218,19 +218,21 @@ _MORE_STEPS, _SMALL = 10, 1e-26
 _TINY = np.array(1e-300)
 
 
-def _add_imputation(graph: Graph, imputation: Imputation, x: str, dtype: str) -> str:
-    """Samples ``x`` of a type with missing inputs, NaN, replaced, where there are any."""
+def _completed(graph: Graph, table: Columns, x: str, dtype: str) -> str:
+    """Inputs of a type whose missing numbers are replaced, where there are any."""
     missing = graph.apply("IsNaN", x)
+    if table.imputation is None:
+        return graph.apply("Where", missing, table.fills.astype(dtype), x)
     number = graph.apply("ReduceSum", graph.cast(missing, np.int64), keepdims=0)
     complete, incomplete = graph.inner(), graph.inner()
     untouched = complete.apply("Identity", x)
-    filled = incomplete.cast(_filled(incomplete, imputation, x, missing), dtype)
+    filled = incomplete.cast(_filled(incomplete, table.imputation, x, missing), dtype)
     some = graph.apply("Greater", number, np.array(0))
     return graph.branch(some, (incomplete, filled), (complete, untouched))
 
 
 def _filled(graph: Graph, imputation: Imputation, x: str, missing: str) -> str:
-    """The samples, _completed under each blob and averaged; arrays are of shape (G, n, N)."""
+    """The samples, completed under each blob and averaged; arrays are of shape (G, n, N)."""
     # In units in which the precision of each input is 1, fewer steps are needed.
     unit = 1.0 / np.sqrt(np.diagonal(imputation.precisions, axis1=1, axis2=2))
     precision = graph.constant(imputation.precisions * unit[:, :, None] * unit[:, None, :])
@@ -275,17 +277,12 @@ def _solved(graph: Graph, precision: str, gaps: str, goal: str, n_inputs: int) -
     again = body.apply("Greater", body.apply("ReduceMax", now, keepdims=0), np.array(_SMALL))
     kinds = [TensorProto.INT64, TensorProto.BOOL] + [TensorProto.DOUBLE] * 4
     shapes = [[], [], *[[None, None, None]] * 4]
-    taken = (step, go_on, solution, residual, direction, size)
-    given = (again, reached, left, turned, now)
-    inner = helper.make_graph(
-        body.nodes,
-        f"{again}_body",
-        [helper.make_tensor_value_info(*item) for item in zip(taken, kinds, shapes, strict=True)],
-        [
-            helper.make_tensor_value_info(*item)
-            for item in zip(given, kinds[1:], shapes[1:], strict=True)
-        ],
+    taken = zip((step, go_on, solution, residual, direction, size), kinds, shapes, strict=True)
+    given = zip((again, reached, left, turned, now), kinds[1:], shapes[1:], strict=True)
+    inputs, outputs = (
+        [helper.make_tensor_value_info(*item) for item in part] for part in (taken, given)
     )
+    inner = helper.make_graph(body.nodes, f"{again}_body", inputs, outputs)
     results = [f"{again}_{number}" for number in range(4)]
     most = graph.constant(np.array(n_inputs + _MORE_STEPS))
     always = graph.constant(np.array(True))
@@ -315,10 +312,11 @@ def to_onnx(
     label, probabilities = (_free(name, taken) for name in ("label", "probabilities"))
     if by_column:
         x = graph.apply("Concat", *(_column_inputs(graph, part) for part in table.parts), axis=1)
-        types = [_input_type(part, kind) for part in table.parts]
         inputs = [
-            helper.make_tensor_value_info(name, input_kind, ["rows", 1])
-            for name, input_kind in zip(taken, types, strict=True)
+            helper.make_tensor_value_info(
+                part.name, kind if isinstance(part, NumberColumn) else TensorProto.STRING, ["rows", 1]
+            )
+            for part in table.parts
         ]
     else:
         x = "X"
@@ -327,25 +325,18 @@ def to_onnx(
     given = "float64" if by_column else input_type
     x = _completed(graph, table, x, given)
     _add_classifier(graph, network, labels, x, _TYPES[given], label, probabilities, kind)
-    outputs = output_infos(labels, label, probabilities, kind)
+    label_type = TensorProto.STRING if labels.dtype.kind == "O" else TensorProto.INT64
+    outputs = [
+        helper.make_tensor_value_info(label, label_type, ["rows"]),
+        helper.make_tensor_value_info(probabilities, kind, ["rows", len(labels)]),
+    ]
     whole = {**properties, "feature_names": table.names, "classes": labels.tolist()}
     return graph.to_model(inputs, outputs, whole)
 
 
-def output_infos(labels: NDArray, label: str, probabilities: str, kind: int) -> list[ValueInfoProto]:
-    """The outputs of a classifier, under the given names."""
-    label_type = TensorProto.STRING if labels.dtype.kind == "O" else TensorProto.INT64
-    return [
-        helper.make_tensor_value_info(label, label_type, ["rows"]),
-        helper.make_tensor_value_info(probabilities, kind, ["rows", len(labels)]),
-    ]
-
-
 def _label_constants(labels: NDArray) -> NDArray:
     """Class labels as int64 or as an object array of strings."""
-    if labels.dtype.kind in "iub":
-        return labels.astype(np.int64)
-    if labels.dtype.kind == "f" and (labels == labels.astype(np.int64)).all():
+    if labels.dtype.kind in "iubf" and (labels == labels.astype(np.int64)).all():
         return labels.astype(np.int64)
     if all(isinstance(label, str) for label in labels.tolist()):
         return labels.astype(object)
@@ -358,11 +349,6 @@ def _column_inputs(graph: Graph, part: NumberColumn | CategoryColumn) -> str:
     """The inputs of a column, in float64, from a result of the column's name."""
     if isinstance(part, NumberColumn):
         return graph.cast(part.name, np.float64)
-    return _shares(graph, part)
-
-
-def _shares(graph: Graph, part: CategoryColumn) -> str:
-    """Look up the shares of each category."""
     known = len(part.categories)
     numbers = {name: number for number, name in enumerate(part.categories)}
     # A column of integers is written with decimals if it has missing values.
@@ -374,13 +360,6 @@ def _shares(graph: Graph, part: CategoryColumn) -> str:
     return graph.apply("Gather", part.shares, graph.apply("Reshape", row, np.array([-1])), axis=0)
 
 
-def _completed(graph: Graph, table: Columns, x: str, dtype: str) -> str:
-    """Inputs of a type whose missing numbers are replaced."""
-    if table.imputation is not None:
-        return _add_imputation(graph, table.imputation, x, dtype)
-    return graph.apply("Where", graph.apply("IsNaN", x), table.fills.astype(dtype), x)
-
-
 def _free(name: str, taken: Sequence[str]) -> str:
     return name if name not in taken else _free(f"{name}_", taken)
 
@@ -389,10 +368,6 @@ def _free_start(start: str, taken: Sequence[str]) -> str:
     """What no name begins with."""
     begun = any(name.startswith(start) for name in taken)
     return _free_start(f"{start}_", taken) if begun else start
-
-
-def _input_type(part: NumberColumn | CategoryColumn, kind: int) -> int:
-    return TensorProto.STRING if isinstance(part, CategoryColumn) else kind
 
 
 def to_relu_onnx(network: Network, box: Box | None) -> ModelProto:

@@ -391,16 +391,10 @@ class AccuracyTimeDisplay(AxesDisplay):
 
     def _draw(self, ax: Axes) -> None:
         self._resize(8.0, 5.5)
+        style: dict[str, Any] = {"s": 42, "edgecolors": INK, "zorder": 3}
         for number, (chosen, marker) in enumerate(((self.highlighted, "o"), (~self.highlighted, "s"))):
-            ax.scatter(
-                self.seconds[chosen],
-                self.accuracies[chosen],
-                s=42,
-                color=colours(number),
-                marker=marker,
-                edgecolors=INK,
-                zorder=3,
-            )
+            x, y = self.seconds[chosen], self.accuracies[chosen]
+            ax.scatter(x, y, color=colours(number), marker=marker, **style)
         ax.set_xscale("log")
         ax.margins(0.12)
         ax.set(xlabel="fit time in seconds", ylabel="accuracy", title=self.title)
@@ -428,12 +422,9 @@ class AccuracyTimeDisplay(AxesDisplay):
             # The first free box, or else the one that overlaps least others.
             best = np.argmin([box.count_overlaps(taken) for box in boxes] + np.array(outside))
             taken.append(boxes[best])
-            self.labels_.append(self._label(name, tuple(point), _OFFSETS[best]))
-
-    def _label(self, name: str, point: Any, offset: Any) -> Annotation:
-        """Write a name at an offset from its dot."""
-        across, up = np.sign(offset)
-        style: dict[str, Any] = {"textcoords": "offset points", "fontsize": "small", "zorder": 4}
-        if np.abs(offset).max() > 10:  # a line connects a name with a dot that is not next to it
-            style["arrowprops"] = {"arrowstyle": "-", "color": "0.5", "lw": 0.6}
-        return self.ax_.annotate(name, point, offset, ha=_SIDES[across], va=_HEIGHTS[up], **style)
+            across, up = np.sign(_OFFSETS[best])
+            style: dict[str, Any] = {"textcoords": "offset points", "fontsize": "small", "zorder": 4}
+            style |= {"ha": _SIDES[across], "va": _HEIGHTS[up]}
+            if np.abs(_OFFSETS[best]).max() > 10:  # a line connects a name with a dot that is far away
+                style["arrowprops"] = {"arrowstyle": "-", "color": "0.5", "lw": 0.6}
+            self.labels_.append(self.ax_.annotate(name, tuple(point), _OFFSETS[best], **style))

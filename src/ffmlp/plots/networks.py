@@ -307,7 +307,7 @@ class ResponsesDisplay(FigureDisplay):
         if layer not in (1, 2, 3):
             raise ValueError(f"layer must be 1, 2 or 3, got {layer!r}.")
         network = network_of(estimator)
-        view = View.of(X, None if hasattr(X, "columns") else network.feature_names, limits)
+        view = View.of(X, network.feature_names, limits)
         size = network.layer_sizes[layer]
         by_default = range(network.weighted_sizes[layer])
         chosen = np.array(list(dict.fromkeys(by_default if neurons is None else neurons)), np.intp)

@@ -178,7 +178,7 @@ class DecisionRegionsDisplay(AxesDisplay):
         """
         if title is None:
             title = f"Decision regions of {type(estimator).__name__}"
-        view = View.of(X, _names(estimator, X), limits)
+        view = View.of(X, getattr(estimator, "feature_names_in_", None), limits)
         predicted = np.asarray(estimator.predict(like(X, view.grid(grid_resolution))))
         known = np.concatenate([getattr(estimator, "classes_", predicted), predicted])
         samples = undrawn_samples(view, y, title, known)
@@ -265,8 +265,8 @@ class HyperplanesDisplay(AxesDisplay):
         """
         planes = fitted_attribute(estimator, "hyperplanes_")
         title = "Hyperplanes" if title is None else title
-        samples = undrawn_samples(View.of(X, _names(estimator, X), limits), y, title)
-        return cls(samples, samples.view.segments(planes)).plot(ax)
+        view = View.of(X, getattr(estimator, "feature_names_in_", None), limits)
+        return cls(undrawn_samples(view, y, title), view.segments(planes)).plot(ax)
 
     def _draw(self, ax: Axes) -> None:
         self.samples.plot(ax)
@@ -288,11 +288,6 @@ class HyperplanesDisplay(AxesDisplay):
             distance = np.nanmin(np.column_stack([distances, np.full(len(shares), 0.12)]), axis=1)
             places[number] = candidates[np.argmax(distance)]
         return view.low + places * (view.high - view.low)
-
-
-def _names(estimator: Any, X: Any) -> Sequence[str] | None:
-    """The feature names of the estimator, if X has none."""
-    return None if hasattr(X, "columns") else getattr(estimator, "feature_names_in_", None)
 
 
 # Two hyperplanes with normals of a larger cosine are nearly parallel.
@@ -350,45 +345,42 @@ class DecisionSliceDisplay(DecisionRegionsDisplay):
             )
         if features is not None:
             default = f"Slice through {'the mean' if through is None else 'a sample'}"
-            plane = _slice(network, samples, centre, features, grid_resolution)
+            view, points, segments = _slice(network, samples, centre, features, grid_resolution)
         else:
             default = "Projection onto two hyperplanes"
             unit = estimator.blobs_.feature_spreads
             pair = _most_important(estimator, X, unit) if hyperplanes is None else hyperplanes
-            plane = _projection(network, samples, centre, list(pair), unit, grid_resolution)
+            view, points, segments = _projection(
+                network, samples, centre, list(pair), unit, grid_resolution
+            )
         mapped = replace(network, hyperplanes=replace(network.hyperplanes, gaussianisation=None))
-        predicted = estimator.classes_[mapped.classes(plane.points)]
+        predicted = estimator.classes_[mapped.classes(points)]
         title = default if title is None else title
-        drawn = undrawn_samples(plane.view, y, title, estimator.classes_)
+        drawn = undrawn_samples(view, y, title, estimator.classes_)
         shape = grid_resolution, grid_resolution
-        silent = ~mapped.forward(plane.points).any(axis=1).reshape(shape)
-        return cls(drawn, predicted.reshape(shape), plane.segments, silent=silent).plot(ax)
+        silent = ~mapped.forward(points).any(axis=1).reshape(shape)
+        return cls(drawn, predicted.reshape(shape), segments, silent=silent).plot(ax)
 
 
-@dataclass(frozen=True, eq=False)
-class _Plane:
-    """A plane to draw; ``points`` is its grid, after the map of the features."""
-
-    view: View
-    points: Floats
-    segments: Floats
+# The view of a plane, its grid after the map of the features, and the segments to draw.
+Plane = tuple[View, Floats, Floats]
 
 
 def _slice(
     network: Network, samples: Floats, centre: Floats, features: Sequence[int | str], resolution: int
-) -> _Plane:
+) -> Plane:
     chosen = [feature_number(network.feature_names, feature) for feature in features]
     if len(chosen) != 2:
         raise ValueError(f"features must be two features, got {features!r}.")
     view = View.of(samples[:, chosen], [network.feature_names[feature] for feature in chosen])
     points = np.tile(centre.mean(axis=0), (resolution**2, 1))
     points[:, chosen] = view.grid(resolution)
-    return _Plane(view, network.hyperplanes.mapped(points), np.empty((0, 2, 2)))
+    return view, network.hyperplanes.mapped(points), np.empty((0, 2, 2))
 
 
 def _projection(
     network: Network, samples: Floats, centre: Floats, pair: list[int], unit: Floats, resolution: int
-) -> _Plane:
+) -> Plane:
     planes = network.hyperplanes
     if len(pair) != 2 or not all(0 <= number < len(planes) for number in pair):
         raise ValueError(f"hyperplanes must be two of 0 to {len(planes) - 1}, got {pair}.")
@@ -399,7 +391,7 @@ def _projection(
     step = view.grid(resolution) - (normals @ middle + biases)
     points = middle + step @ np.linalg.pinv(normals * unit).T * unit
     axes = Hyperplanes(np.eye(2), np.zeros(2), planes.pairs[pair])
-    return _Plane(view, points, view.segments(axes))
+    return view, points, view.segments(axes)
 
 
 def _most_important(estimator: Any, X: Any, unit: Floats) -> list[int]:

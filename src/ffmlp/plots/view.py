@@ -146,7 +146,7 @@ class View:
     def of(
         cls, X: Any, feature_names: Sequence[str] | None = None, limits: ArrayLike | None = None
     ) -> View:
-        """The view of samples X of two features; names default to the columns of X.
+        """The view of samples X of two features; the columns of X are the names if it has any.
 
         ``limits`` are the lower left and the upper right corner, by default around X.
         """
@@ -156,10 +156,11 @@ class View:
                 f"X has {samples.shape[1]} features, but only 2 can be drawn. Fit to two features, or "
                 "use DecisionSliceDisplay."
             )
-        if feature_names is None:
-            feature_names = getattr(X, "columns", ("x0", "x1"))
-        low, high = _around(samples) if limits is None else np.asarray(limits, np.float64)
-        return cls(samples, tuple(map(str, feature_names)), low, high)
+        names = getattr(X, "columns", ("x0", "x1") if feature_names is None else feature_names)
+        low, high = samples.min(axis=0), samples.max(axis=0)
+        margin = np.where(high > low, _MARGIN * (high - low), 1.0)
+        corners = (low - margin, high + margin) if limits is None else np.asarray(limits, np.float64)
+        return cls(samples, tuple(map(str, names)), *corners)
 
     def grid(self, resolution: int) -> Floats:
         """Centres of resolution × resolution cells of equal size, row by row from the lower left."""
@@ -216,13 +217,6 @@ class View:
         ax.text(0.97, 0.03, note, ha="right", transform=ax.transAxes, fontsize="x-small", bbox=box)
         self.frame(ax, title, labelled=labelled)
         return image
-
-
-def _around(samples: Floats) -> tuple[Floats, Floats]:
-    """The corners of the range of samples and a margin."""
-    low, high = samples.min(axis=0), samples.max(axis=0)
-    margin = np.where(high > low, _MARGIN * (high - low), 1.0)
-    return low - margin, high + margin
 
 
 def draw_lines(ax: Axes, segments: Floats, colour: str = INK) -> None:

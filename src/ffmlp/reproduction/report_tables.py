@@ -152,7 +152,9 @@ def _test_accuracies(title: str, rows: Sequence[Row], runs: list[Run], remark: s
             "paper's BP from FF-MLP (50)": paper("bp_literal_50"),
         }
         for method in ("bp_random_50", "bp_random_15"):
-            line[METHODS[method]] = _spread_and_median(runs, row, method)
+            accuracies = 100 * values(runs, row, method, "test_accuracy")
+            median = f", median {np.median(accuracies):.2f}" if len(accuracies) else ""
+            line[METHODS[method]] = with_spread(accuracies) + median
             line[f"paper's {METHODS[method]}, mean"] = paper(method)
         lines.append(line)
     text = (
@@ -184,11 +186,6 @@ def _reported(runs: list[Run], row: Row, method: str, part: str = "test") -> str
     value = row.reported[_PAPERS[method]][("train", "test").index(part)]
     ours = 100 * values(runs, row, method, f"{part}_accuracy")
     return f"{value:.2f}" + (MARK if outside(ours, value) else "")
-
-
-def _spread_and_median(runs: list[Run], row: Row, method: str) -> str:
-    ours = 100 * values(runs, row, method, "test_accuracy")
-    return f"{with_spread(ours)}, median {np.median(ours):.2f}" if len(ours) else NONE
 
 
 def _outside_notes(rows: Sequence[Row], runs: list[Run]) -> list[str]:

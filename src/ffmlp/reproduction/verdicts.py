@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -196,12 +197,9 @@ def _only_test_drops(made: Effect) -> str:
     return "confirmed" if made.train_drops == 0 else "contradicted"
 
 
-def _both(sign: int) -> Callable[[Effect], str]:
-    def judge(made: Effect) -> str:
-        signs = {made.train.sign, made.test.sign}
-        return "confirmed" if signs == {sign} else "contradicted" if -sign in signs else "undecided"
-
-    return judge
+def _both(sign: int, made: Effect) -> str:
+    signs = {made.train.sign, made.test.sign}
+    return "confirmed" if signs == {sign} else "contradicted" if -sign in signs else "undecided"
 
 
 CLAIMS = (
@@ -209,9 +207,9 @@ CLAIMS = (
     Claim(
         "nine_blobs_0.3", "2. Training accuracy stays, test accuracy drops at times.", _only_test_drops
     ),
-    Claim("four_moons", "3. BP lowers training and test accuracy.", _both(-1)),
-    Claim("nine_blobs_0.1", "3. BP lowers training and test accuracy.", _both(-1)),
-    Claim("circle_and_ring_16", "4. BP raises training and test accuracy.", _both(1)),
+    Claim("four_moons", "3. BP lowers training and test accuracy.", partial(_both, -1)),
+    Claim("nine_blobs_0.1", "3. BP lowers training and test accuracy.", partial(_both, -1)),
+    Claim("circle_and_ring_16", "4. BP raises training and test accuracy.", partial(_both, 1)),
 )
 
 

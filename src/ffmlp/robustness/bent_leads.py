@@ -30,17 +30,11 @@ class Track:
     changes: Floats
 
     @property
-    def heights(self) -> Floats:
-        """The size (k,) of each change."""
-        return np.abs(self.changes)
-
-    @property
     def speed(self) -> float:
         """The largest change of the value, relative to the size of the change."""
-        still = np.argmin(self.heights)
-        moved = self.heights > 0
-        rise = np.abs(self.values - self.values[still])[moved]
-        return float((rise / self.heights[moved]).max(initial=0.0))
+        sizes = np.abs(self.changes)
+        rise, moved = np.abs(self.values - self.values[np.argmin(sizes)]), sizes > 0
+        return float((rise[moved] / sizes[moved]).max(initial=0.0))
 
     def place(self, value: float) -> tuple[int, float]:
         """The segment (by its first point) that reaches a value with the smallest change; the change."""
@@ -105,7 +99,10 @@ def lower_hull(values: Floats, heights: Floats) -> tuple[Floats, Floats]:
     for point in zip(values[order].tolist(), heights[order].tolist(), strict=True):
         if hull and point[0] <= hull[-1][0]:
             continue  # a lower point at this value came first
-        while len(hull) > 1 and _turns_down(hull[-2], hull[-1], point):
+        while len(hull) > 1:
+            (x, y), (x_next, y_next) = hull[-2:]
+            if (y_next - y) * (point[0] - x) < (point[1] - y) * (x_next - x):
+                break  # the last point is below the line to this one
             hull.pop()
         hull.append(point)
     corners = np.array(hull)
@@ -113,10 +110,6 @@ def lower_hull(values: Floats, heights: Floats) -> tuple[Floats, Floats]:
         return np.zeros(1), corners[:, 1]
     slopes = np.diff(corners[:, 1]) / np.diff(corners[:, 0])
     return slopes, corners[:-1, 1] - slopes * corners[:-1, 0]
-
-
-def _turns_down(a: tuple[float, float], b: tuple[float, float], c: tuple[float, float]) -> bool:
-    return (b[1] - a[1]) * (c[0] - a[0]) >= (c[1] - a[1]) * (b[0] - a[0])
 
 
 # Responses at which softplus is exact at first, and beyond which it is a line.
@@ -267,17 +260,6 @@ _OPTIONS = {
 _OPTIMAL, _TIMED_OUT, _INFEASIBLE = 0, 1, 2
 
 
-@dataclass(frozen=True, eq=False)
-class Outcome:
-    """The best values found, None if there are none, and a lower bound of the least cost.
-
-    The bound is infinite if no values meet all requirements.
-    """
-
-    values: Floats | None
-    bound: float
-
-
 class Programme:
     """Minimise a linear cost of variables, some of them whole numbers, under linear requirements."""
 
@@ -313,8 +295,11 @@ class Programme:
         self._rows.append((np.concatenate(variables), np.concatenate(factors)))
         self._limits.append(float(limit))
 
-    def solved(self, seconds: float, gap: float = 0.0) -> Outcome:
-        """The least cost that HiGHS finds within a time limit, up to a relative gap."""
+    def solved(self, seconds: float, gap: float = 0.0) -> tuple[float, Floats | None]:
+        """A lower bound of the least cost, infinite if no values meet all requirements; the best values.
+
+        They are what HiGHS finds within a time limit, up to a relative gap.
+        """
         lengths = [len(variables) for variables, _ in self._rows]
         places = np.repeat(np.arange(len(lengths)), lengths)
         variables, factors = (np.concatenate(part) for part in zip(*self._rows, strict=True))
@@ -328,15 +313,13 @@ class Programme:
                 options=_OPTIONS | {"time_limit": seconds, "mip_rel_gap": max(gap, ERROR / 10)},
             )  # fmt: skip
         if solved.status == _INFEASIBLE:
-            return Outcome(None, np.inf)
+            return np.inf, None
         if solved.status not in (_OPTIMAL, _TIMED_OUT):
-            return Outcome(None, -np.inf)
-        bound = -np.inf
+            return -np.inf, None
+        bound = solved.fun if solved.status == _OPTIMAL else None
         if any(self._whole):
-            bound = -np.inf if (proved := solved.get("mip_dual_bound")) is None else float(proved)
-        elif solved.status == _OPTIMAL:
-            bound = float(solved.fun)
-        return Outcome(solved.x, bound if np.isfinite(bound) else -np.inf)
+            bound = solved.get("mip_dual_bound")
+        return float(bound) if bound is not None and np.isfinite(bound) else -np.inf, solved.x
 
 
 def add_costs(programme: Programme, value: int, size: int, pieces: list[tuple[Floats, Floats]]) -> None:

@@ -263,7 +263,7 @@ def _nearer(sample: Sample, known: Bounds, point: Floats | None) -> Bounds:
 def _on_linear_piece(sample: Sample, reached: Reached) -> Floats | None:
     """The nearest point of another class on the linear piece, if there is one."""
     for slack in _SLACKS:
-        piece = _linear_piece(sample, reached, slack)
+        piece = _LinearPiece(sample, reached, slack)
         for overshoot in _OVERSHOOTS:
             step = piece.shortest_step(overshoot)
             if step is None:  # nor is there one of a larger overshoot
@@ -274,20 +274,26 @@ def _on_linear_piece(sample: Sample, reached: Reached) -> Floats | None:
     return None
 
 
-@dataclass(frozen=True, eq=False)
 class _LinearPiece:
-    """Changes (N,) between limits, in which ``rows @ change >= wanted``.
+    """Changes (N,) in which maps and lead are linear around the mapped features reached.
 
-    The first row is the fall of the lead, ``height`` the lead without a change.
+    They are between limits and have ``rows @ change >= wanted``. The first row is the fall of the lead,
+    ``height`` the lead without a change.
     """
 
-    rows: Floats
-    wanted: Floats
-    low: Floats
-    high: Floats
-    height: float
-    radius: float
-    norm: float
+    def __init__(self, sample: Sample, reached: Reached, slack: float) -> None:
+        lead, places = reached.lead, zip(reached.tracks, reached.features, strict=True)
+        slopes, bases, self.low, self.high = np.array([_line(*place) for place in places]).T.copy()
+        least, most = lead.ranges(*np.array([path.values[[0, -1]] for path in reached.tracks]).T)
+        signs = np.where(lead.responses(reached.features) > 0, 1.0, -1.0)
+        straight = lead.where(signs > 0, np.zeros(len(signs), bool))
+        crossed = (least < 0) & (most > 0) & (lead.bends != 0)
+        rows = np.vstack([-straight.slope, signs[crossed, None] * lead.weights[crossed]])
+        allowed = slack * np.maximum(-least, most)[crossed]
+        at_base = signs[crossed] * lead.responses(bases)[crossed]
+        self.rows = rows * slopes
+        self.wanted = np.append(straight.offset + straight.slope @ bases, -at_base - allowed)
+        self.height, self.radius, self.norm = lead.at(sample.mapped), reached.radius, sample.norm
 
     def shortest_step(self, overshoot: float) -> Floats | None:
         """The shortest change with a lead below zero by an overshoot, relative to the height."""
@@ -306,25 +312,6 @@ class _LinearPiece:
         wanted = np.concatenate([wanted, low[above], -high[below]])
         step = SOLVERS[self.norm](rows, wanted, np.minimum(low, 0.0), np.maximum(high, 0.0))
         return None if step is None else step * self.radius
-
-
-def _linear_piece(sample: Sample, reached: Reached, slack: float) -> _LinearPiece:
-    """The piece in which maps and lead are linear around the mapped features reached."""
-    slopes, bases, low, high = (np.zeros(len(reached.tracks)) for _ in range(4))
-    for j, (path, value) in enumerate(zip(reached.tracks, reached.features, strict=True)):
-        slopes[j], bases[j], low[j], high[j] = _line(path, value)
-    values = np.array([path.values[[0, -1]] for path in reached.tracks])
-    lead = reached.lead
-    least, most = lead.ranges(values[:, 0], values[:, 1])
-    signs = np.where(lead.responses(reached.features) > 0, 1.0, -1.0)
-    straight = lead.where(signs > 0, np.zeros(len(signs), bool))
-    crossed = (least < 0) & (most > 0) & (lead.bends != 0)
-    rows = np.vstack([-straight.slope, signs[crossed, None] * lead.weights[crossed]])
-    allowed = slack * np.maximum(-least, most)[crossed]
-    at_base = signs[crossed] * lead.responses(bases)[crossed]
-    wanted = np.append(straight.offset + straight.slope @ bases, -at_base - allowed)
-    height = lead.at(sample.mapped)
-    return _LinearPiece(rows * slopes, wanted, low, high, height, reached.radius, sample.norm)
 
 
 def _line(track: Track, value: float) -> tuple[float, float, float, float]:

@@ -52,7 +52,11 @@ def nearest_change(sample: Sample, known: Bounds, seconds: float) -> Bounds:
     if not sample.reach > 0:  # nothing can change
         return replace(known, lower=known.distance)
     stop = perf_counter() + seconds
-    candidates = (bent_lead(sample.network, sample.winner, label) for label in _rivals(sample))
+    planes, stages = sample.network.hyperplanes, sample.network.stages
+    (scores,) = stages.scores(planes.signed_responses(sample.x[None]))
+    order = np.argsort(-scores, kind="stable")  # the smallest lead first
+    possible = [int(label) for label in order if np.isfinite(scores[label]) and label != sample.winner]
+    candidates = (bent_lead(sample.network, sample.winner, label) for label in possible)
     leads = [lead for lead in candidates if lead is not None]
     if sample.norm == 2:
         return _nearest_euclidean(sample, leads, known, seconds)
@@ -65,14 +69,6 @@ def nearest_change(sample: Sample, known: Bounds, seconds: float) -> Bounds:
         known = min(left, key=lambda rival: rival.lower).after_a_round(known, seconds)
     lower = min([known.distance, *(rival.lower for rival in rivals)])
     return replace(known, lower=lower)
-
-
-def _rivals(sample: Sample) -> list[int]:
-    """The other classes, the smallest lead first."""
-    planes, stages = sample.network.hyperplanes, sample.network.stages
-    (scores,) = stages.scores(planes.signed_responses(sample.x[None]))
-    possible = [label for label in np.argsort(-scores, kind="stable") if np.isfinite(scores[label])]
-    return [int(label) for label in possible if label != sample.winner]
 
 
 class _Rival:
@@ -129,7 +125,7 @@ class _Rival:
         sizes = np.repeat(total, len(moved)) if largest else programme.add(np.zeros(len(moved)), SIZE)
         for j, path in enumerate(tracks):
             if low[j] < high[j]:
-                heights = path.heights / unit
+                heights = np.abs(path.changes) / unit
                 if largest:
                     heights = np.maximum(heights, self.lower / unit)
                 values = (path.values - start[j]) / steps[j]
@@ -144,11 +140,10 @@ class _Rival:
         least, most = np.maximum(least, lead.biases - reach), np.minimum(most, lead.biases + reach)
         require_no_lead(programme, moved, lead, least, most)
         # While the bounds are far apart, the next programme is solved faster than this one is finished.
-        outcome = programme.solved(seconds, _GAP_SHARE * (1 - self.lower / radius))
-        if outcome.values is None:
-            return outcome.bound, None, None
-        reached = start + steps * outcome.values[moved]
-        return outcome.bound * unit * (1 - ERROR), reached, unit * outcome.values[sizes]
+        bound, values = programme.solved(seconds, _GAP_SHARE * (1 - self.lower / radius))
+        if values is None:
+            return bound, None, None
+        return bound * unit * (1 - ERROR), start + steps * values[moved], unit * values[sizes]
 
     def _cut(self, tracks: list[Track], reached: Floats, sizes: Floats, radius: float) -> bool:
         """Cut the tracks whose cost is too low at a solution around it; whether a cut is new."""

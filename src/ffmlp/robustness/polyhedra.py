@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy.optimize import linprog
@@ -191,14 +190,11 @@ class _Projection:
             self.active += worst.tolist()
 
 
-def _daqp() -> Any:
-    return imported("daqp", "Euclidean distances (norms 1 and inf need no extra)")
-
-
 def _shortest_euclidean(slopes: Floats, wanted: Floats, low: Floats, high: Floats) -> Floats | None:
     """Minimise ‖u‖₂ subject to ``slopes @ u >= wanted`` and ``low <= u <= high``."""
     n, unlimited = len(low), np.full(len(wanted), np.inf)
-    step, _, status, _ = _daqp().solve(
+    daqp = imported("daqp", "Euclidean distances (norms 1 and inf need no extra)")
+    step, _, status, _ = daqp.solve(
         np.eye(n), np.zeros(n), np.ascontiguousarray(slopes),
         np.concatenate([high, unlimited]), np.concatenate([low, wanted]),
         np.zeros(n + len(wanted), np.intc), primal_tol=_PRECISION, dual_tol=_PRECISION,

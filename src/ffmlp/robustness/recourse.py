@@ -330,6 +330,7 @@ class _Round:
         self.start = row.mapped(row.cells[None])[0]
         self.tracks: dict[int, Track] = {}
         self.choices: dict[int, tuple[Choice, slice, Floats]] = {}
+        self.low, self.high = np.zeros(len(self.start)), np.zeros(len(self.start))
         for column, move in row.moves.items():
             first = int(self.firsts[column])
             if isinstance(move, Choice):
@@ -338,20 +339,17 @@ class _Round:
                 cells[:, column] = move.cells
                 changes = row.mapped(cells)[:, inputs] - self.start[inputs]
                 self.choices[column] = move, inputs, changes
+                self.low[inputs], self.high[inputs] = changes.min(axis=0), changes.max(axis=0)
             else:
                 radius = np.array([min(most / self.costs[column], 1e6)])
-                self.tracks[column] = track(
+                path = self.tracks[column] = track(
                     float(row.cells[column]), row.units[column], move.low, move.high, radius,
                     *knots_and_scores(row.network.hyperplanes, first),
                 )  # fmt: skip
-        self.low, self.high = np.zeros(len(self.start)), np.zeros(len(self.start))
-        for column, path in self.tracks.items():
-            first = self.firsts[column]
-            self.low[first], self.high[first] = path.values[[0, -1]] - self.start[first]
-        for _, inputs, changes in self.choices.values():
-            self.low[inputs], self.high[inputs] = changes.min(axis=0), changes.max(axis=0)
+                self.low[first], self.high[first] = path.values[[0, -1]] - self.start[first]
         self.steps = np.maximum(np.maximum(self.high, -self.low), 1e-300) / SIZE
-        self.unit = max([1e-9, *(path.heights.max() for path in self.tracks.values())]) / SIZE
+        longest = (np.abs(path.changes).max() for path in self.tracks.values())
+        self.unit = max([1e-9, *longest]) / SIZE
 
     def solved(
         self, leads: list[BentLead], forbidden: Forbidden, seconds: float
@@ -365,11 +363,10 @@ class _Round:
         for lead in leads:
             scaled = lead.by_steps(self.start, self.steps)
             require_no_lead(programme, moved, scaled, *self._ranges(lead, scaled, low, high))
-        outcome = programme.solved(seconds)
-        if outcome.values is None:
-            return outcome.bound, None, False
-        cells, refined = self._read(outcome.values, moved, sizes, chosen)
-        return outcome.bound * (1 - ERROR), cells, refined
+        bound, values = programme.solved(seconds)
+        if values is None:
+            return bound, None, False
+        return bound * (1 - ERROR), *self._read(values, moved, sizes, chosen)
 
     def _sizes(self, programme: Programme, moved: Indices) -> dict[int, int]:
         """The variable of the size of each number's change."""
@@ -378,12 +375,10 @@ class _Round:
             if len(path.values) < 2:
                 continue
             first, cost = self.firsts[column], self.unit * self.costs[column]
-            (sizes[column],) = programme.add(0.0, path.heights.max() / self.unit, cost)
+            heights = np.abs(path.changes) / self.unit
+            (sizes[column],) = programme.add(0.0, heights.max(), cost)
             values = (path.values - self.start[first]) / self.steps[first]
-            pieces = [
-                (values[piece], path.heights[piece] / self.unit)
-                for piece in path.pieces(self.cuts[column])
-            ]
+            pieces = [(values[piece], heights[piece]) for piece in path.pieces(self.cuts[column])]
             add_costs(programme, moved[first], sizes[column], pieces)
         return sizes
 
@@ -391,9 +386,8 @@ class _Round:
         """The binary variables of each choice's values."""
         chosen = {}
         for column, (move, inputs, changes) in self.choices.items():
-            picked = chosen[column] = programme.add(
-                np.zeros(len(move.cells)), 1.0, move.costs, whole=True
-            )
+            zeros = np.zeros(len(move.cells))
+            picked = chosen[column] = programme.add(zeros, 1.0, move.costs, whole=True)
             for sign in (1.0, -1.0):
                 programme.at_most(sign, (picked, sign))
                 for j, change in zip(range(inputs.start, inputs.stop), changes.T, strict=True):
@@ -462,8 +456,7 @@ class _Round:
 
 def _searched_change(row: _Row, forbidden: Forbidden) -> Floats | None:
     """The cheapest cells (M,) found whose class is as wanted; None if there are none."""
-    starts = _starting_cells(row)
-    values = {column: _values(row, column, starts) for column in row.moves}
+    values = {column: _values(row, column) for column in row.moves}
     most = min(row.wishes.max_changed or _MOST_CHANGED, len(row.moves))
     beam, best, least = row.cells[None], None, np.inf
     for _ in range(most):
@@ -484,40 +477,30 @@ def _searched_change(row: _Row, forbidden: Forbidden) -> Floats | None:
     return best
 
 
-def _starting_cells(row: _Row) -> Floats:
-    """The starts as cells (k, M); categories as they are."""
-    cells, table = np.tile(row.cells, (len(row.starts), 1)), row.network.table
-    cells[:, table.is_number] = row.starts[:, table.firsts[table.is_number]]
-    return cells
-
-
-def _values(row: _Row, column: int, starts: Floats) -> Floats:
+def _values(row: _Row, column: int) -> Floats:
     """The values that are tried in a column."""
     move = row.moves[column]
     if isinstance(move, Choice):
         some = np.linspace(0, len(move.cells) - 1, min(len(move.cells), 4 * _VALUES))
         return move.cells[np.unique(some.astype(np.intp))]
-    here, unit = row.cells[column], row.units[column]
-    steps = unit * np.geomspace(0.05, 10.0, _VALUES // 2)
-    values = np.concatenate([here - steps, here + steps, starts[:, column], [move.low, move.high]])
+    here, starts = row.cells[column], row.starts[:, row.network.table.firsts[column]]
+    steps = row.units[column] * np.geomspace(0.05, 10.0, _VALUES // 2)
+    values = np.concatenate([here - steps, here + steps, starts, [move.low, move.high]])
     return np.unique(values[(values >= move.low) & (values <= move.high)])
 
 
 def _neighbours(row: _Row, beam: Floats, values: dict[int, Floats], forbidden: Forbidden) -> Floats:
     """All rows that differ from a row of the beam in one column and keep the limits; cheapest first."""
-    nearby = []
-    for cells in beam:
-        for column, tried in values.items():
-            some = np.tile(cells, (len(tried), 1))
-            some[:, column] = tried
-            nearby.append(some)
-    rows = np.vstack(nearby)
+    tried = np.concatenate(list(values.values()))
+    columns = np.repeat(list(values), list(map(len, values.values())))
+    rows = np.repeat(beam, len(tried), axis=0)
+    rows[np.arange(len(rows)), np.tile(columns, len(beam))] = np.tile(tried, len(beam))
     changed = row.changed(rows)
     keep = changed.any(axis=1)
     if row.wishes.max_changed is not None:
         keep &= changed.sum(axis=1) <= row.wishes.max_changed
-    for columns in forbidden:
-        keep &= ~changed[:, sorted(columns)].all(axis=1)
+    for some in forbidden:
+        keep &= ~changed[:, sorted(some)].all(axis=1)
     rows = rows[keep]
     costs = np.array([row.cost(cells) for cells in rows])
     return rows[np.argsort(costs, kind="stable")]

@@ -20,13 +20,14 @@ _NAME = re.compile(r"^(?:async )?(?:function\*?|const|let|class) (\w+)", flags=r
 def joined_script(entry: str) -> str:
     """One script of a module, such as ``"playground/main.js"``, after all modules that it imports."""
     graph: dict[Path, list[Path]] = {}
-    unread = [(WEB / entry).resolve()]
+    bodies, unread = {}, [(WEB / entry).resolve()]
     while unread:
         path = unread.pop()
         if path not in graph:
-            graph[path] = [(path.parent / name).resolve() for name in _IMPORT.findall(_text(path))]
+            text = path.read_text(encoding="utf-8")
+            bodies[path] = _EXPORT.sub("", _IMPORT.sub("", text))
+            graph[path] = [(path.parent / name).resolve() for name in _IMPORT.findall(text)]
             unread += graph[path]
-    bodies = {path: _EXPORT.sub("", _IMPORT.sub("", _text(path))) for path in graph}
     counts = Counter(name for body in bodies.values() for name in _NAME.findall(body))
     if twice := sorted(name for name, count in counts.items() if count > 1):
         raise ValueError(f"The modules of {entry} share names: {', '.join(twice)}. Rename them.")
@@ -51,10 +52,6 @@ def one_page(title: str, body: str, style: str, script: str, data: Any = None) -
         f'<script type="application/json" id="data">{text}</script>\n'
         f'<script type="module">\n{script}</script>\n</body></html>\n'
     )
-
-
-def _text(path: Path) -> str:
-    return path.read_text(encoding="utf-8")
 
 
 TITLE = "FF-MLP playground"
