@@ -236,7 +236,7 @@ def test_bounds_hold_where_distances_are_not_exact(design, norm):
 def test_frozen_features_never_move_and_bounds_hold(design):
     X, y = IRIS
     clf = DESIGNS[design].fit(X, y)
-    some, least = X[50::10], X[50::10, 2].min()
+    some, least = X[50::20], X[50::20, 2].min()
     bounds = {0: (4.0, None), "x2": (least, 7.0)}
     free, held = clf.robustness(some), clf.robustness(some, frozen=["x3"], bounds=bounds)
     there = np.isfinite(held.distance)
