@@ -42,6 +42,26 @@ def designed(name, X, y, n_components="auto", **parameters):
     return clf
 
 
+def classifiers():
+    """A classifier of each kind of network, not yet fitted, by name."""
+    readout = {"design": "readout", "max_leaves": 0}
+    trees = {"design": "readout", "max_leaves": 500, "random_state": 0}
+    blob = {"n_components": 2, "design": "blob", "random_state": 0}
+    mapped = ", gaussianised"
+    return {
+        "region": region_design(random_state=0),
+        "region" + mapped: region_design(gaussianise=True, random_state=0),
+        "paper": paper_design(random_state=0),
+        "blob": FFMLPClassifier(**blob, gaussianise=False),
+        "blob" + mapped: FFMLPClassifier(**blob, gaussianise=True),
+        "readout": FFMLPClassifier(**readout, gaussianise=False),
+        "readout" + mapped: FFMLPClassifier(**readout, gaussianise=True),
+        "regions": FFMLPClassifier(**trees, gaussianise=False),
+        "regions" + mapped: FFMLPClassifier(**trees, gaussianise=True),
+        "small readout": FFMLPClassifier(design="readout", max_neurons=24),
+    }
+
+
 def xor(n_samples=400, seed=0):
     """Four Gaussian blobs at the corners of a square; X, y and the blob of each sample."""
     rng = np.random.default_rng(seed)

@@ -99,15 +99,12 @@ def test_tables():
     assert GROWTH not in made
 
 
-def bold_cells(table):
-    return {table.header[column]: table.lines[line][0] for line, column in sorted(table.bold)}
-
-
 def test_the_best_values_are_bold_but_not_those_of_a_model_that_failed():
     made = tables_of(some_runs(), {})
     best = dict.fromkeys(("accuracy (%)", "rank", "wins", "balanced accuracy (%)"), "svm")
     best |= dict.fromkeys(("log-loss", "fit (s)", "predict (s)"), "ffmlp")
-    assert bold_cells(made[SUMMARY]) == best
+    table = made[SUMMARY]
+    assert {table.header[column]: table.lines[line][0] for line, column in table.bold} == best
     assert made["Accuracy (%) by set, 3000 training rows at most"].bold == {(0, 3), (1, 2)}
 
 

@@ -101,23 +101,15 @@ def test_tables_with_missing_cells():
     assert not clf.familiarity(X.assign(fare=1e6)).familiar.any()
 
 
-def test_files_and_pickles_keep_it(tmp_path):
-    X, y = IRIS
-    clf = FFMLPClassifier(random_state=0).fit(X, y)
-    expected = clf.familiarity(X).scores
-    np.testing.assert_array_equal(pickle.loads(pickle.dumps(clf)).familiarity(X).scores, expected)
-    ffmlp.save(clf, tmp_path / "iris.model")
-    np.testing.assert_array_equal(ffmlp.load(tmp_path / "iris.model").familiarity(X).scores, expected)
-
-
 @pytest.mark.filterwarnings("error")
-def test_training_samples_beyond_all_measure_have_scores_that_files_keep(tmp_path):
+def test_training_samples_beyond_all_measure_have_scores_that_files_and_pickles_keep(tmp_path):
     X, y = IRIS[0].copy(), IRIS[1]
     X[0], weight = 1.7e308, np.where(np.arange(len(X)) > 0, 1.0, 0.1)  # too light for a knot of its own
     clf = FFMLPClassifier(1, design="blob", gaussianise=True, random_state=0).fit(X, y, weight)
     found = clf.familiarity(X, keep=1.0)
     assert np.isfinite([found.threshold, *found.scores]).all()
     assert found.familiar.all()
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(clf)).familiarity(X).scores, found.scores)
     ffmlp.save(clf, tmp_path / "far.model")
     np.testing.assert_array_equal(ffmlp.load(tmp_path / "far.model").familiarity(X).scores, found.scores)
 

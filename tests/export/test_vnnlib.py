@@ -2,6 +2,7 @@
 
 import re
 from functools import cache
+from itertools import product
 
 import numpy as np
 import pytest
@@ -169,8 +170,15 @@ def answer(clf, x, radius):
     return said, None if steps is None else box.inputs(clf.hyperplanes_, steps[None])
 
 
-def confirm_distances(clf, rows):
+@pytest.mark.parametrize(
+    ("data", "gaussianise", "design"),
+    [*((*case, "readout") for case in product(DATA, (False, True))), ("iris", False, "paper")],
+)
+def test_marabou_confirms_distances(data, gaussianise, design):
     """Within the lower bound another class is impossible, beyond the distance it is possible."""
+    pytest.importorskip("maraboupy")
+    clf, X = small(data, gaussianise, design), DATA[data][0]
+    rows = X[[120]] if design == "paper" else X[:: len(X) // 2]
     found = clf.robustness(rows, norm="inf")
     assert np.isfinite(found.distance).all()
     for row, x in enumerate(rows):
@@ -181,19 +189,6 @@ def confirm_distances(clf, rows):
         own = clf.network_.classes(x[None])
         before, after = (clf.network_.leads(at, own)[0].min() for at in (x[None], point))
         assert after <= 1e-4 * max(1.0, before)
-
-
-@pytest.mark.parametrize("gaussianise", [False, True])
-@pytest.mark.parametrize("data", DATA)
-def test_marabou_confirms_distances(data, gaussianise):
-    pytest.importorskip("maraboupy")
-    X = DATA[data][0]
-    confirm_distances(small(data, gaussianise), X[:: len(X) // 2])
-
-
-def test_marabou_confirms_the_paper_design():
-    pytest.importorskip("maraboupy")
-    confirm_distances(small("iris", design="paper"), DATA["iris"][0][[120]])
 
 
 @pytest.mark.parametrize("design", ["region", "blob", "readout with trees"])
@@ -220,12 +215,9 @@ def test_other_designs_are_no_relu_networks(design):
 def test_questions_that_cannot_be_asked(x, radius, problem):
     with pytest.raises(ValueError, match=problem):
         small("iris").to_vnnlib(x, radius)
-
-
-def test_a_box_needs_a_centre_and_a_radius():
     pytest.importorskip("onnx")
     with pytest.raises(ValueError, match="both x and radius"):
-        small("iris").to_relu_onnx(IRIS[0][0])
+        small("iris").to_relu_onnx(x)
 
 
 def test_weights_must_fit_into_float32():

@@ -107,17 +107,15 @@ def test_the_pruning_path_starts_with_all_hyperplanes(ax):
         "error threshold 0.05",
     ]
     assert ax.xaxis_inverted()
-    # Every error rate is below a threshold of 1: there is nothing to draw.
-    whole = PruningPathDisplay.from_estimator(clf, ax=Figure().subplots())
-    assert (whole.error_threshold, len(whole.ax_.lines)) == (1.0, 1)
 
 
-def test_the_threshold_of_a_pruning_path_is_that_of_the_fit(ax):
-    clf = region_design(2, error_threshold=0.1, random_state=0).fit(X, Y)
+@pytest.mark.parametrize(("threshold", "n_lines"), [(0.1, 2), (1.0, 1)])  # nothing is above 1
+def test_the_threshold_of_a_pruning_path_is_that_of_the_fit(ax, threshold, n_lines):
+    clf = region_design(2, error_threshold=threshold, random_state=0).fit(X, Y)
     display = PruningPathDisplay.from_estimator(clf, ax=ax)
-    assert display.error_threshold == 0.1
-    assert display.error_rates.max() < 0.1
-    assert len(ax.lines) == 2
+    assert display.error_threshold == threshold
+    assert display.error_rates.max() < threshold
+    assert len(ax.lines) == n_lines
 
 
 def test_models_without_a_pruning_path_are_refused():
@@ -230,6 +228,7 @@ def test_an_explanation_without_features_is_drawn():
     X, y = swallowed()
     clf = FFMLPClassifier(1, design="blob", discriminant="heteroscedastic", random_state=0).fit(X, y)
     display = ExplanationDisplay.from_estimator(clf, X)
+    assert display.explanation.lead == pytest.approx(display.explanation.reference_lead)
     assert [bar.get_width() for bar in display.ax_.patches] == [0.0, 0.0]
 
 

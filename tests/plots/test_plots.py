@@ -1,4 +1,5 @@
 import sys
+from functools import partial
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from ffmlp import FFMLPClassifier, Hyperplanes, two_class_lda
 from ffmlp.backprop import BackpropClassifier
 from ffmlp.plots import (
     AccuracyCurvesDisplay,
+    AccuracyIntervalsDisplay,
     AccuracyTimeDisplay,
     DecisionRegionsDisplay,
     HyperplanesDisplay,
@@ -332,19 +334,24 @@ def test_accuracy_curves_of_several_runs(ax):
 
 
 @pytest.mark.parametrize(
-    ("train", "message"),
+    ("draw", "arguments", "message"),
     [
-        ([50.0, 90.0], r"train must be accuracies in \[0, 1\], got values from 50 to 90"),
-        ([np.nan], r"train must be accuracies in \[0, 1\]"),
-        (np.ones((1, 1, 1)), r"train must have shape .* got \(1, 1, 1\)"),
-        ([], "train must have shape"),
+        (AccuracyCurvesDisplay, ([50.0, 90.0], [0.5]), r"train must be .* \[0, 1\], got .* 50 to 90"),
+        (AccuracyCurvesDisplay, ([np.nan], [0.5]), r"train must be accuracies in \[0, 1\]"),
+        (AccuracyCurvesDisplay, (np.ones((1, 1, 1)), [0.5]), r"train must have .* got \(1, 1, 1\)"),
+        (AccuracyCurvesDisplay, ([], [0.5]), "train must have shape"),
+        (partial(AccuracyCurvesDisplay, batch=2 * [np.nan]), 2 * [[0.5, 0.5]], "batch must be acc"),
+        (AccuracyTimeDisplay, ("ab", [1.0], [0.5, 0.5]), "seconds must .* each of the 2 names"),
+        (AccuracyTimeDisplay, ("ab", [1.0, 0.0], [0.5, 0.5]), "seconds must be positive"),
+        (AccuracyTimeDisplay, ("ab", [1.0, 1.0], [0.5, 50]), "accuracies must be in"),
+        (AccuracyIntervalsDisplay, ([],), "rows must not be empty"),
+        (SamplesDisplay.from_data, (X, Y[:-1]), "inconsistent numbers of samples"),
+        (TwoNeuronDisplay.from_data, (X, np.arange(400)), "exactly 2 classes, got 400"),
     ],
 )
-def test_wrong_accuracies(train, message):
+def test_data_that_cannot_be_drawn_is_refused(draw, arguments, message):
     with pytest.raises(ValueError, match=message):
-        AccuracyCurvesDisplay(train, [0.5])
-    with pytest.raises(ValueError, match=r"batch must be accuracies in \[0, 1\]"):
-        AccuracyCurvesDisplay([0.5, 0.5], [0.5, 0.5], batch=[np.nan, np.nan])
+        draw(*arguments)
 
 
 def crowded(n=12):
@@ -381,19 +388,6 @@ def test_names_of_classifiers_hide_neither_each_other_nor_points(subfigure):
         )
 
 
-@pytest.mark.parametrize(
-    ("seconds", "accuracies", "message"),
-    [
-        ([1.0], [0.5, 0.5], "seconds must have one entry for each of the 2 names, got shape"),
-        ([1.0, 0.0], [0.5, 0.5], "seconds must be positive"),
-        ([1.0, 1.0], [0.5, 50], "accuracies must be in"),
-    ],
-)
-def test_wrong_times_and_accuracies(seconds, accuracies, message):
-    with pytest.raises(ValueError, match=message):
-        AccuracyTimeDisplay(["a", "b"], seconds, accuracies)
-
-
 def test_two_neurons():
     X, y = make_moons(100, noise=0.2, random_state=0)
     plane, figure = two_class_lda(X, y), Figure(layout="constrained")
@@ -413,8 +407,6 @@ def test_two_neurons():
         assert f"${minus}w_0$ = {numbers[0]}" in texts
         assert f"${minus}w_1$ = {numbers[1]}" in texts
         assert f"bias ${minus}b$ = {numbers[2]}" in texts
-    with pytest.raises(ValueError, match="exactly 2 classes, got 100"):
-        TwoNeuronDisplay.from_data(X, np.arange(100))
 
 
 @pytest.mark.parametrize(
@@ -430,11 +422,6 @@ def test_two_neurons():
 def test_only_two_features_can_be_drawn(draw):
     with pytest.raises(ValueError, match="4 features"):
         draw(region_design().fit(*IRIS), *IRIS)
-
-
-def test_unequal_lengths():
-    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
-        SamplesDisplay.from_data(X, Y[:-1])
 
 
 def test_drawing_without_matplotlib_says_what_to_install(monkeypatch, clf):
@@ -473,3 +460,58 @@ def test_responses_of_a_readout_are_drawn_without_its_leaves():
     options["neurons"] = [1 + n_leaves]
     (leaf,) = ResponsesDisplay.from_estimator(clf, X, **options).responses
     assert set(np.unique(leaf)) <= {0.0, 1.0}
+
+
+RNG = np.random.default_rng(0)
+ROWS = [
+    ("Iris", {"ours": RNG.uniform(94, 98, 20), "theirs": RNG.uniform(40, 70, 60)}, {"theirs": 30.0}),
+    ("9-blobs (0.3)", {"ours": RNG.uniform(99.5, 100, 20)}, {"ours": 99.9, "theirs": 99.0}),
+]
+
+
+@pytest.fixture
+def intervals():
+    return AccuracyIntervalsDisplay(ROWS, reference="the paper").plot(Figure(layout="constrained"))
+
+
+def drawn(ax, marker):
+    """Place by height of the marks of a kind."""
+    return {line.get_ydata()[0]: line.get_xdata()[0] for line in ax.lines if line.get_marker() == marker}
+
+
+def test_each_method_has_its_median_its_interval_and_its_reference(intervals):
+    assert intervals.methods == ["ours", "theirs"]
+    for ax, (_, accuracies, references) in zip(intervals.axes_, ROWS, strict=True):
+        for place, (name, marker) in enumerate(zip(intervals.methods, "os", strict=True)):
+            dots, marks = drawn(ax, marker), drawn(ax, "|")
+            assert dots.get(place) == (np.median(accuracies[name]) if name in accuracies else None)
+            assert marks.get(place) == references.get(name)
+            if name in accuracies:
+                lines = [line.get_xdata() for line in ax.lines if len(line.get_xdata()) == 2]
+                ends = np.percentile(accuracies[name], [10, 90])
+                assert any(np.array_equal(line, ends) for line in lines)
+
+
+def test_every_row_has_limits_of_its_own_that_contain_all_it_shows(intervals):
+    limits = [ax.get_xlim() for ax in intervals.axes_]
+    assert limits[0][0] < 30
+    assert limits[1][0] > 98
+    assert limits[1][1] < 100.1
+    for ax, (low, high) in zip(intervals.axes_, limits, strict=True):
+        shown = np.concatenate([line.get_xdata() for line in ax.lines])
+        assert low < shown.min() <= shown.max() < high
+        assert len([tick for tick in ax.get_xticks() if low <= tick <= high]) >= 3
+
+
+def test_titles_and_legend(intervals):
+    assert [ax.get_ylabel() for ax in intervals.axes_] == ["Iris", "9-blobs\n(0.3)"]
+    (legend,) = (ax.get_legend() for ax in intervals.figure_.axes if ax.get_legend())
+    assert [text.get_text() for text in legend.get_texts()][:3] == ["ours", "theirs", "the paper"]
+    intervals.figure_.draw_without_rendering()
+    for ax in intervals.axes_:
+        assert not legend.get_window_extent().overlaps(ax.get_window_extent())
+        assert ax.yaxis.label.get_window_extent().x0 >= 0
+
+
+def test_one_split_and_equal_accuracies_can_be_drawn():
+    AccuracyIntervalsDisplay([("a", {"m": [100.0]}, {"m": 100.0})]).plot(Figure())

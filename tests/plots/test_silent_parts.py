@@ -85,26 +85,15 @@ def test_other_designs_and_classifiers_have_no_silent_parts(ax, other):
     assert not hatched(ax)
 
 
-@pytest.mark.parametrize(
-    "draw",
-    [
-        lambda clf, ax, limits: SamplesDisplay.from_data(X, Y, limits=limits, ax=ax),
-        lambda clf, ax, limits: HyperplanesDisplay.from_estimator(clf, X, Y, limits=limits, ax=ax),
-        lambda clf, ax, limits: DecisionRegionsDisplay.from_estimator(
-            clf, X, Y, grid_resolution=9, limits=limits, ax=ax
-        ),
-    ],
-)
-def test_limits_of_a_panel(ax, draw):
-    draw(region_design(3, random_state=0).fit(X, Y), ax, [[-4, -5], [6, 7]])
-    assert (ax.get_xlim(), ax.get_ylim()) == ((-4, 6), (-5, 7))
-    assert all(list(image.get_extent()) == [-4, 6, -5, 7] for image in ax.images)
-
-
-def test_limits_of_several_panels():
-    limits = [[-4, -5], [6, 7]]
+def test_limits_of_panels():
+    limits, clf = [[-4, -5], [6, 7]], region_design(3, random_state=0).fit(X, Y)
+    single = [
+        SamplesDisplay.from_data(X, Y, limits=limits),
+        HyperplanesDisplay.from_estimator(clf, X, Y, limits=limits),
+        DecisionRegionsDisplay.from_estimator(clf, X, Y, grid_resolution=9, limits=limits),
+    ]
     two = TwoNeuronDisplay.from_data(X[Y < 2], Y[Y < 2], limits=limits, figure=Figure())
-    clf = region_design(3, random_state=0).fit(X, Y)
     maps = ResponsesDisplay.from_estimator(clf, X, grid_resolution=5, limits=limits, figure=Figure())
-    for ax in (two.axes_[0], *two.axes_[2:], *maps.axes_):
+    for ax in (*(display.ax_ for display in single), two.axes_[0], *two.axes_[2:], *maps.axes_):
         assert (ax.get_xlim(), ax.get_ylim()) == ((-4, 6), (-5, 7))
+        assert all(list(image.get_extent()) == [-4, 6, -5, 7] for image in ax.images)

@@ -8,34 +8,15 @@ from ffmlp import datasets
 from ffmlp.backprop import BackpropClassifier
 from ffmlp.report.records import read_records
 from ffmlp.reproduction import experiments
-from ffmlp.reproduction.experiments import (
-    RADII,
-    Run,
-    Settings,
-    attacked_accuracy,
-    available,
-    collected,
-    design,
-    open_parts,
-    proved_accuracy,
-    run_split,
-    split_of,
-    trained,
-)
+from ffmlp.reproduction.experiments import Run, Settings
 from ffmlp.reproduction.reported import ROWS, ROWS_BY_KEY
 
 pytest.importorskip("daqp")
 pytestmark = pytest.mark.filterwarnings("ignore:Stochastic Optimizer")
 
 IRIS, WINE = ROWS_BY_KEY["iris"], ROWS_BY_KEY["wine"]
-TINY = Settings(
-    n_splits=2,
-    n_starts=2,
-    n_robust_splits=1,
-    n_sweep_splits=1,
-    sweep_components=(1,),
-    optimal_seconds=5.0,
-)
+ONCE = {"n_robust_splits": 1, "n_sweep_splits": 1, "sweep_components": (1,), "optimal_seconds": 5.0}
+TINY = Settings(n_splits=2, n_starts=2, **ONCE)
 X, Y = four_moons(300)
 TEST = datasets.Dataset("moons", X[::3], Y[::3], None)
 TIMES = ("seconds", "gmm", "boundaries", "regions", "classes")
@@ -43,7 +24,7 @@ TIMES = ("seconds", "gmm", "boundaries", "regions", "classes")
 
 @pytest.fixture(scope="module")
 def iris_runs():
-    return [run for split in range(2) for run in run_split(IRIS, TINY, split)]
+    return [run for split in range(2) for run in experiments.run_split(IRIS, TINY, split)]
 
 
 def untimed(runs):
@@ -85,23 +66,23 @@ def test_runs_of_the_designs_and_of_random_starts(iris_runs):
 
 
 def test_the_same_seed_gives_the_same_runs_apart_from_times(iris_runs):
-    again = [run for split in range(2) for run in run_split(IRIS, TINY, split)]
-    assert untimed(again) == untimed(iris_runs)
+    again = experiments.run_split(IRIS, TINY, 1)
+    assert untimed(again) == untimed([run for run in iris_runs if run.split == 1])
 
 
 def test_the_literal_network_answers_as_the_bare_network():
-    train, test = split_of(WINE, TINY, 0)
-    literal = design(WINE, train, 0, design="paper")
+    train, test = experiments.split_of(WINE, TINY, 0)
+    literal = experiments.design(WINE, train, 0, design="paper")
     bare = literal.network_.forward(test.X).argmax(axis=1)
     np.testing.assert_array_equal(literal.predict(test.X), literal.classes_[bare])
 
 
 def test_training_starts_at_the_bare_network_not_at_predict():
     """Wine with four blobs for each class: many test samples are in no region."""
-    train, test = split_of(WINE, TINY, 0)
-    clf = design(WINE, train, 0, n_components=4, error_threshold=None)
+    train, test = experiments.split_of(WINE, TINY, 0)
+    clf = experiments.design(WINE, train, 0, n_components=4, error_threshold=None)
     bare = np.mean(clf.network_.forward(test.X).argmax(axis=1) == test.y)
-    history = trained(clf, "design", train, test, 0).history_
+    history = experiments.trained(clf, "design", train, test, 0).history_
     assert history.test_accuracy[0] == pytest.approx(bare)
     assert clf.score(test.X, test.y) > bare + 0.1
 
@@ -109,45 +90,45 @@ def test_training_starts_at_the_bare_network_not_at_predict():
 def test_parts_in_any_order_and_with_an_interruption_give_the_same_runs(tmp_path, monkeypatch):
     monkeypatch.setattr(experiments, "PEERS", {})
     rows = [IRIS, WINE]
-    for task in open_parts(rows, TINY, tmp_path / "a"):
+    for task in experiments.open_parts(rows, TINY, tmp_path / "a"):
         task()
-    first, *_, last = open_parts(rows, TINY, tmp_path / "b")
+    first, *_, last = experiments.open_parts(rows, TINY, tmp_path / "b")
     last()
     first()
     done = {path: path.read_bytes() for path in (tmp_path / "b" / "runs").iterdir()}
     assert len(done) == 2
-    rest = open_parts(rows, TINY, tmp_path / "b")
+    rest = experiments.open_parts(rows, TINY, tmp_path / "b")
     assert len(rest) == 2
     for task in rest:
         task()
     assert all(path.read_bytes() == content for path, content in done.items())
-    assert open_parts(rows, TINY, tmp_path / "b") == []
-    runs = [collected(rows, TINY, tmp_path / name) for name in "ab"]
+    assert experiments.open_parts(rows, TINY, tmp_path / "b") == []
+    runs = [experiments.collected(rows, TINY, tmp_path / name) for name in "ab"]
     assert untimed(runs[0]) == untimed(runs[1])
     assert read_records(tmp_path / "b" / "runs.csv", Run) == runs[1]
 
 
 def test_a_set_that_is_not_available_is_reported(tmp_path):
     settings = Settings(pima_path=str(tmp_path / "nowhere.csv"))
-    rows, missing = available([IRIS, ROWS_BY_KEY["pima"]], settings)
+    rows, missing = experiments.available([IRIS, ROWS_BY_KEY["pima"]], settings)
     assert rows == [IRIS]
     assert "nowhere.csv" in missing["pima"]
 
 
 def test_attacks_leave_no_less_than_what_is_proved():
     clf = region_design(3, random_state=0).fit(X, Y)
-    proved, attacked = proved_accuracy(clf, TEST), attacked_accuracy(clf, TEST)
+    proved, attacked = experiments.proved_accuracy(clf, TEST), experiments.attacked_accuracy(clf, TEST)
     assert proved[0] == attacked[0] == clf.score(TEST.X, TEST.y)
     assert (attacked >= proved).all()
     assert np.abs(attacked - proved).max() < 0.05  # in the plane the search is dense
     for accuracies in (proved, attacked):
         assert (np.diff(accuracies) <= 0).all()
-        assert len(accuracies) == len(RADII)
+        assert len(accuracies) == len(experiments.RADII)
 
 
 def test_where_nothing_is_left_the_rest_is_zero():
     bp = BackpropClassifier((4, 4), n_epochs=1, random_state=0).fit(X, Y)
-    accuracies = attacked_accuracy(bp, TEST, (0.0, 50.0, 60.0))
+    accuracies = experiments.attacked_accuracy(bp, TEST, (0.0, 50.0, 60.0))
     assert accuracies[0] == bp.score(TEST.X, TEST.y)
     assert accuracies[-1] <= accuracies[0]
     assert len(accuracies) == 3

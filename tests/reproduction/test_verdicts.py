@@ -126,13 +126,6 @@ def test_drops_are_falls_of_five_points_from_epoch_to_epoch():
     assert n_drops(np.array([np.nan, 0.9, 0.85, 0.81, 0.7, 0.9, 0.6])) == 3
 
 
-def effects(row, **fields):
-    common = {"train_accuracy": 0.9, "test_accuracy": 0.9}
-    common |= {"start_train_accuracy": 0.9, "start_test_accuracy": 0.9}
-    common |= {"batch_drops": 0, "train_drops": 0, "test_drops": 0, **fields}
-    return effect(row, [Run(row.key, "bp_literal_50", split, **common) for split in range(4)])
-
-
 @pytest.mark.parametrize(
     ("number", "fields", "verdict"),
     [
@@ -149,7 +142,10 @@ def effects(row, **fields):
 )
 def test_verdicts_on_the_claims_of_section_5(number, fields, verdict):
     claim = CLAIMS[number]
-    assert claim.judge(effects(ROWS_BY_KEY[claim.row], **fields)).startswith(verdict)
+    common = {f"{part}{name}_accuracy": 0.9 for part in ("", "start_") for name in ("train", "test")}
+    common |= {"batch_drops": 0, "train_drops": 0, "test_drops": 0, **fields}
+    runs = [Run(claim.row, "bp_literal_50", split, **common) for split in range(4)]
+    assert claim.judge(effect(ROWS_BY_KEY[claim.row], runs)).startswith(verdict)
 
 
 def test_averages_over_batches_hide_the_drops_of_training_accuracy():

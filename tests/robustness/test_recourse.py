@@ -15,6 +15,7 @@ TABLE, LABELS = mixed_table()
 ROWS = TABLE.dropna()[:4]
 SMALL = FFMLPClassifier(max_neurons=24, design="readout").fit(TABLE, LABELS)
 REGIONS = FFMLPClassifier(random_state=0, max_leaves=200, design="readout").fit(TABLE, LABELS)
+OF_IRIS = FFMLPClassifier(design="readout", max_neurons=30, random_state=0).fit(*IRIS)
 
 
 def changed_rows(rows, answers):
@@ -196,21 +197,17 @@ def test_wishes_of_the_wrong_kind_are_refused(wish, message):
 
 
 def test_printed_values_give_the_promised_class():
-    X, y = IRIS
-    clf = FFMLPClassifier(design="readout", max_neurons=30, random_state=0).fit(X, y)
-    for row in X[::15]:
-        (found,) = clf.recourse(row[None], max_changed=1)
+    for row in IRIS[0][::30]:
+        (found,) = OF_IRIS.recourse(row[None], max_changed=1)
         ((name, (old, _)),) = found[0].columns.items()
         text = str(found[0])
         assert f"{name} from {old:.6g} to " in text
         printed = row.copy()
         printed[int(name[1:])] = float(text.split(" to ")[1].split(". Cost")[0])
-        assert clf.predict(printed[None])[0] == found[0].label
+        assert OF_IRIS.predict(printed[None])[0] == found[0].label
 
 
 def test_the_reach_of_a_search_is_named():
-    X, y = IRIS
-    clf = FFMLPClassifier(design="readout", max_neurons=30, random_state=0).fit(X, y)
-    (found,) = clf.recourse([[1e6] * 4])
+    (found,) = OF_IRIS.recourse([[1e6] * 4])
     expected = "No change gives another class, with numbers within 10 standard deviations of the row."
     assert found.reason == expected

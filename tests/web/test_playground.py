@@ -1,7 +1,7 @@
 """The playground in a browser."""
 
 import pytest
-from browser import accessibility_violations, chromium, console_errors, requests, set_width
+from browser import accessibility_violations, console_errors, requests, set_width
 from problems import mixed_table
 
 from ffmlp.web.joining import playground_page
@@ -66,13 +66,6 @@ def place(tmp_path_factory):
     path = tmp_path_factory.mktemp("playground") / "page.html"
     path.write_text(playground_page(), encoding="utf-8")
     return path.as_uri()
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    with chromium(tmp_path_factory.mktemp("profile")) as started:
-        started.set_script_timeout(60)
-        yield started
 
 
 @pytest.fixture
