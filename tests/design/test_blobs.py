@@ -80,17 +80,6 @@ def test_em_of_fewer_samples_than_features_is_that_among_all_features(n_distinct
     np.testing.assert_allclose(found.covariances, plain.covariances, rtol=1e-8, atol=1e-9)
 
 
-def test_likelihood_never_falls():
-    X, _ = four_moons(600)
-    mixture = a_start(X, 6)
-    values = []
-    for _ in range(40):
-        values.append(log_likelihood(X, mixture))
-        mixture = maximize_likelihood(X, np.ones(len(X)), mixture, max_iterations=1)
-    # The regularisation added to the variances may cost a little.
-    assert np.all(np.diff(values) > -1e-6)
-
-
 def test_moments_of_blocks_add_up():
     X, _ = overlapping(200, 4)
     weight = np.random.default_rng(0).uniform(0, 3, size=200)
@@ -100,24 +89,6 @@ def test_moments_of_blocks_add_up():
     total = sum(rest, start=first)
     for name in ("mass", "deviation", "product", "log_likelihood"):
         np.testing.assert_allclose(getattr(total, name), getattr(whole, name), rtol=1e-12, atol=1e-12)
-
-
-def test_weights_are_repetitions():
-    X, _ = overlapping(60, 3)
-    times = np.random.default_rng(1).integers(1, 4, size=60)
-    mixture = a_start(X, 2)
-    weighted = maximization(expectation(mixture, X, times.astype(float)))
-    repeated = maximization(expectation(mixture, np.repeat(X, times, axis=0), np.ones(times.sum())))
-    np.testing.assert_allclose(weighted.means, repeated.means, rtol=1e-12)
-    np.testing.assert_allclose(weighted.covariances, repeated.covariances, rtol=1e-10)
-
-
-def test_assigned_moments_are_means_and_covariances_of_the_members():
-    X, y = overlapping(120, 3)
-    mixture = maximization(assignment(np.zeros((3, 3)), X, np.ones(120), y), regularization=0.0)
-    for label in range(3):
-        np.testing.assert_allclose(mixture.means[label], X[y == label].mean(axis=0))
-        np.testing.assert_allclose(mixture.covariances[label], np.cov(X[y == label].T, bias=True))
 
 
 def test_likelihood_is_as_good_as_scikit_learns_on_moons():
@@ -139,6 +110,7 @@ def test_seeds_depend_neither_on_order_nor_on_repetition():
     ours = fit_mixture(X, times.astype(float), 3, np.random.RandomState(0))
     theirs = fit_mixture(X[shuffled], np.ones(len(shuffled)), 3, np.random.RandomState(0))
     np.testing.assert_allclose(ours.means, theirs.means, rtol=1e-9)
+    np.testing.assert_allclose(ours.covariances, theirs.covariances, rtol=1e-9, atol=1e-12)
 
 
 def test_seeds_are_distinct_samples():

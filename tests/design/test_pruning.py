@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from problems import four_moons, random_pruning_problem, region_design, table
+from problems import random_pruning_problem, table
 
 from ffmlp import paper
 from ffmlp.design import pruning as pruning_module
 from ffmlp.design.pruning import _Partition, prune
-from ffmlp.network.region import Regions, sign_codes, unpack
+from ffmlp.network.region import Regions, unpack
 from ffmlp.parameters import checked_weight
 
 
@@ -100,27 +100,15 @@ def test_arbitrary_codes(data):
     assert_same_path(codes, y, 3, data.draw(st.floats(0, 1)))
 
 
-def test_integer_weights():
-    rng = np.random.default_rng(5)
-    codes, y = random_pruning_problem(rng, 80, 9, 2, 3)
-    assert_same_path(codes, y, 3, 0.4, rng.integers(1, 5, size=80).astype(float))
-
-
 @pytest.mark.parametrize("seed", range(60))
-def test_fractional_weights(seed):
+def test_weights(seed):
     rng = np.random.default_rng(seed)
     codes, y = random_pruning_problem(rng, 100, 9, 3, 3)
-    weight = rng.choice([0.1, 0.3, 0.7], size=100) if seed % 2 else rng.uniform(size=100)
+    kinds = rng.choice([0.1, 0.3, 0.7], 100), rng.uniform(size=100), rng.integers(1, 5, 100) / 1.0
+    weight = kinds[seed % 3]
     assert_same_path(
         codes, y, 3, rng.choice([0.1, 0.3, 1.0]), checked_weight(weight, len(y), adds_up=False)
     )
-
-
-def test_four_moons():
-    X, y = four_moons(1200)
-    full = region_design(3, error_threshold=None, random_state=0).fit(X, y)
-    codes = unpack(sign_codes(full.hyperplanes_, X), 54)
-    assert_same_path(codes, y, 4, 0.05)
 
 
 def test_threshold_is_strict_and_one_hyperplane_stays():

@@ -1,7 +1,5 @@
 """Fits of partitions against the local fit, for every design and any division into partitions."""
 
-import subprocess
-import sys
 import warnings
 from itertools import pairwise
 
@@ -215,11 +213,6 @@ def test_verbose_counts_the_passes(capsys):
     assert "150 rows in 2 partitions, read in 2 passes of " in capsys.readouterr().out
 
 
-def test_dask_is_imported_only_if_asked_for():
-    code = "import sys, ffmlp; ffmlp.FFMLPClassifier; assert 'dask' not in sys.modules"
-    subprocess.run([sys.executable, "-c", code], check=True)
-
-
 X, Y = IRIS
 
 
@@ -262,56 +255,43 @@ def test_errors(arguments, message):
     assert not hasattr(clf, "n_features_in_")
 
 
-def parts_of(make, n_parts=3):
-    meta = pd.DataFrame({"x": [0.0], "kind": ["a"], "label": ["no"]}).iloc[:0]
-    table = dd.from_map(make, range(n_parts), meta=meta)
+def parts_with(change):
+    """A table and its labels in three partitions, of which the second one is changed."""
+
+    def made(number):
+        rng = np.random.default_rng(number)
+        x, kind = rng.normal(size=40), rng.choice([*"ab"], 40)
+        part = pd.DataFrame({"x": x, "kind": kind, "label": np.where(x > 0, "yes", "no")})
+        return change(part) if number == 1 else part
+
+    table = dd.from_map(made, range(3), meta=made(0).iloc[:0])
     return table[["x", "kind"]], table["label"]
 
 
-def good_part(number):
-    rng = np.random.default_rng(number)
-    x = rng.normal(size=40)
-    return pd.DataFrame({"x": x, "kind": rng.choice([*"ab"], 40), "label": np.where(x > 0, "yes", "no")})
-
-
-def unreadable(number):
-    if number == 2:
-        raise OSError("part 2 is damaged")
-    return good_part(number)
-
-
-def numbers_as_text(number):
-    return good_part(number).assign(x="much") if number == 1 else good_part(number)
-
-
-def without_column(number):
-    return good_part(number).rename(columns={"kind": "sort"}) if number == 1 else good_part(number)
-
-
-def infinite(number):
-    return good_part(number).assign(x=np.inf) if number == 1 else good_part(number)
+def unreadable(part):
+    raise OSError("it is damaged")
 
 
 @pytest.mark.parametrize(
-    ("make", "message"),
+    ("change", "message"),
     [
-        (unreadable, "Partition 2 cannot be read: OSError: part 2 is damaged"),
-        (numbers_as_text, "Column 'x' cannot be read: it holds categories in some partitions"),
-        (without_column, "Partition 1 cannot be read: "),
-        (infinite, "Partition 1 cannot be used: "),
+        (unreadable, "Partition 1 cannot be read: OSError: it is damaged"),
+        (
+            lambda part: part.assign(x="much"),
+            "Column 'x' cannot be read: it holds categories in some partitions",
+        ),
+        (lambda part: part.rename(columns={"kind": "sort"}), "Partition 1 cannot be read: "),
+        (lambda part: part.assign(x=np.inf), "Partition 1 cannot be used: "),
     ],
 )
-def test_the_partition_that_fails_is_named(make, message):
+def test_the_partition_that_fails_is_named(change, message):
     with pytest.raises(ValueError, match=message):
-        FFMLPClassifier(design="blob").fit(*parts_of(make))
+        FFMLPClassifier(design="blob").fit(*parts_with(change))
 
 
 def test_a_column_without_numbers_in_one_partition_is_no_contradiction():
-    def make(number):
-        part = good_part(number)
-        return part.assign(kind=np.nan) if number == 1 else part
-
-    clf = FFMLPClassifier(design="blob", n_components=1).fit(*parts_of(make))
+    parts = parts_with(lambda part: part.assign(kind=np.nan))
+    clf = FFMLPClassifier(design="blob", n_components=1).fit(*parts)
     assert clf.network_.columns.parts[1].categories == ("a", "b")
 
 

@@ -42,16 +42,6 @@ def test_units_do_not_matter():
     np.testing.assert_allclose((scaled - origin) / unit, filled, rtol=1e-6, atol=1e-6)
 
 
-def test_a_weight_of_2_is_two_samples():
-    rng = np.random.default_rng(0)
-    X, _ = incomplete(rng)
-    weight = rng.integers(1, 3, len(X))
-    once = fit_imputation(X, weight.astype(float)).filled(X)
-    again = np.repeat(X, weight, axis=0)
-    twice = fit_imputation(again, np.ones(len(again))).filled(X)
-    np.testing.assert_allclose(once, twice, rtol=0.05, atol=0.05)
-
-
 def test_correlated_columns_give_more_than_their_means():
     X, whole = incomplete(np.random.default_rng(0), 400)
     gone = np.isnan(X)
