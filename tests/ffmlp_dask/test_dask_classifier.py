@@ -150,7 +150,7 @@ def test_each_partition_is_computed_once_in_a_pass():
 def test_schedulers(scheduler):
     X, y = IRIS
     local = ffmlp.FFMLPClassifier(random_state=0).fit(X, y)
-    with dask.config.set(scheduler=scheduler):
+    with dask.config.set(scheduler=scheduler, num_workers=1):
         clf = FFMLPClassifier(random_state=0).fit(*arrays_of(X, y, (40, 60, 50)))
     assert_same(local, clf, X)
 
@@ -213,38 +213,23 @@ def test_verbose_counts_the_passes(capsys):
     assert "150 rows in 2 partitions, read in 2 passes of " in capsys.readouterr().out
 
 
-X, Y = IRIS
+X, Y = map(da.from_array, IRIS)
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (
-            (X, da.from_array(Y)),
-            "X must be a Dask data frame or a Dask array of two dimensions, got num",
-        ),
-        (
-            (da.from_array(X), da.from_array(Y[:100])),
-            "y must have one entry for each of the 150 samples",
-        ),
-        ((da.from_array(X), list(Y)), "y must be a Dask array or series, got builtins.list"),
-        ((da.from_array(X), da.from_array(Y[:, None])), "y must have one dimension, got 2"),
-        ((da.from_array(X), da.from_array(0 * Y)), "at least 2 classes, got only 1"),
-        ((da.from_array(X), da.from_array(Y + 0.5)), "Unknown label type: continuous"),
-        (
-            (da.from_array(X), da.from_array(np.where(Y == 1, np.nan, Y))),
-            "Partition 0 .* y contains NaN",
-        ),
-        (
-            (da.from_array(X * np.inf), da.from_array(Y)),
-            "Partition 0 cannot be used: Input X? ?contains",
-        ),
-        (
-            (da.from_array(X), da.from_array(Y), da.from_array(-1.0 * Y)),
-            "Partition 0 .* Negative values",
-        ),
-        ((da.from_array(X), da.from_array(Y), da.from_array(0.0 * Y)), "sample_weight is zero for all"),
-        ((da.from_array(X)[:0], da.from_array(Y)[:0]), "X has no rows"),
+        ((IRIS[0], Y), "X must be a Dask data frame or a Dask array of two dimensions, got num"),
+        ((X, Y[:100]), "y must have one entry for each of the 150 samples"),
+        ((X, [*IRIS[1]]), "y must be a Dask array or series, got builtins.list"),
+        ((X, Y[:, None]), "y must have one dimension, got 2"),
+        ((X, 0 * Y), "at least 2 classes, got only 1"),
+        ((X, Y + 0.5), "Unknown label type: continuous"),
+        ((X, da.where(Y == 1, np.nan, Y)), "Partition 0 .* y contains NaN"),
+        ((X * np.inf, Y), "Partition 0 cannot be used: Input X? ?contains"),
+        ((X, Y, -1.0 * Y), "Partition 0 .* Negative values"),
+        ((X, Y, 0.0 * Y), "sample_weight is zero for all"),
+        ((X[:0], Y[:0]), "X has no rows"),
     ],
 )
 def test_errors(arguments, message):
