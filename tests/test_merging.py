@@ -80,25 +80,16 @@ def test_categories_are_those_of_the_first_site():
 
 def test_what_cannot_be_merged_exactly_is_refused():
     X, y, _, (first, second) = sites(2)
-    apart = FFMLPClassifier(2, design="region", keep_statistics=True, random_state=0).fit(
-        X[100:], y[100:]
-    )
-    with pytest.raises(
-        ValueError,
-        match=r"Classifier 1 cannot be merged .*hyperplanes differ: hyperplanes\.weights\[0, 0\] is",
-    ):
-        ffmlp.merge([first, apart])
-    pruned = FFMLPClassifier(
-        2, design="region", error_threshold=0.4, keep_statistics=True, random_state=0
-    ).fit(X, y)
-    message = r"the plans differ: plan\.error_threshold is 0\.05 and 0\.4\. Only statistics of the same"
-    with pytest.raises(ValueError, match=message):
-        ffmlp.merge([first, pruned])
+    apart = clone(first).fit(X[100:], y[100:])
+    pruned = clone(first).set_params(error_threshold=0.4).fit(X, y)
     plain = FFMLPClassifier(2, design="region").fit(X, y)
-    with pytest.raises(
-        ValueError, match=r"Classifier 1 has no statistics_\. Fit it with keep_statistics"
+    for other, message in (
+        (apart, r"cannot be merged .*hyperplanes differ: hyperplanes\.weights\[0, 0\] is"),
+        (pruned, r"the plans differ: plan\.error_threshold is 0\.05 and 0\.4\. Only statistics"),
+        (plain, r"has no statistics_\. Fit it with keep_statistics"),
     ):
-        ffmlp.merge([first, plain])
+        with pytest.raises(ValueError, match=f"Classifier 1 .*{message}"):
+            ffmlp.merge([first, other])
     with pytest.raises(ValueError, match="classifiers is empty"):
         ffmlp.merge([])
     with pytest.raises(ValueError, match="like has no statistics_"):
