@@ -12,16 +12,11 @@ from ffmlp.network.region import pack, tabulate
 from ffmlp.network.trees import Trees
 
 
-def plain_columns(number):
-    """Columns of numbers, as many as asked for."""
-    return Columns(tuple(NumberColumn(f"x{j}", 0.0) for j in range(number)))
-
-
-def plain_samples(X, y, weight):
+def plain_samples(X, y, weight, members=None):
     """Samples of numbers, of as many classes as there are."""
     n_classes = int(y.max()) + 1
-    columns = plain_columns(X.shape[1])
-    return Samples(X, y, weight, np.arange(n_classes), np.ones(n_classes), columns)
+    columns = Columns(tuple(NumberColumn(f"x{j}", 0.0) for j in range(X.shape[1])))
+    return Samples(X, y, weight, np.arange(n_classes), np.ones(n_classes), columns, members)
 
 
 IRIS = load_iris(return_X_y=True)

@@ -1,17 +1,10 @@
-import pickle
 import tracemalloc
-import warnings
 
 import numpy as np
 import pytest
 from problems import IRIS, four_moons, overlapping, paper_design, region_design, xor
 from scipy import sparse
-from sklearn.base import clone
-from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import GridSearchCV, cross_val_score
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from threadpoolctl import threadpool_limits
 
@@ -40,40 +33,21 @@ def designs_equal(a, b):
 # What comes in
 
 
-def test_dataframes_keep_their_feature_names():
-    pytest.importorskip("pandas")
-    X, y = load_iris(return_X_y=True, as_frame=True)
-    clf = region_design(random_state=0).fit(X, y)
-    assert clf.feature_names_in_.tolist() == list(X.columns)
-    assert clf.network_.meaning(0, 2) == "feature petal length (cm)"
-    with pytest.raises(ValueError, match="feature names"):
-        clf.predict(X[X.columns[::-1]])
-
-
 @pytest.mark.parametrize(
-    "labels",
-    [
-        np.array(["a", "b", "c"]),
-        np.array(["a", "b", "c"], dtype=object),
-        np.array([-5, 0, 70]),
-        np.array([1.0, 2.0, 3.0]),
-    ],
-    ids=["str", "object", "int", "float"],
+    ("kind", "labels"),
+    [(str, "abc"), (object, "abc"), (int, [-5, 0, 70]), (float, [1, 2, 3]), (bool, [0, 1])],
 )
-def test_any_label_type(labels):
+def test_any_label_type(kind, labels):
+    labels = np.array([*labels], kind)
     X, y = IRIS
+    X, y = X[y < len(labels)], y[y < len(labels)]
     reference = region_design(random_state=0).fit(X, y)
     clf = region_design(random_state=0).fit(X, labels[y])
     np.testing.assert_array_equal(clf.classes_, labels)
     np.testing.assert_array_equal(clf.predict(X), labels[reference.predict(X)])
     assert clf.predict(X).dtype == labels.dtype
-
-
-def test_boolean_labels():
-    X, y = overlapping(100, n_classes=2)
-    clf = region_design(random_state=0).fit(X, y == 1)
-    assert clf.classes_.tolist() == [False, True]
-    np.testing.assert_array_equal(clf.predict(X), clf.decision_function(X) > 0)
+    if kind is bool:
+        np.testing.assert_array_equal(clf.predict(X), clf.decision_function(X) > 0)
 
 
 def test_components_by_class():
@@ -87,23 +61,14 @@ def test_components_by_class():
 
 def test_given_blobs_are_used_as_they_are():
     X, y, blob = xor(400)
-    clf = region_design(n_components=7, error_threshold=None).fit(X, y, blobs=blob)
+    weight = (np.arange(400) % 3).astype(float)
+    clf = region_design(n_components=7, error_threshold=None).fit(X, y, weight, blobs=blob)
     assert len(clf.blobs_) == 4
     for number in range(4):
-        np.testing.assert_allclose(clf.blobs_.means[number], X[blob == number].mean(axis=0))
-    by_name = region_design(error_threshold=None).fit(X, y, blobs=np.array(list("pqrs"))[blob])
+        mean = np.average(X[blob == number], axis=0, weights=weight[blob == number])
+        np.testing.assert_allclose(clf.blobs_.means[number], mean)
+    by_name = region_design(error_threshold=None).fit(X, y, weight, blobs=np.array([*"pqrs"])[blob])
     assert designs_equal(clf, by_name)
-
-
-def test_weights_are_repetitions_and_zero_leaves_out():
-    X, y = overlapping(150, 2)
-    times = np.random.default_rng(0).integers(0, 4, size=150)
-    weighted = region_design(2, random_state=0).fit(X, y, sample_weight=times)
-    rows = np.random.default_rng(1).permutation(np.repeat(np.arange(150), times))
-    repeated = region_design(2, random_state=0).fit(X[rows], y[rows])
-    np.testing.assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X))
-    np.testing.assert_allclose(weighted.hyperplanes_.weights, repeated.hyperplanes_.weights, rtol=1e-6)
-    np.testing.assert_allclose(weighted.regions_.counts, repeated.regions_.counts)
 
 
 def test_weights_below_one_are_relative():
@@ -114,27 +79,6 @@ def test_weights_below_one_are_relative():
     for weighted in (shares, tiny):
         np.testing.assert_array_equal(weighted.pruning_path_.deleted, even.pruning_path_.deleted)
         np.testing.assert_allclose(weighted.hyperplanes_.weights, even.hyperplanes_.weights)
-
-
-@pytest.mark.parametrize("seed", range(10))
-def test_order_of_rows_and_memory_does_not_matter_for_discrete_features(seed):
-    rng = np.random.default_rng(seed)
-    X = rng.integers(0, 2, size=(200, 6)).astype(float)
-    y = rng.integers(0, 2, size=200)
-    reference = region_design(3, random_state=0).fit(X, y)
-    order = rng.permutation(200)
-    shuffled = region_design(3, random_state=0).fit(X[order], y[order])
-    fortran = region_design(3, random_state=0).fit(np.asfortranarray(X), y)
-    for other in (shuffled, fortran):
-        np.testing.assert_allclose(other.hyperplanes_.weights, reference.hyperplanes_.weights, rtol=1e-6)
-
-
-def test_weights_reach_given_blobs_too():
-    X, y, blob = xor(200)
-    weight = (np.arange(200) % 3).astype(float)
-    clf = region_design().fit(X, y, blobs=blob, sample_weight=weight)
-    expected = np.average(X[blob == 1], axis=0, weights=weight[blob == 1])
-    np.testing.assert_allclose(clf.blobs_.means[1], expected)
 
 
 # What comes out
@@ -166,28 +110,12 @@ def test_fitted_attributes():
     assert clf.score(X, y) == pytest.approx(1 - path.error_rates[-1])
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(5))
 def test_no_pruning_with_fractional_weights(seed):
     X, y, _ = xor(100, seed)
     weight = np.random.default_rng(seed).uniform(size=100)
     clf = region_design(error_threshold=None, random_state=0).fit(X, y, sample_weight=weight)
     assert len(clf.pruning_path_.deleted) == 0
-
-
-def test_clone_pickle_pipeline_and_grid_search():
-    X, y = IRIS
-    clf = region_design({0: 1, 1: 2, 2: 2}, error_threshold=0.1, random_state=3)
-    twin = clone(clf)
-    assert twin.get_params() == clf.get_params()
-    clf.fit(X, y)
-    revived = pickle.loads(pickle.dumps(clf))
-    np.testing.assert_array_equal(revived.predict_proba(X), clf.predict_proba(X))
-    pipeline = make_pipeline(StandardScaler(), region_design(random_state=0))
-    assert cross_val_score(pipeline, X, y, cv=3).min() > 0.9
-    search = GridSearchCV(
-        region_design(random_state=0), {"n_components": [1, 2], "error_threshold": [None, 0.05]}, cv=3
-    )
-    assert search.fit(X, y).best_score_ > 0.9
 
 
 def test_same_seed_same_network_on_any_number_of_threads():
@@ -198,17 +126,6 @@ def test_same_seed_same_network_on_any_number_of_threads():
         alone = region_design(3, random_state=0).fit(X, y)
         assert designs_equal(reference, alone)
         np.testing.assert_array_equal(reference.predict(X), alone.predict(X))
-
-
-def test_prediction_does_not_depend_on_the_other_rows():
-    X, y = overlapping(1000, 5)
-    X = np.round(X)  # samples that lie exactly on hyperplanes are likely on a grid
-    clf = region_design(2, random_state=0).fit(X, y)
-    whole = clf.predict_proba(X)
-    np.testing.assert_array_equal(
-        np.vstack([clf.predict_proba(X[i : i + 1]) for i in range(300)]), whole[:300]
-    )
-    np.testing.assert_array_equal(clf.predict_proba(X[::-1])[::-1], whole)
 
 
 @pytest.mark.parametrize("design", ["paper", "region", "blob", "readout"])
@@ -262,45 +179,6 @@ def test_verbose_tells_stages_and_hyperplanes_left(capsys):
 
 
 # Data that are hard to take
-
-
-@pytest.mark.filterwarnings("ignore:Class .* has too few distinct samples")
-@pytest.mark.parametrize(
-    "spoil",
-    [
-        lambda X: np.column_stack([X, X[:, 0]]),
-        lambda X: np.column_stack([X, np.full(len(X), 0.1)]),
-        lambda X: np.column_stack([X, X[:, :1] * 1e-12, X[:, 1:2] * 1e12]),
-        lambda X: np.zeros_like(X),
-        lambda X: X * 1e-200,
-        lambda X: X * 1e200,
-        lambda X: np.repeat(X[:4], len(X) // 4, axis=0),
-        lambda X: np.round(X),
-        lambda X: X[:, :1],
-        lambda X: np.hstack([X] * 40),
-    ],
-    ids=["duplicate", "constant", "scales", "zero", "tiny", "huge", "rows", "grid", "one", "wide"],
-)
-@pytest.mark.parametrize(
-    "clf",
-    [
-        region_design(1),
-        region_design(4),
-        paper_design(4),
-        FFMLPClassifier(),
-        FFMLPClassifier(design="blob"),
-    ],
-    ids=["one", "four", "paper", "default", "blob"],
-)
-def test_degenerate_features(spoil, clf):
-    X, y = overlapping(120)
-    X = spoil(X)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", RuntimeWarning)
-        clf = clone(clf).set_params(random_state=0).fit(X, y)
-        probability = clf.predict_proba(X)
-    assert np.isfinite(probability).all()
-    assert np.isfinite(clf.hyperplanes_.weights).all()
 
 
 def test_a_class_smaller_than_its_number_of_components():

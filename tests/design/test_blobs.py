@@ -8,11 +8,14 @@ from sklearn.mixture import GaussianMixture
 
 from ffmlp.design.mixtures import (
     REGULARIZATION,
+    SAMPLES_PER_CELL,
     TRUSTED_SAMPLES_PER_FEATURE,
     Mixture,
     Scaling,
     Span,
     assignment,
+    bisected,
+    cell_blobs,
     expectation,
     fit_mixture,
     labelled_blobs,
@@ -20,8 +23,10 @@ from ffmlp.design.mixtures import (
     maximization,
     maximize_likelihood,
     nearest,
+    principal_axes,
     seeds,
     shrunk,
+    small_blobs,
 )
 
 
@@ -80,17 +85,6 @@ def test_em_of_fewer_samples_than_features_is_that_among_all_features(n_distinct
     np.testing.assert_allclose(found.covariances, plain.covariances, rtol=1e-8, atol=1e-9)
 
 
-def test_likelihood_never_falls():
-    X, _ = four_moons(600)
-    mixture = a_start(X, 6)
-    values = []
-    for _ in range(40):
-        values.append(log_likelihood(X, mixture))
-        mixture = maximize_likelihood(X, np.ones(len(X)), mixture, max_iterations=1)
-    # The regularisation added to the variances may cost a little.
-    assert np.all(np.diff(values) > -1e-6)
-
-
 def test_moments_of_blocks_add_up():
     X, _ = overlapping(200, 4)
     weight = np.random.default_rng(0).uniform(0, 3, size=200)
@@ -100,24 +94,6 @@ def test_moments_of_blocks_add_up():
     total = sum(rest, start=first)
     for name in ("mass", "deviation", "product", "log_likelihood"):
         np.testing.assert_allclose(getattr(total, name), getattr(whole, name), rtol=1e-12, atol=1e-12)
-
-
-def test_weights_are_repetitions():
-    X, _ = overlapping(60, 3)
-    times = np.random.default_rng(1).integers(1, 4, size=60)
-    mixture = a_start(X, 2)
-    weighted = maximization(expectation(mixture, X, times.astype(float)))
-    repeated = maximization(expectation(mixture, np.repeat(X, times, axis=0), np.ones(times.sum())))
-    np.testing.assert_allclose(weighted.means, repeated.means, rtol=1e-12)
-    np.testing.assert_allclose(weighted.covariances, repeated.covariances, rtol=1e-10)
-
-
-def test_assigned_moments_are_means_and_covariances_of_the_members():
-    X, y = overlapping(120, 3)
-    mixture = maximization(assignment(np.zeros((3, 3)), X, np.ones(120), y), regularization=0.0)
-    for label in range(3):
-        np.testing.assert_allclose(mixture.means[label], X[y == label].mean(axis=0))
-        np.testing.assert_allclose(mixture.covariances[label], np.cov(X[y == label].T, bias=True))
 
 
 def test_likelihood_is_as_good_as_scikit_learns_on_moons():
@@ -139,6 +115,7 @@ def test_seeds_depend_neither_on_order_nor_on_repetition():
     ours = fit_mixture(X, times.astype(float), 3, np.random.RandomState(0))
     theirs = fit_mixture(X[shuffled], np.ones(len(shuffled)), 3, np.random.RandomState(0))
     np.testing.assert_allclose(ours.means, theirs.means, rtol=1e-9)
+    np.testing.assert_allclose(ours.covariances, theirs.covariances, rtol=1e-9, atol=1e-12)
 
 
 def test_seeds_are_distinct_samples():
@@ -215,3 +192,78 @@ def test_a_feature_that_is_constant_within_given_blobs_has_no_variance_by_roundi
     )
     np.testing.assert_allclose(blobs.covariances[:, 0, 0], REGULARIZATION, rtol=1e-15)
     np.testing.assert_allclose(blobs.covariances[:, 0, 1], 0.0, atol=1e-25)
+
+
+# Cells
+
+
+def test_bisection_makes_as_many_cells_as_asked_for():
+    X, _ = overlapping(300)
+    spreads = []
+    for n_cells in (1, 2, 3, 7, 50):
+        means = bisected(X, np.ones(300), n_cells)
+        assert means.shape == (n_cells, 3)
+        spreads.append(np.sum((X - means[nearest(X, means)]) ** 2))
+    assert (np.diff(spreads) < 0).all()
+
+
+def test_equal_samples_are_not_divided():
+    X = np.repeat([[0.0, 0.0], [1.0, 5.0]], 20, axis=0)
+    np.testing.assert_allclose(bisected(X, np.ones(40), 10), [[0.0, 0.0], [1.0, 5.0]])
+
+
+def test_blobs_are_the_moments_of_their_samples_and_share_the_classes_out():
+    X, y = four_moons(900)
+    blobs = cell_blobs(X, y, np.ones(900), 60)
+    assert abs(len(blobs) - 60) <= 2
+    np.testing.assert_allclose(blobs.weights.sum(), 1.0)
+    for label in range(4):
+        mine = blobs.classes == label
+        np.testing.assert_allclose(blobs.weights[mine].sum(), np.mean(y == label))
+        share = blobs.weights[mine] / blobs.weights[mine].sum()
+        np.testing.assert_allclose(share @ blobs.means[mine], X[y == label].mean(axis=0))
+    np.linalg.cholesky(blobs.covariances)
+
+
+def test_small_classes_have_few_blobs():
+    X, y = overlapping(200)
+    y = np.where(np.arange(200) < 3, 0, 1 + y % 2)
+    blobs = cell_blobs(X, y, np.ones(200), 1000)
+    assert np.count_nonzero(blobs.classes == 0) == 1
+    assert len(blobs) <= 200 / SAMPLES_PER_CELL + 3
+
+
+def test_more_samples_never_have_fewer_small_blobs():
+    X, y = overlapping(600)
+    n_blobs = [len(small_blobs(X, y, np.full(600, n / 600))) for n in (600, 3000, 2e4, 1e5, 1e6, 1e8)]
+    assert n_blobs == sorted(n_blobs)
+    assert n_blobs[1] < n_blobs[3] < n_blobs[4] < 2 * n_blobs[1]
+
+
+def test_weights_count_samples_and_order_does_not_matter():
+    X, y = overlapping(150)
+    times = np.random.default_rng(0).integers(1, 4, size=150)
+    rows = np.repeat(np.arange(150), times)[np.random.default_rng(1).permutation(times.sum())]
+    weighted = cell_blobs(X, y, times.astype(float), 20)
+    repeated = cell_blobs(X[rows], y[rows], np.ones(len(rows)), 20)
+    np.testing.assert_allclose(weighted.means, repeated.means)
+    np.testing.assert_allclose(weighted.covariances, repeated.covariances)
+
+
+def test_principal_axes_are_orthonormal_and_keep_most_of_the_variance():
+    rng = np.random.default_rng(0)
+    Z = rng.normal(size=(400, 3)) @ rng.normal(size=(3, 30)) + 0.01 * rng.normal(size=(400, 30))
+    Z -= Z.mean(axis=0)
+    axes = principal_axes(Z, np.ones(400), 3)
+    np.testing.assert_allclose(axes.T @ axes, np.eye(3), atol=1e-12)
+    assert np.sum((Z @ axes) ** 2) > 0.999 * np.sum(Z**2)
+
+
+def test_a_value_at_the_mean_is_on_one_side_whatever_rounding_says():
+    values = 0.1 * np.arange(7.0)  # their mean is the fourth, but for rounding
+    reference = bisected(values[:, None], np.ones(7), 2)
+    np.testing.assert_allclose(reference, [[0.15], [0.5]])
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        moved = rng.permutation(values) + rng.normal()
+        np.testing.assert_allclose(bisected(moved[:, None], np.ones(7), 2) - moved.min(), reference)

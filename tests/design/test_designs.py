@@ -13,19 +13,22 @@ from ffmlp import FFMLPClassifier
 
 READOUT = FFMLPClassifier(design="readout", max_leaves=0)
 BLOB = FFMLPClassifier(2, design="blob", gaussianise=False, random_state=0)
-DESIGNS = [
-    READOUT,
-    FFMLPClassifier(3, design="readout", gaussianise=True, max_leaves=0, random_state=0),
-    BLOB,
-    FFMLPClassifier(3, design="blob", gaussianise=True, random_state=0),
-]
-ids = ["readout", "readout of mixtures", "blob", "gaussianised blob"]
+DESIGNS = {
+    "readout": READOUT,
+    "readout of mixtures": FFMLPClassifier(
+        3, design="readout", gaussianise=True, max_leaves=0, random_state=0
+    ),
+    "small readout": FFMLPClassifier(design="readout", gaussianise=True, max_neurons=40),
+    "blob": BLOB,
+    "gaussianised blob": FFMLPClassifier(3, design="blob", gaussianise=True, random_state=0),
+}
+ALL = DESIGNS | {"region": region_design(random_state=0), "paper": paper_design(random_state=0)}
 
 
-@pytest.fixture(params=DESIGNS, ids=ids, scope="module")
+@pytest.fixture(params=DESIGNS, scope="module")
 def fitted(request):
     X, y = four_moons(600)
-    return clone(request.param).fit(X, y), X, y
+    return clone(DESIGNS[request.param]).fit(X, y), X, y
 
 
 # The network
@@ -46,7 +49,7 @@ def test_forward_is_the_literal_network_and_what_predict_proba_says(fitted):
     layers = network.responses(X)
     for (weight, bias, name), layer in zip(stages, layers, strict=True):
         signal = functions[name](signal @ weight.T + bias)
-        np.testing.assert_allclose(layer, signal, atol=1e-9)
+        np.testing.assert_allclose(layer, signal, atol=1e-8 * np.abs(signal).max())
     np.testing.assert_allclose(network.forward(X), signal, atol=1e-9)
     np.testing.assert_array_equal(clf.predict_proba(X), np.minimum(network.forward(X), 1.0))
     np.testing.assert_allclose(clf.predict_proba(X).sum(axis=1), 1.0)
@@ -66,7 +69,7 @@ def test_sizes_and_meanings(fitted):
     sizes = network.layer_sizes
     assert [len(weight) for weight in network.weights] == list(sizes[1:])
     assert sizes[2] == (4 if clf.design == "readout" else len(clf.blobs_))
-    assert sizes[1] == 2 * len(clf.hyperplanes_)
+    assert sizes[1] == len(clf.hyperplanes_) * (1 if clf.hyperplanes_.one_sided else 2)
     assert clf.regions_ is None
     kind = {"readout": "evidence for class 2", "blob": "blob 2 of class"}[clf.design]
     assert network.meaning(2, 2).startswith(kind)
@@ -74,23 +77,16 @@ def test_sizes_and_meanings(fitted):
         assert len({network.meaning(layer, neuron) for neuron in range(size)}) == size
 
 
-def test_a_sample_is_predicted_alike_in_any_company(fitted):
-    clf, X, _ = fitted
+@pytest.mark.parametrize("design", ALL)
+def test_a_sample_is_predicted_alike_in_any_company(design):
+    X, y = overlapping(600, 5)
+    X = np.round(X)  # samples that lie exactly on hyperplanes are likely on a grid
+    clf = clone(ALL[design]).fit(X, y)
     together = clf.predict_proba(X)
-    np.testing.assert_array_equal(
-        np.vstack([clf.predict_proba(X[i : i + 7]) for i in range(0, 600, 7)]), together
-    )
+    for size in (1, 7):
+        parts = [clf.predict_proba(X[start : start + size]) for start in range(0, 600, size)]
+        np.testing.assert_array_equal(np.vstack(parts), together)
     np.testing.assert_array_equal(clf.predict_proba(X[::-1])[::-1], together)
-
-
-def test_extreme_samples_get_finite_probabilities(fitted):
-    clf, _, _ = fitted
-    far = np.array(
-        [[1e150, -1e150], [-1e300, 0.0], [1e-300, 1e12], [1.7e308, 1.7e308], [-1.7e308, 1.7e308]]
-    )
-    probability = clf.predict_proba(far)
-    assert np.isfinite(probability).all()
-    np.testing.assert_allclose(probability.sum(axis=1), 1.0)
 
 
 def test_designs_survive_pickling_and_threads(fitted):
@@ -121,17 +117,10 @@ def test_thresholds_are_told_in_the_units_of_the_user():
 # What the designs are of each other
 
 
-def test_a_blob_of_each_class_is_two_class_lda():
-    X, y = overlapping(400, n_classes=2)
-    clf = FFMLPClassifier(1, design="blob", gaussianise=False).fit(X, y)
-    h = clf.hyperplanes_.log_odds(X)[:, 0]
-    expected = 1 / (1 + np.exp(-clf.network_.stages.temperature * h))
-    np.testing.assert_allclose(clf.predict_proba(X)[:, 0], expected)
-
-
-def test_blobs_sum_their_log_probabilities_against_other_blobs():
+@pytest.mark.parametrize("n_components", [1, 2])
+def test_blobs_sum_their_log_probabilities_against_other_blobs(n_components):
     X, y = four_moons(400)
-    clf = clone(BLOB).fit(X, y)
+    clf = clone(BLOB).set_params(n_components=n_components).fit(X, y)
     h, pairs = clf.hyperplanes_.log_odds(X), clf.hyperplanes_.pairs
     log_probability = np.zeros((len(X), len(clf.blobs_)))
     for plane, (first, second) in enumerate(pairs):
@@ -219,12 +208,9 @@ def test_it_is_accurate_and_its_probabilities_are_worth_using():
     assert log_loss(y_test, clf.predict_proba(X_test)) < 0.15
 
 
-@pytest.mark.parametrize(
-    "clf",
-    [*DESIGNS[:3], region_design(random_state=0), paper_design(random_state=0)],
-    ids=[*ids[:3], "region", "paper"],
-)
-def test_class_weights_shift_the_boundary(clf):
+@pytest.mark.parametrize("design", ALL)
+def test_class_weights_shift_the_boundary(design):
+    clf = ALL[design]
     rng = np.random.default_rng(0)
     y = (rng.random(2000) < 0.05).astype(int)
     X = rng.normal(size=(2000, 2)) + 1.5 * y[:, None]

@@ -5,6 +5,7 @@ import pytest
 from problems import four_moons, overlapping, plain_samples
 from scipy.special import softmax
 from sklearn.linear_model import Ridge
+from sklearn.preprocessing import StandardScaler
 
 from ffmlp import FFMLPClassifier
 from ffmlp.design import least_squares, readout
@@ -61,12 +62,12 @@ def naive_left_out(F, Y, weight, ridge):
 
 @pytest.mark.parametrize("n_planes", [6, 80])  # fewer and more regressors than samples
 @pytest.mark.parametrize("weighted", [False, True])
-def test_ridge_is_the_one_of_least_leave_one_out_error(n_planes, weighted):
+def test_it_is_the_ridge_regression_of_least_leave_one_out_error(n_planes, weighted):
     X, y = overlapping(60)
     weight = np.random.default_rng(1).integers(1, 4, 60).astype(float) if weighted else np.ones(60)
     planes = random_planes(n_planes, 3)
     ours = fit_readout(planes, plain_samples(X, y, weight))
-    F, Y = columns(planes, X), np.eye(3)[y]
+    h, F, Y = planes.log_odds(X), columns(planes, X), np.eye(3)[y]
     errors, rates = [], []
     for ridge in RIDGES:
         left_out = naive_left_out(F, Y, weight, ridge)
@@ -75,17 +76,8 @@ def test_ridge_is_the_one_of_least_leave_one_out_error(n_planes, weighted):
     best = int(np.argmin(errors))
     assert ours.ridge == RIDGES[best]
     assert ours.error_rate == pytest.approx(rates[best])
-
-
-@pytest.mark.parametrize("n_planes", [6, 80])
-def test_weights_are_those_of_ridge_regression(n_planes):
-    X, y = overlapping(60)
-    planes = random_planes(n_planes, 3)
-    ours = fit_readout(planes, plain_samples(X, y, np.ones(60)))
-    F, Y = columns(planes, X), np.eye(3)[y]
-    scaled = (F - F.mean(axis=0)) / F.std(axis=0)
-    expected = Ridge(ours.ridge * 60).fit(scaled, Y).predict(scaled)
-    h = planes.log_odds(X)
+    scaled = StandardScaler().fit_transform(F, sample_weight=weight)
+    expected = Ridge(ours.ridge * weight.sum()).fit(scaled, Y, weight).predict(scaled)
     np.testing.assert_allclose(np.abs(h) @ ours.even + h @ ours.odd + ours.bias, expected, atol=1e-8)
 
 

@@ -23,21 +23,6 @@ def keys(samples):
     return {tuple(row) for row in np.column_stack([samples.X, samples.y])}
 
 
-def test_merged_samples_are_distinct_and_weigh_the_same():
-    X, y = of_two_values(300)
-    weight = np.random.default_rng(0).integers(1, 5, 300)
-    once = merged(X, y, weight)
-    assert len(keys(once)) == len(once.y) == 16
-    assert (np.diff(once.y) >= 0).all()
-    for row in range(16):
-        equal = (once.X[row] == X).all(axis=1) & (y == once.y[row])
-        assert once.weight[row] == weight[equal].sum()
-    rows = np.random.default_rng(1).permutation(np.repeat(np.arange(300), weight))
-    again = merged(np.asfortranarray(X[rows]), y[rows])
-    for one, two in zip((once.X, once.y, once.weight), (again.X, again.y, again.weight), strict=True):
-        np.testing.assert_array_equal(one, two)
-
-
 @pytest.mark.parametrize("n_samples", [5, 200, 5000])
 def test_parts_of_a_split_share_no_sample_and_no_twin(n_samples):
     X, y = overlapping(n_samples)

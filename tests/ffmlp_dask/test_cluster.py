@@ -101,7 +101,8 @@ def test_a_worker_without_enough_memory_is_reported():
     ]
     labels = da.from_array(y).rechunk((tuple(len(part) for part in np.array_split(X, 3)),))
     message = r"out of memory|Partition 1 cannot be read: MemoryError"
-    with running_client(), pytest.raises((RuntimeError, ValueError), match=message):
+    once = dask.config.set({"distributed.scheduler.allowed-failures": 0})
+    with once, running_client(), pytest.raises((RuntimeError, ValueError), match=message):
         FFMLPClassifier(design="blob").fit(da.concatenate(parts), labels)
 
 

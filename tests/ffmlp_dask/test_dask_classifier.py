@@ -1,7 +1,5 @@
 """Fits of partitions against the local fit, for every design and any division into partitions."""
 
-import subprocess
-import sys
 import warnings
 from itertools import pairwise
 
@@ -152,7 +150,7 @@ def test_each_partition_is_computed_once_in_a_pass():
 def test_schedulers(scheduler):
     X, y = IRIS
     local = ffmlp.FFMLPClassifier(random_state=0).fit(X, y)
-    with dask.config.set(scheduler=scheduler):
+    with dask.config.set(scheduler=scheduler, num_workers=1):
         clf = FFMLPClassifier(random_state=0).fit(*arrays_of(X, y, (40, 60, 50)))
     assert_same(local, clf, X)
 
@@ -215,43 +213,23 @@ def test_verbose_counts_the_passes(capsys):
     assert "150 rows in 2 partitions, read in 2 passes of " in capsys.readouterr().out
 
 
-def test_dask_is_imported_only_if_asked_for():
-    code = "import sys, ffmlp; ffmlp.FFMLPClassifier; assert 'dask' not in sys.modules"
-    subprocess.run([sys.executable, "-c", code], check=True)
-
-
-X, Y = IRIS
+X, Y = map(da.from_array, IRIS)
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (
-            (X, da.from_array(Y)),
-            "X must be a Dask data frame or a Dask array of two dimensions, got num",
-        ),
-        (
-            (da.from_array(X), da.from_array(Y[:100])),
-            "y must have one entry for each of the 150 samples",
-        ),
-        ((da.from_array(X), list(Y)), "y must be a Dask array or series, got builtins.list"),
-        ((da.from_array(X), da.from_array(Y[:, None])), "y must have one dimension, got 2"),
-        ((da.from_array(X), da.from_array(0 * Y)), "at least 2 classes, got only 1"),
-        ((da.from_array(X), da.from_array(Y + 0.5)), "Unknown label type: continuous"),
-        (
-            (da.from_array(X), da.from_array(np.where(Y == 1, np.nan, Y))),
-            "Partition 0 .* y contains NaN",
-        ),
-        (
-            (da.from_array(X * np.inf), da.from_array(Y)),
-            "Partition 0 cannot be used: Input X? ?contains",
-        ),
-        (
-            (da.from_array(X), da.from_array(Y), da.from_array(-1.0 * Y)),
-            "Partition 0 .* Negative values",
-        ),
-        ((da.from_array(X), da.from_array(Y), da.from_array(0.0 * Y)), "sample_weight is zero for all"),
-        ((da.from_array(X)[:0], da.from_array(Y)[:0]), "X has no rows"),
+        ((IRIS[0], Y), "X must be a Dask data frame or a Dask array of two dimensions, got num"),
+        ((X, Y[:100]), "y must have one entry for each of the 150 samples"),
+        ((X, [*IRIS[1]]), "y must be a Dask array or series, got builtins.list"),
+        ((X, Y[:, None]), "y must have one dimension, got 2"),
+        ((X, 0 * Y), "at least 2 classes, got only 1"),
+        ((X, Y + 0.5), "Unknown label type: continuous"),
+        ((X, da.where(Y == 1, np.nan, Y)), "Partition 0 .* y contains NaN"),
+        ((X * np.inf, Y), "Partition 0 cannot be used: Input X? ?contains"),
+        ((X, Y, -1.0 * Y), "Partition 0 .* Negative values"),
+        ((X, Y, 0.0 * Y), "sample_weight is zero for all"),
+        ((X[:0], Y[:0]), "X has no rows"),
     ],
 )
 def test_errors(arguments, message):
@@ -262,56 +240,43 @@ def test_errors(arguments, message):
     assert not hasattr(clf, "n_features_in_")
 
 
-def parts_of(make, n_parts=3):
-    meta = pd.DataFrame({"x": [0.0], "kind": ["a"], "label": ["no"]}).iloc[:0]
-    table = dd.from_map(make, range(n_parts), meta=meta)
+def parts_with(change):
+    """A table and its labels in three partitions, of which the second one is changed."""
+
+    def made(number):
+        rng = np.random.default_rng(number)
+        x, kind = rng.normal(size=40), rng.choice([*"ab"], 40)
+        part = pd.DataFrame({"x": x, "kind": kind, "label": np.where(x > 0, "yes", "no")})
+        return change(part) if number == 1 else part
+
+    table = dd.from_map(made, range(3), meta=made(0).iloc[:0])
     return table[["x", "kind"]], table["label"]
 
 
-def good_part(number):
-    rng = np.random.default_rng(number)
-    x = rng.normal(size=40)
-    return pd.DataFrame({"x": x, "kind": rng.choice([*"ab"], 40), "label": np.where(x > 0, "yes", "no")})
-
-
-def unreadable(number):
-    if number == 2:
-        raise OSError("part 2 is damaged")
-    return good_part(number)
-
-
-def numbers_as_text(number):
-    return good_part(number).assign(x="much") if number == 1 else good_part(number)
-
-
-def without_column(number):
-    return good_part(number).rename(columns={"kind": "sort"}) if number == 1 else good_part(number)
-
-
-def infinite(number):
-    return good_part(number).assign(x=np.inf) if number == 1 else good_part(number)
+def unreadable(part):
+    raise OSError("it is damaged")
 
 
 @pytest.mark.parametrize(
-    ("make", "message"),
+    ("change", "message"),
     [
-        (unreadable, "Partition 2 cannot be read: OSError: part 2 is damaged"),
-        (numbers_as_text, "Column 'x' cannot be read: it holds categories in some partitions"),
-        (without_column, "Partition 1 cannot be read: "),
-        (infinite, "Partition 1 cannot be used: "),
+        (unreadable, "Partition 1 cannot be read: OSError: it is damaged"),
+        (
+            lambda part: part.assign(x="much"),
+            "Column 'x' cannot be read: it holds categories in some partitions",
+        ),
+        (lambda part: part.rename(columns={"kind": "sort"}), "Partition 1 cannot be read: "),
+        (lambda part: part.assign(x=np.inf), "Partition 1 cannot be used: "),
     ],
 )
-def test_the_partition_that_fails_is_named(make, message):
+def test_the_partition_that_fails_is_named(change, message):
     with pytest.raises(ValueError, match=message):
-        FFMLPClassifier(design="blob").fit(*parts_of(make))
+        FFMLPClassifier(design="blob").fit(*parts_with(change))
 
 
 def test_a_column_without_numbers_in_one_partition_is_no_contradiction():
-    def make(number):
-        part = good_part(number)
-        return part.assign(kind=np.nan) if number == 1 else part
-
-    clf = FFMLPClassifier(design="blob", n_components=1).fit(*parts_of(make))
+    parts = parts_with(lambda part: part.assign(kind=np.nan))
+    clf = FFMLPClassifier(design="blob", n_components=1).fit(*parts)
     assert clf.network_.columns.parts[1].categories == ("a", "b")
 
 
@@ -396,3 +361,80 @@ def test_what_needs_data_or_models_in_memory_says_so(tmp_path):
         clf.explain(X, reference=X)
     with pytest.raises(ValueError, match=r"Save clf.to_local\(\)"):
         ffmlp.save(clf, tmp_path / "x.model")
+
+
+# Given blobs, and partitions that follow another classifier
+
+OPTIONS = {"design": "region", "error_threshold": 0.3, "keep_statistics": True}
+
+
+@pytest.fixture(scope="module")
+def given():
+    """Samples in random order with frequencies, and the blobs of some of them."""
+    X, y = overlapping(600)
+    rng = np.random.default_rng(0)
+    order = rng.permutation(len(y))
+    X, y, weight = X[order], y[order], rng.integers(0, 4, len(y)).astype(float)
+    blobs = ffmlp.FFMLPClassifier(2, design="region", random_state=0).fit(X[:200], y[:200]).blobs_
+    return X, y, weight, blobs
+
+
+@pytest.mark.parametrize("design", ["region", "paper", "blob", "readout"])
+def test_given_blobs_are_used_as_in_a_local_fit(given, design):
+    X, y, _, blobs = given
+    parameters = {"design": design, "random_state": 0, "max_leaves": 0}
+    local = ffmlp.FFMLPClassifier(**parameters).fit(X, y, blobs=blobs)
+    clf = FFMLPClassifier(**parameters).fit(*arrays_of(X, y, 70), blobs=blobs)
+    np.testing.assert_allclose(clf.predict_proba(X), local.predict_proba(X), rtol=0, atol=1e-9)
+    np.testing.assert_array_equal(clf.hyperplanes_.weights, local.hyperplanes_.weights)
+
+
+def test_partitions_follow_another_classifier(given):
+    X, y, weight, blobs = given
+    first = ffmlp.FFMLPClassifier(**OPTIONS).fit(X[:300], y[:300], weight[:300], blobs=blobs)
+    local = ffmlp.FFMLPClassifier(**OPTIONS).fit(X, y, weight, like=first)
+    clf = FFMLPClassifier(**OPTIONS).fit(*arrays_of(X, y, 70, weight), like=first)
+    np.testing.assert_array_equal(clf.statistics_.regions.counts, local.statistics_.regions.counts)
+    np.testing.assert_array_equal(clf.predict_proba(X), local.predict_proba(X))
+    assert len(clf.pass_seconds_) == 2
+    merged = ffmlp.merge([first, clf.to_local()])
+    assert merged.statistics_.regions.counts.sum() == weight.sum() + weight[:300].sum()
+    again = ffmlp.FFMLPClassifier(**OPTIONS).fit(X, y, like=clf)  # the way back
+    assert again.statistics_.regions.counts.sum() == len(y)
+
+
+def test_frames_with_categories_and_partitions_without_rows_or_weight_follow(given):
+    X, y, weight, _ = given
+    frame = pd.DataFrame(X, columns=[*"abc"]).assign(town=np.where(X[:, 0] > 0, "u", "v"))
+    first = ffmlp.FFMLPClassifier(2, **OPTIONS).fit(frame[:200], y[:200])
+    weight = np.where(np.arange(len(y)) < 100, 0.0, weight + 1)
+    local = ffmlp.FFMLPClassifier(**OPTIONS).fit(frame, y, weight, like=first)
+    table = dd.from_pandas(frame.assign(y=y, weight=weight), npartitions=6)
+    table = dd.concat([table, table[table["a"] > 1e9]])
+    clf = FFMLPClassifier(**OPTIONS).fit(
+        table[[*"abc", "town"]], table["y"], table["weight"], like=first
+    )
+    np.testing.assert_array_equal(clf.statistics_.regions.counts, local.statistics_.regions.counts)
+
+
+def test_what_cannot_be_followed_is_refused(given):
+    X, y, _, blobs = given
+    first = ffmlp.FFMLPClassifier(**OPTIONS).fit(X, y, blobs=blobs)
+    clf = FFMLPClassifier(design="region")
+    with pytest.raises(ValueError, match=r"Partition \d cannot be used: y has the class 5, which like"):
+        clf.fit(*arrays_of(X, y + 5, 70), like=first)
+    with pytest.raises(ValueError, match=r"Partition \d cannot be used: X has 2 features, but"):
+        clf.fit(*arrays_of(X[:, :2], y, 70), like=first)
+    with pytest.raises(ValueError, match=r"sample_weight has a mean of 0\.25"):
+        clf.fit(*arrays_of(X, y, 70, np.full(len(y), 0.25)), like=first)
+    with pytest.raises(ValueError, match="blobs cannot be given beside like"):
+        clf.fit(*arrays_of(X, y, 70), like=first, blobs=blobs)
+    with pytest.raises(TypeError, match=r"blobs must be ffmlp\.Blobs, got Array\. The blobs of single"):
+        clf.fit(*arrays_of(X, y, 70), blobs=da.from_array(y))
+    with pytest.raises(ValueError, match=r"blobs\.means must have the shape \(6, 2\)"):
+        clf.fit(*arrays_of(X[:, :2], y, 70), blobs=blobs)
+    frame = dd.from_pandas(pd.DataFrame(X[:, :2], columns=["a", "a"]), npartitions=2)
+    with pytest.raises(ValueError, match="X has 2 columns named 'a'"):
+        clf.fit(frame, dd.from_pandas(pd.Series(y), npartitions=2))
+    assert not hasattr(clf, "network_")
+    assert not hasattr(clf, "n_features_in_")

@@ -71,13 +71,8 @@ def test_inputs_of_cells():
     assert columns.names == ("x", "colour", "town", "y")
     assert len(columns) == 4
     labels = np.array(["a", "b", "c"])
-    assert columns.input_names(labels) == (
-        "x",
-        "share of a by colour",
-        "share of c by colour",
-        "share of b by town",
-        "y",
-    )
+    shares = "share of a by colour", "share of c by colour", "share of b by town"
+    assert columns.input_names(labels) == ("x", *shares, "y")
 
 
 def test_an_imputation_replaces_medians():
@@ -100,12 +95,8 @@ def test_numbers_are_their_own_inputs():
 
 
 def test_what_a_cell_holds():
-    assert [town().value(cell) for cell in (0.0, 4.0, np.nan, UNKNOWN)] == [
-        "Ayr",
-        "Ely",
-        "missing",
-        "unknown",
-    ]
+    words = [town().value(cell) for cell in (0.0, 4.0, np.nan, UNKNOWN)]
+    assert words == ["Ayr", "Ely", "missing", "unknown"]
     assert [NumberColumn("x", 0.0).value(cell) for cell in (2.5, np.nan)] == [2.5, "missing"]
 
 

@@ -152,19 +152,6 @@ def test_a_sample_of_weight_2_is_two_samples_and_one_of_weight_0_none(design):
     np.testing.assert_array_equal(weighted.predict_proba(X), repeated.predict_proba(X))
 
 
-def test_a_category_of_one_sample_has_the_shares_of_all():
-    y = np.repeat([0, 1], [30, 70])
-    category = np.arange(100.0)
-    category[:20] = 0.0
-    names = tuple(map(str, range(100)))
-    cells = Cells(category[:, None], Schema(("id",), (names,)))
-    columns, X = encoded(cells, y, np.ones(100), np.array(["no", "yes"]))
-    (part,) = columns.parts
-    np.testing.assert_allclose(part.shares[20:100], 0.7)
-    np.testing.assert_allclose(X[20:], 0.7)  # the sample itself says nothing of its class
-    np.testing.assert_allclose(part.shares[0], (20 * 0.0 + PRIOR * 0.7) / (20 + PRIOR))
-
-
 @pytest.mark.parametrize("design", ["readout", "readout with trees"])
 def test_an_id_does_not_leak(design):
     X, y = frame_problem(2000)

@@ -3,11 +3,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from problems import plain_columns
+from problems import plain_samples
 from sklearn.datasets import make_moons
 
 from ffmlp import FFMLPClassifier
-from ffmlp.design.problem import Samples
 from ffmlp.inputs.rows import evenly, weighted_subsample
 
 
@@ -88,20 +87,10 @@ def test_merged_samples_are_sorted_by_all_columns_and_equal_ones_are_one(data):
     weight = data.draw(arrays(np.float64, n, elements=st.integers(1, 3)))
     given_members = data.draw(st.booleans())
     group = members if given_members else y
-    samples = Samples(
-        X,
-        y,
-        weight,
-        np.arange(3),
-        np.ones(3),
-        plain_columns(n_features),
-        members if given_members else None,
-    )
-
+    merged = plain_samples(X, y, weight, members if given_members else None).merged()
     order = np.lexsort((*X.T[::-1], group, y))
     table = np.column_stack([y, group, X.astype(np.float64)])[order]
     first = np.flatnonzero(np.append(True, (table[1:] != table[:-1]).any(axis=1)))
-    merged = samples.merged()
     assert merged.X.tobytes() == X[order[first]].tobytes()
     assert merged.X.flags.c_contiguous
     np.testing.assert_array_equal(merged.y, y[order[first]])
@@ -112,13 +101,9 @@ def test_merged_samples_are_sorted_by_all_columns_and_equal_ones_are_one(data):
 
 def test_thinned_samples_have_the_weight_of_all_and_some_of_every_class():
     rng = np.random.default_rng(0)
-    X, y, weight = (
-        rng.normal(size=(5000, 2)),
-        np.zeros(5000, int),
-        rng.integers(1, 4, 5000).astype(float),
-    )
+    X, y, weight = rng.normal(size=(5000, 2)), np.zeros(5000, int), rng.integers(1, 4, 5000) / 1.0
     y[:2000], y[:3], y[3] = 1, 2, 3
-    samples = Samples(X, y, weight, np.arange(4), np.ones(4), plain_columns(2)).merged()
+    samples = plain_samples(X, y, weight).merged()
     assert samples.thinned(5000) is samples
     few = samples.thinned(500)
     assert 450 < len(few.y) < 510
@@ -134,9 +119,7 @@ def test_thinned_samples_do_not_depend_on_how_weight_is_written():
     X, y, times = rng.normal(size=(900, 2)), rng.integers(3, size=900), rng.integers(1, 5, 900)
     rows = rng.permutation(np.repeat(np.arange(900), times))
     one, two = (
-        Samples(X[rows], y[rows], weight.astype(float), np.arange(3), np.ones(3), plain_columns(2))
-        .merged()
-        .thinned(200)
+        plain_samples(X[rows], y[rows], weight.astype(float)).merged().thinned(200)
         for rows, weight in ((np.arange(900), times), (rows, np.ones(len(rows))))
     )
     np.testing.assert_array_equal(one.X, two.X)

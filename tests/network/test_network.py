@@ -20,7 +20,7 @@ PROBLEMS = {
 }
 
 
-@pytest.fixture(params=PROBLEMS)
+@pytest.fixture(params=PROBLEMS, scope="module")
 def designed(request):
     (X, y), n_components, threshold = PROBLEMS[request.param]
     clf = region_design(n_components, error_threshold=threshold, random_state=0).fit(X, y)
@@ -80,18 +80,14 @@ def test_the_strongest_region_neuron_is_the_samples_own(designed, scale, dtype):
 
 def test_output_agrees_with_look_up_unless_several_regions_answer(designed):
     """A region neuron next to a hyperplane also answers for |h| < Σ|h| / (P + 1) beyond it."""
-    clf, X, _ = designed
+    clf, X, y = designed
     Z = np.random.default_rng(0).normal(X.mean(axis=0), 1.5 * X.std(axis=0), size=(5000, X.shape[1]))
     _, l_2, out = clf.network_.responses(Z)
     one = (l_2 > 0).sum(axis=1) == 1
     assert one.mean() > 0.3
     np.testing.assert_array_equal(clf.classes_[out[one].argmax(axis=1)], clf.predict(Z[one]))
-
-
-def test_a_huge_penalty_makes_the_output_agree_everywhere_occupied(designed):
-    clf, X, y = designed
+    # With a huge penalty they agree everywhere in occupied regions.
     strict = clone(clf).set_params(penalty=1e12).fit(X, y)
-    Z = np.random.default_rng(0).normal(X.mean(axis=0), 1.5 * X.std(axis=0), size=(5000, X.shape[1]))
     out = strict.network_.forward(Z)
     occupied = out.max(axis=1) > 0
     np.testing.assert_array_equal(

@@ -80,6 +80,13 @@ def random_network(seed, penalty):
     return rng, Network(planes, stages, np.arange(n_classes), np.zeros(1, np.intp), names)
 
 
+def safe_distances(network, X, norm):
+    own, planes = network.classes(X), network.hyperplanes
+    reach = np.tile(dual_norm(planes.weights, norm), (len(X), 1))
+    steepness = dual_norm(network.leads(X, own)[1], norm)
+    return network.stages.safe_distance(planes.signed_responses(X), own, reach, steepness)
+
+
 @example(36761, 1.0, 1)  # two regions of different classes respond alike
 @settings(max_examples=150, deadline=None)
 @given(
@@ -89,9 +96,7 @@ def test_no_point_within_the_safe_distance_has_another_class(seed, penalty, norm
     rng, network = random_network(seed, penalty)
     X = 2 * rng.normal(size=(40, len(network.feature_names)))
     own, planes = network.classes(X), network.hyperplanes
-    reach = np.tile(dual_norm(planes.weights, norm), (len(X), 1))
-    steepness = dual_norm(network.leads(X, own)[1], norm)
-    safe = network.stages.safe_distance(planes.signed_responses(X), own, reach, steepness)
+    safe = safe_distances(network, X, norm)
     assert (safe >= 0).all()
     steps = rng.normal(size=(400, *X.shape))
     steps[:4] = np.sign(steps[:4])
@@ -108,11 +113,8 @@ def test_safe_distances_are_worth_something_where_other_regions_respond_and_wher
     for seed in range(200):
         rng, network = random_network(seed, 10.0)
         X = 2 * rng.normal(size=(40, len(network.feature_names)))
-        own, out, planes = network.classes(X), network.forward(X), network.hyperplanes
-        steepness = dual_norm(network.leads(X, own)[1], 2)
-        reach = np.tile(dual_norm(planes.weights, 2), (len(X), 1))
-        safe = network.stages.safe_distance(planes.signed_responses(X), own, reach, steepness)
-        assert (safe > 0).all()
+        out = network.forward(X)
+        assert (safe_distances(network, X, 2) > 0).all()
         n_shared += ((out > 0).sum(axis=1) > 1).sum()
         n_silent += (~out.any(axis=1)).sum()
     assert n_shared > 100

@@ -3,6 +3,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from problems import overlapping, random_trees
 
 from ffmlp import FFMLPClassifier
@@ -52,22 +54,14 @@ def path(request, monkeypatch):
         pytest.skip("not compiled")
 
 
-def property_test(test):
-    """A test of trees and responses of many shapes."""
-    hypothesis = pytest.importorskip("hypothesis")
-    st = hypothesis.strategies
-    given = hypothesis.given(
-        st.integers(0, 2**32 - 1),
-        st.lists(st.integers(1, 40), min_size=1, max_size=5),
-        st.integers(0, 40),
-        st.integers(1, 6),
-        st.integers(1, 4),
-    )
-    return hypothesis.settings(deadline=None)(given(test))
-
-
 @needs_compiled
-@property_test
+@given(
+    st.integers(0, 2**32 - 1),
+    st.lists(st.integers(1, 40), min_size=1, max_size=5),
+    st.integers(0, 40),
+    st.integers(1, 6),
+    st.integers(1, 4),
+)
 def test_compiled_and_numpy_agree_with_the_definition_to_the_last_bit(
     seed, sizes, n, n_hyperplanes, n_classes
 ):
