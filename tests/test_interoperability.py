@@ -26,7 +26,7 @@ X, Y = IRIS
 NAMES = np.array(["setosa", "versicolor", "virginica"])
 
 
-def quick(design, **parameters):
+def quick(design):
     """A design with nothing to choose."""
     given = {
         "paper": {"n_components": 2, "error_threshold": 0.05},
@@ -34,9 +34,7 @@ def quick(design, **parameters):
         "blob": {"n_components": 2, "error_threshold": None},
         "readout": {"max_leaves": 0},
     }
-    return FFMLPClassifier(
-        design=design, gaussianise=False, random_state=0, **(given[design] | parameters)
-    )
+    return FFMLPClassifier(design=design, gaussianise=False, random_state=0, **given[design])
 
 
 def flowers():
