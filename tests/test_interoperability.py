@@ -26,7 +26,7 @@ X, Y = IRIS
 NAMES = np.array(["setosa", "versicolor", "virginica"])
 
 
-def quick(design, **parameters):
+def quick(design):
     """A design with nothing to choose."""
     given = {
         "paper": {"n_components": 2, "error_threshold": 0.05},
@@ -34,9 +34,7 @@ def quick(design, **parameters):
         "blob": {"n_components": 2, "error_threshold": None},
         "readout": {"max_leaves": 0},
     }
-    return FFMLPClassifier(
-        design=design, gaussianise=False, random_state=0, **(given[design] | parameters)
-    )
+    return FFMLPClassifier(design=design, gaussianise=False, random_state=0, **given[design])
 
 
 def flowers():
@@ -69,12 +67,13 @@ def test_column_transformer_and_pipeline_give_the_network_the_names_of_columns(d
 def test_grid_search_over_designs_and_steps():
     pipeline = make_pipeline(StandardScaler(), FFMLPClassifier(random_state=0, gaussianise=False))
     grid = {
-        "ffmlpclassifier__design": ["region", "readout"],
+        "ffmlpclassifier__design": ["region", "blob"],
+        "ffmlpclassifier__n_components": [1, 2],
         "standardscaler": [StandardScaler(), "passthrough"],
     }
     search = GridSearchCV(pipeline, grid, cv=3, scoring=["accuracy", "neg_log_loss"], refit="accuracy")
     search.fit(X, Y)
-    assert len(search.cv_results_["params"]) == 4
+    assert len(search.cv_results_["params"]) == 8
     assert np.isfinite(search.cv_results_["mean_test_accuracy"]).all()
     assert search.best_score_ > 0.9
     assert search.predict(X).shape == Y.shape

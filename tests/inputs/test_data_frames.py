@@ -103,10 +103,8 @@ def test_all_forms_of_a_table_give_the_same_bits(fitted, form):
     clf = designed("readout", FORMS[form](cells), y)
     kinds = [NumberColumn, NumberColumn, CategoryColumn, CategoryColumn]
     assert list(map(type, clf.network_.columns.parts)) == kinds
-    assert [part.categories for part in clf.network_.columns.parts[2:]] == [
-        ("u", "v", "w"),
-        ("False", "True"),
-    ]
+    categories = [part.categories for part in clf.network_.columns.parts[2:]]
+    assert categories == [("u", "v", "w"), ("False", "True")]
     np.testing.assert_array_equal(clf.predict_proba(new), fitted[1])
 
 

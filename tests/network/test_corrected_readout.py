@@ -57,9 +57,8 @@ def test_a_region_is_where_its_meaning_says(designed):
     for region in range(0, inside.shape[1], 7):
         start, limits = network.meaning(2, 3 + region).split(": ")
         assert start == f"leaf of class {network.stages.trees.values[region].argmax()}"
-        assert len({re.search(r"x\d", part)[0] for part in limits.split(" and ")}) == len(
-            limits.split(" and ")
-        )
+        features = [re.search(r"x\d", part)[0] for part in limits.split(" and ")]
+        assert len(set(features)) == len(features)
         wrong += sum(holds(limits, x) != own for x, own in zip(X, inside[:, region], strict=True))
     # Limits are printed with four digits.
     assert wrong <= 0.0005 * inside[:, ::7].size
