@@ -23,17 +23,9 @@ class Imputation:
     Under one blob, the most probable values of the missing inputs are their conditional means. Those of
     all blobs are averaged, each with the density of the sample that it completes.
 
-    Attributes
-    ----------
-    centre, scale : ndarray of shape (N,)
-        The origin and the unit of each input, for ``means`` and ``precisions``.
-    low, high : ndarray of shape (N,)
-        The range of the training samples, which imputed values do not leave.
-    log_weights : ndarray of shape (G,)
-        The logarithm of each blob's density at its mean.
-    means : ndarray of shape (G, N)
-    precisions : ndarray of shape (G, N, N)
-        The inverses of the covariances.
+    ``centre`` and ``scale`` are the origin and the unit of each input, for ``means`` and ``precisions``,
+    the inverses of the covariances. Imputed values stay between ``low`` and ``high``, the range of the
+    training samples. ``log_weights`` are the logarithms of the blobs' densities at their means.
     """
 
     centre: Annotated[Floats, Shape("N")]

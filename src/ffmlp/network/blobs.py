@@ -131,16 +131,9 @@ class Familiarity:
 class FamiliarSpace:
     """The blobs of a network as points in a space where each of them has about unit spread.
 
-    Attributes
-    ----------
-    axes : ndarray of shape (N, r)
-        From the input of the hyperplanes to this space.
-    centres : ndarray of shape (G, r)
-        The means of the blobs.
-    units : ndarray of shape (2, N)
-        A standard deviation of each feature in the user's units, and of its scores.
-    quantiles : ndarray of shape (Q,)
-        Of the scores of training samples, at evenly spaced levels from 0 to 1.
+    The ``axes`` lead from the input of the hyperplanes to this space, where the means of the blobs are
+    the ``centres``. ``units`` are a standard deviation of each feature in the user's units, and of its
+    scores. ``quantiles`` of the training samples' scores are at evenly spaced levels from 0 to 1.
     """
 
     axes: Annotated[Floats, Shape("N", "r")]

@@ -21,9 +21,7 @@ from ffmlp.network.stages import (
     LinearPieces,
     OnnxGraph,
     Places,
-    SafeDistance,
-    layered_outputs,
-    mean_slopes,
+    Stages,
     require_finite,
     require_shapes,
     votes,
@@ -280,17 +278,11 @@ _BITS_PER_KEY = 24
 
 
 @dataclass(frozen=True, eq=False)
-class RegionStages:
+class RegionStages(Stages):
     """One l_2 neuron per occupied region, which votes for the region's majority class.
 
-    The weights follow from the regions and are computed on demand.
-
-    Attributes
-    ----------
-    regions : Regions
-        The D_2 regions: codes, and training samples of each class.
-    penalty : float
-        P: the weight from a half-space to a region outside of it is -P.
+    The weights follow from the regions and are computed on demand. The weight from a half-space to a
+    region outside of it is -P, where P is the penalty.
     """
 
     regions: Regions
@@ -300,12 +292,6 @@ class RegionStages:
     neurons = "regions"
     each_neuron = "each region that the hyperplanes cut out"
     activations = ("relu", "relu", "identity")
-    trees = None
-
-    @property
-    def relu_layers(self) -> tuple[tuple[Floats, Floats], ...] | None:
-        """None: where no region responds, the nearest one answers."""
-        return None
 
     @property
     def link_names(self) -> tuple[str, str]:
@@ -360,10 +346,6 @@ class RegionStages:
         """What happens to a sample outside of all regions, as part of a sentence about them."""
         return "a sample in none of them belongs to the one it violates least"
 
-    def outputs(self, planes: Hyperplanes, X: AnyFloats) -> Floats:
-        """The summed responses of each class's regions; all zero where no neuron of l_2 responds."""
-        return layered_outputs(self, planes, X)
-
     def probabilities(self, planes: Hyperplanes, X: AnyFloats) -> Floats:
         """The class frequencies of each sample's region."""
         return self.regions.frequencies[find_regions(planes, self.regions, X)]
@@ -398,35 +380,15 @@ class RegionStages:
         """The code of the least violated region of each class."""
         slopes = np.zeros((len(h), self._n_classes, h.shape[1]))
         for label in np.unique(self.neuron_classes):
-            slopes[:, label] = self.regions.codes[self._least_violated(h, label)]
+            codes = self.regions.codes[self.neuron_classes == label].astype(np.float64)
+            for rows in row_blocks(len(h), len(codes)):
+                slopes[rows, label] = codes[np.argmax(h[rows] @ codes.T, axis=1)]
         return slopes
-
-    def _least_violated(self, h: Floats, label: int) -> Indices:
-        """The least violated region (n,) of a class."""
-        candidates = np.flatnonzero(self.neuron_classes == label)
-        codes = self.regions.codes[candidates].T.astype(np.float64)
-        best = np.empty(len(h), np.intp)
-        for rows in row_blocks(len(h), len(candidates)):
-            best[rows] = candidates[np.argmax(h[rows] @ codes, axis=1)]
-        return best
-
-    def mean_slopes(self, start: Floats, stop: Floats, winner: Indices, rival: Indices) -> Floats:
-        """By quadrature between the bends."""
-        return mean_slopes(self, start, stop, winner, rival)
 
     @property
     def linear_pieces(self) -> LinearPieces | None:
         """One piece per region: its code."""
         return LinearPieces(self.regions.codes.astype(np.float64), self.neuron_classes)
-
-    @property
-    def safe_distance(self) -> SafeDistance | None:
-        """None: the linear pieces give exact distances."""
-        return None
-
-    def bends(self, winner: int, rival: int) -> None:
-        """None: hyperplanes bend a lead more than once."""
-        return
 
     def check(self, planes: Hyperplanes, n_classes: int) -> None:
         """Codes and counts must be of the same regions, and each needs samples."""
@@ -441,19 +403,15 @@ class RegionStages:
 
     def to_onnx(self, graph: OnnxGraph, planes: Hyperplanes, z: str, h: str) -> tuple[str, str]:
         """Look up the region of each sample, its class and its class frequencies."""
-        region = self._onnx_region(graph, h)
-        chosen = graph.apply("Gather", self.regions.classes.astype(np.int64), region)
-        return chosen, graph.apply("Gather", self.regions.frequencies, region)
-
-    def _onnx_region(self, graph: OnnxGraph, h: str) -> str:
-        """The region of each sample; if its code is unseen, the region that it violates least."""
         region = self._onnx_occupied_region(graph, h)
         unseen = graph.apply("NonZero", graph.apply("Less", region, np.array(0)))
         unseen = graph.apply("Reshape", unseen, np.array([-1]))
         codes = self.regions.codes.astype(np.float64)
         agreement = graph.apply("Gemm", graph.apply("Gather", h, unseen), codes, transB=1)
         least_violated = graph.apply("ArgMax", agreement, axis=1, keepdims=0)
-        return graph.apply("ScatterElements", region, unseen, least_violated, axis=0)
+        region = graph.apply("ScatterElements", region, unseen, least_violated, axis=0)
+        chosen = graph.apply("Gather", self.regions.classes.astype(np.int64), region)
+        return chosen, graph.apply("Gather", self.regions.frequencies, region)
 
     def _onnx_occupied_region(self, graph: OnnxGraph, h: str) -> str:
         """The region with a sample's code; -1 if there is none.
@@ -515,9 +473,7 @@ class PaperStages(RegionStages):
         """The region of each sample; in none of them the network is silent."""
         return replace(super().places(planes, X), answers_unseen=False)
 
-    def classes(self, planes: Hyperplanes, X: AnyFloats) -> Indices:
-        """The class of the largest output, the first one in a tie."""
-        return self.outputs(planes, X).argmax(axis=1)
+    classes = Stages.classes
 
     def _region_responses(self, h: Floats) -> Iterator[tuple[slice, Floats]]:
         """Yield slices of rows and the responses of l_2, in bounded memory."""
@@ -582,12 +538,7 @@ class PaperStages(RegionStages):
         """None: the outputs are not convex functions of the responses."""
         return
 
-    @property
-    def safe_distance(self) -> SafeDistance:
-        """Within it, no response changes its sign and the winner leads."""
-        return self._safe_distance
-
-    def _safe_distance(self, h: Floats, winner: Indices, reach: Floats, steepness: Floats) -> Floats:
+    def safe_distance(self, h: Floats, winner: Indices, reach: Floats, steepness: Floats) -> Floats:
         """The larger of two bounds, up to the first change of a sign, at ``|h_l| / reach_l``.
 
         Until then, region r is silent at least up to ``silent_r``, or responds up to ``-silent_r``: the
