@@ -70,7 +70,7 @@ def test_em_of_fewer_samples_than_features_is_that_among_all_features(n_distinct
     span = Span.of(X)
 
     def fitted(samples, origin):
-        start = maximization(assignment(origin, samples, weight, nearest(X, means)))
+        start = maximization(assignment(origin, samples, weight, nearest(X, means)), origin)
         return maximize_likelihood(samples, weight, start)
 
     plain = fitted(X, means)
@@ -106,15 +106,17 @@ def test_weights_are_repetitions():
     X, _ = overlapping(60, 3)
     times = np.random.default_rng(1).integers(1, 4, size=60)
     mixture = a_start(X, 2)
-    weighted = maximization(expectation(mixture, X, times.astype(float)))
-    repeated = maximization(expectation(mixture, np.repeat(X, times, axis=0), np.ones(times.sum())))
+    weighted = maximization(expectation(mixture, X, times.astype(float)), mixture.means)
+    repeated = maximization(
+        expectation(mixture, np.repeat(X, times, axis=0), np.ones(times.sum())), mixture.means
+    )
     np.testing.assert_allclose(weighted.means, repeated.means, rtol=1e-12)
     np.testing.assert_allclose(weighted.covariances, repeated.covariances, rtol=1e-10)
 
 
 def test_assigned_moments_are_means_and_covariances_of_the_members():
     X, y = overlapping(120, 3)
-    mixture = maximization(assignment(np.zeros((3, 3)), X, np.ones(120), y), regularization=0.0)
+    mixture = maximization(assignment(np.zeros((3, 3)), X, np.ones(120), y), 0.0, regularization=0.0)
     for label in range(3):
         np.testing.assert_allclose(mixture.means[label], X[y == label].mean(axis=0))
         np.testing.assert_allclose(mixture.covariances[label], np.cov(X[y == label].T, bias=True))

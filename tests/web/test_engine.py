@@ -341,7 +341,7 @@ def mixture():
     weight = np.ones(len(Z))
     means = seeds(Z, weight, 3, np.random.RandomState(0))
     after = lloyd(Z, weight, means)
-    start = maximization(assignment(after, Z, weight, nearest(Z, after)))
+    start = maximization(assignment(after, Z, weight, nearest(Z, after)), after)
     ended = maximize_likelihood(Z, weight, start)
     first, last = (
         {name: getattr(part, name) for name in Mixture.__dataclass_fields__} for part in (start, ended)

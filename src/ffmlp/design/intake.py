@@ -13,7 +13,7 @@ from ffmlp.arrays import Flags, Floats, Indices, row_blocks
 from ffmlp.design.mixtures import Mixture, fit_mixture
 from ffmlp.design.problem import Samples
 from ffmlp.inputs.columns import Schema
-from ffmlp.inputs.encoding import Census, Encoding, dealt_folds, hashed_folds
+from ffmlp.inputs.encoding import N_FOLDS, Census, Encoding, dealt_folds, hashed_folds
 from ffmlp.inputs.imputation import ENTRIES_AT_ONCE, Imputation, conditional_deviations, gaps_of
 from ffmlp.inputs.rows import Drawn, Partitions, Rows, S, SumOfFields, drawn_below, evenly, lexicographic
 from ffmlp.network.blobs import Blobs
@@ -196,7 +196,7 @@ def intake(
     encoded = TrainingEncoding(encoding, labels, class_weight)
     samples = as_predicted = encoded.samples(rows, encoding.inputs(rows, fold))
     if not encoding.columns.are_inputs:
-        as_predicted = encoded.samples(rows, encoding.inputs_of_network(rows))
+        as_predicted = encoded.samples(rows, encoding.inputs(rows, np.full(len(rows), N_FOLDS)))
     population = None if drawn.complete else EncodedPartitions(partitions, encoded)
     samples = replace(samples, members=members, given=given, population=population)
     return Intake(samples, as_predicted)
