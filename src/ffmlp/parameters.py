@@ -154,7 +154,12 @@ def training_intake(
         raise ValueError(
             f"y must have labels of one type, got {kinds}. Leave out rows without a label."
         ) from error
-    given, members = _known_blobs(classifier, blobs, cells.schema, targets, labels)
+    given = members = None
+    if isinstance(blobs, Blobs):
+        check_given_blobs(classifier, blobs, cells.schema, labels)
+        given = blobs
+    elif blobs is not None:
+        members = _checked_members(blobs, targets, labels)
     n_samples = len(targets)
     weight = checked_weight(sample_weight, n_samples, adds_up=classifier.keep_statistics)
     mass = np.bincount(targets, weight, len(labels)).astype(np.float64)
@@ -276,20 +281,6 @@ def checked_frequencies(sample_weight: ArrayLike, n_samples: int) -> Floats:
             f"{weight[first]}. Weights are frequencies: use 0 to leave out a sample."
         )
     return weight
-
-
-def _known_blobs(
-    classifier: FFMLPClassifier,
-    blobs: ArrayLike | Blobs | None,
-    schema: Schema,
-    y: Indices,
-    labels: NDArray,
-) -> tuple[Blobs | None, Indices | None]:
-    """The blobs themselves and the blob of each sample, whichever is given."""
-    if isinstance(blobs, Blobs):
-        check_given_blobs(classifier, blobs, schema, labels)
-        return blobs, None
-    return None, None if blobs is None else _checked_members(blobs, y, labels)
 
 
 def check_given_blobs(

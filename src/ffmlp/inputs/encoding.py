@@ -123,12 +123,8 @@ class Encoding:
         return cls(Columns(tuple(parts)), (None,) * len(names))
 
     def inputs(self, rows: Rows, fold: Indices) -> AnyFloats:
-        """The inputs (n, N) of training samples in these folds, cross-fitted."""
+        """The inputs (n, N) of training samples in these folds; fold `N_FOLDS` is that of a network."""
         return self.columns.completed(self.incomplete(rows, fold))
-
-    def inputs_of_network(self, rows: Rows) -> AnyFloats:
-        """The inputs (n, N) that a network has for the same rows."""
-        return self.columns.completed(self.incomplete(rows, np.full(len(rows), N_FOLDS)))
 
     def incomplete(self, rows: Rows, fold: Indices) -> AnyFloats:
         """The inputs before missing numbers are replaced."""

@@ -127,19 +127,13 @@ def lexicographic(*columns: NDArray) -> tuple[Indices, Indices]:
     return order, np.flatnonzero(new)
 
 
-def group_numbers(order: Indices, first: Indices) -> Indices:
-    """The number of each sample's group; `lexicographic` gives ``order`` and ``first``."""
-    starts = np.zeros(len(order), np.intp)
-    starts[first] = 1
-    numbers = np.empty(len(order), np.intp)
-    numbers[order] = np.cumsum(starts) - 1
-    return numbers
-
-
 def appearances(X: AnyFloats) -> Indices:
     """A number for each sample, the same for equal ones, in the order of their first appearance."""
     order, first = lexicographic(*X.T)
-    return np.argsort(np.argsort(order[first]))[group_numbers(order, first)]
+    by_appearance = np.argsort(np.argsort(order[first]))
+    numbers = np.empty(len(order), np.intp)
+    numbers[order] = np.repeat(by_appearance, np.diff(first, append=len(order)))
+    return numbers
 
 
 def _grouped(X: AnyFloats, y: Indices) -> tuple[Indices, Indices]:
