@@ -29,7 +29,7 @@ from ffmlp.inputs.data_frames import (
     table_cells,
     training_cells,
 )
-from ffmlp.inputs.rows import OnePartition, Partitions, Rows, WeightSums
+from ffmlp.inputs.rows import Rows, SumOverParts, WeightSums
 from ffmlp.network.blobs import Blobs
 from ffmlp.words import listed
 
@@ -168,7 +168,9 @@ def training_intake(
         rows = rows.select(counted)
         members = None if members is None else members[counted]
     known = {"members": members, "given": given}
-    return checked_intake(classifier, OnePartition(rows), cells.schema, labels, mass, **known)
+    return checked_intake(
+        classifier, lambda statistic: statistic(rows), cells.schema, labels, mass, **known
+    )
 
 
 class TooFewClassesError(ValueError):
@@ -177,7 +179,7 @@ class TooFewClassesError(ValueError):
 
 def checked_intake(
     classifier: FFMLPClassifier,
-    partitions: Partitions,
+    sum_over_parts: SumOverParts,
     schema: Schema,
     labels: NDArray,
     mass: Floats,
@@ -199,7 +201,7 @@ def checked_intake(
             f"max_neurons must be at least {smallest} for {len(labels)} classes (two neurons per class "
             f"and one half-space), got {size}."
         )
-    return intake(partitions, schema, labels, class_weight, **known)
+    return intake(sum_over_parts, schema, labels, class_weight, **known)
 
 
 @np.errstate(over="ignore", invalid="ignore")  # scikit-learn looks at the sum of all cells

@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ffmlp import classifier as local
 from ffmlp.arrays import Floats
-from ffmlp.dask.partitions import Block, DaskPartitions, Passes, block_sum, blocks, is_array, is_frame
+from ffmlp.dask.partitions import Block, Passes, block_sum, blocks, is_array, is_frame, row_sum
 from ffmlp.design.region import occupied_regions
 from ffmlp.inputs.columns import Cells, Schema, category_name
 from ffmlp.inputs.data_frames import ColumnKind, chosen_columns, column_kinds, columns_of, table_cells
@@ -146,7 +146,7 @@ class FFMLPClassifier(local.FFMLPClassifier):
             check_classification_targets(np.repeat(survey.labels, repeats))
             if blobs is not None:
                 check_given_blobs(self, blobs, survey.schema, survey.labels)
-            table = DaskPartitions(parts, survey.rows, passes)
+            table = partial(row_sum, parts, survey.rows, passes)
             known = {"given": blobs, "n_rows": survey.n_rows}
             self._design(checked_intake(self, table, survey.schema, survey.labels, survey.mass, **known))
             self._end(survey.n_rows, len(parts), passes)

@@ -15,7 +15,16 @@ from ffmlp.design.problem import Samples
 from ffmlp.inputs.columns import Schema
 from ffmlp.inputs.encoding import N_FOLDS, Census, Encoding, dealt_folds, hashed_folds
 from ffmlp.inputs.imputation import ENTRIES_AT_ONCE, Imputation, conditional_deviations, gaps_of
-from ffmlp.inputs.rows import Drawn, Partitions, Rows, S, SumOfFields, drawn_below, evenly, lexicographic
+from ffmlp.inputs.rows import (
+    Drawn,
+    Rows,
+    S,
+    SumOfFields,
+    SumOverParts,
+    drawn_below,
+    evenly,
+    lexicographic,
+)
 from ffmlp.network.blobs import Blobs
 
 # Blobs, if each has so many samples.
@@ -140,17 +149,9 @@ class TrainingEncoding:
         """The statistic of some rows as training samples."""
         return statistic(self.samples(rows, self.encoding.inputs(rows, hashed_folds(rows))))
 
-
-@dataclass(frozen=True, eq=False)
-class EncodedPartitions:
-    """All rows of a table as training samples, part by part."""
-
-    partitions: Partitions
-    encoded: TrainingEncoding
-
-    def sum(self, statistic: Callable[[Samples], S]) -> S:
-        """The sum of a statistic over all parts."""
-        return self.partitions.sum(partial(self.encoded.statistic_of, statistic))
+    def total(self, sum_over_parts: SumOverParts, statistic: Callable[[Samples], S]) -> S:
+        """The sum of a statistic over all rows of a table as training samples."""
+        return sum_over_parts(partial(self.statistic_of, statistic))
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,7 +163,7 @@ class Intake:
 
 
 def intake(
-    partitions: Partitions,
+    sum_over_parts: SumOverParts,
     schema: Schema,
     labels: NDArray,
     class_weight: Floats,
@@ -179,9 +180,9 @@ def intake(
     """
     n_classes = len(labels)
     hold_all, below = members is not None, drawn_below(n_rows, len(schema.names))
-    gathered = partitions.sum(partial(_Gathered.of, n_classes, below, hold_all))
+    gathered = sum_over_parts(partial(_Gathered.of, n_classes, below, hold_all))
     if gathered.drawn.holds_too_few(below):
-        gathered = partitions.sum(partial(_Gathered.of, n_classes, None, hold_all))
+        gathered = sum_over_parts(partial(_Gathered.of, n_classes, None, hold_all))
     drawn, census = gathered.drawn if hold_all else gathered.drawn.settled(), gathered.census
     rows = drawn.representative
     if drawn.complete:
@@ -197,6 +198,6 @@ def intake(
     samples = as_predicted = encoded.samples(rows, encoding.inputs(rows, fold))
     if not encoding.columns.are_inputs:
         as_predicted = encoded.samples(rows, encoding.inputs(rows, np.full(len(rows), N_FOLDS)))
-    population = None if drawn.complete else EncodedPartitions(partitions, encoded)
+    population = None if drawn.complete else partial(encoded.total, sum_over_parts)
     samples = replace(samples, members=members, given=given, population=population)
     return Intake(samples, as_predicted)

@@ -62,8 +62,7 @@ class Imputation:
         filled = X.copy(order="K")
         incomplete = np.flatnonzero(np.isnan(X).any(axis=1))
         for rows in row_blocks(len(incomplete), X.shape[1] ** 2, ENTRIES_AT_ONCE):
-            chosen = incomplete[rows]
-            filled[chosen] = self._completed(X[chosen])
+            filled[incomplete[rows]] = self._completed(X[incomplete[rows]])
         return filled
 
     def _completed(self, X: Floats) -> Floats:
@@ -127,19 +126,14 @@ def conditional_deviations(
     squares = np.einsum("nd,nd->n", product, deviation)
     found = []
     for some in gaps:
-        pull = product[some.places]
-        found.append(_solutions(some.own(precision), -pull))
+        pull, own = product[some.places], some.own(precision)
+        if pull.shape[1] == 1:  # nearly all, and much faster than many calls
+            found.append(-pull / own[:, :, 0])
+        else:
+            found.append(np.linalg.solve(own, -pull[:, :, None])[:, :, 0].astype(np.float64))
         # What the missing ones add is 2·pull·x + x·P·x, where P·x = -pull.
         squares[some.rows] += np.einsum("km,km->k", pull, found[-1])
     return found, squares
-
-
-def _solutions(matrices: Floats, goals: Floats) -> Floats:
-    """The solutions (k, m) of systems of equations (k, m, m) with right sides (k, m)."""
-    if goals.shape[1] == 1:  # nearly all, and much faster than many calls
-        return goals / matrices[:, :, 0]
-    solutions = np.linalg.solve(matrices, goals[:, :, None])[:, :, 0]
-    return solutions.astype(np.float64)
 
 
 def _products(rows: Floats, matrix: Floats) -> Floats:

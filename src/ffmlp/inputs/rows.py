@@ -150,7 +150,7 @@ def _grouped(X: AnyFloats, y: Indices) -> tuple[Indices, Indices]:
 class Statistic(Protocol):
     """What one pass over rows keeps of them: the statistics of parts add up to the statistic of all.
 
-    A part is a block of a file or a partition on another machine. `Partitions.sum` and ``Samples.total``
+    A part is a block of a file or a partition on another machine. `SumOverParts` and ``Samples.total``
     take a function from a part to its statistic, and add these up in the order of the parts.
     """
 
@@ -229,23 +229,12 @@ def most_distinct(n_columns: int) -> int:
     return max(1, min(MOST_DISTINCT, MOST_CELLS // max(n_columns, 1)))
 
 
-class Partitions(Protocol):
-    """All rows of a table, in parts that may lie elsewhere."""
+class SumOverParts(Protocol):
+    """The sum of a statistic over all rows of a table, in parts that may lie elsewhere."""
 
-    def sum(self, statistic: Callable[[Rows], S]) -> S:
-        """The sum of a statistic over all parts."""
+    def __call__(self, statistic: Callable[[Rows], S], /) -> S:
+        """The sum."""
         ...
-
-
-@dataclass(frozen=True, eq=False)
-class OnePartition:
-    """All rows in one part, in memory."""
-
-    rows: Rows
-
-    def sum(self, statistic: Callable[[Rows], S]) -> S:
-        """The statistic of the rows."""
-        return statistic(self.rows)
 
 
 def mixed(numbers: Hashes) -> Hashes:

@@ -163,16 +163,12 @@ class FamiliarSpace:
                 scores[rows] = np.sqrt(np.mean(gaps**2, axis=1))
         return nearest, np.nan_to_num(scores, nan=FARTHEST, posinf=FARTHEST)
 
-    def threshold(self, keep: float) -> float:
-        """The score up to which a share of the training samples is."""
+    def familiarity(self, planes: Hyperplanes, X: AnyFloats, keep: float) -> Familiarity:
+        """How familiar validated inputs (n, N) are; a share ``keep`` of the training samples is."""
         if not 0.0 < keep <= 1.0:
             raise ValueError(f"keep must be above 0 and at most 1, got {keep!r}.")
         level = np.interp(keep, np.linspace(0.0, 1.0, len(self.quantiles)), self.quantiles)
-        return max(float(level), _LEAST_THRESHOLD)
-
-    def familiarity(self, planes: Hyperplanes, X: AnyFloats, keep: float) -> Familiarity:
-        """How familiar validated inputs (n, N) are."""
-        threshold = self.threshold(keep)
+        threshold = max(float(level), _LEAST_THRESHOLD)
         nearest, scores = self.measured(planes, X)
         return Familiarity(scores, threshold, keep, scores <= threshold, nearest)
 

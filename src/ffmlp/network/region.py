@@ -554,17 +554,6 @@ class PaperStages(RegionStages):
         linear = np.where(tied, 0.0, _quotient(lead, steepness).min(axis=1))
         crossed = _quotient(np.abs(h), reach).min(axis=1)
         safe = np.empty(len(h))
-        for rows, silent in self._silent_distances(h, reach):
-            others = np.where(mine[rows], np.inf, silent).min(axis=1)
-            responds = np.where(mine[rows], -silent, 0.0).max(axis=1)
-            responds[winner[rows] == 0] = np.inf
-            alone = np.maximum(np.minimum(others, responds), 0.0)
-            unchanged = np.minimum(np.abs(silent).min(axis=1), linear[rows])
-            safe[rows] = np.minimum(np.maximum(alone, unchanged), crossed[rows])
-        return safe
-
-    def _silent_distances(self, h: Floats, reach: Floats) -> Iterator[tuple[slice, Floats]]:
-        """Yield slices of rows and how far each region is from responding; negative if it does."""
         agrees = np.hstack([self.regions.codes, ~self.regions.codes]).T.astype(np.float64)
         for rows in row_blocks(len(h), len(self.regions)):
             above = h[rows] > 0
@@ -573,7 +562,14 @@ class PaperStages(RegionStages):
                 for part in (np.abs(h[rows]), reach[rows])
             )
             gap = sizes @ (1.0 - agrees) - sizes @ agrees / self.penalty
-            yield rows, _quotient(gap, speeds @ (1.0 - agrees) + speeds @ agrees / self.penalty)
+            silent = _quotient(gap, speeds @ (1.0 - agrees) + speeds @ agrees / self.penalty)
+            others = np.where(mine[rows], np.inf, silent).min(axis=1)
+            responds = np.where(mine[rows], -silent, 0.0).max(axis=1)
+            responds[winner[rows] == 0] = np.inf
+            alone = np.maximum(np.minimum(others, responds), 0.0)
+            unchanged = np.minimum(np.abs(silent).min(axis=1), linear[rows])
+            safe[rows] = np.minimum(np.maximum(alone, unchanged), crossed[rows])
+        return safe
 
     def to_onnx(self, graph: OnnxGraph, planes: Hyperplanes, z: str, h: str) -> tuple[str, str]:
         """Add the layers as they are."""

@@ -26,57 +26,45 @@ _TOLERANCE, _ROUNDING = 1e-10, 1e-13
 _SHORTEST, _MOST_PARTS = 2.0**-40, 200
 
 
-@dataclass(frozen=True, eq=False)
-class _Way:
-    """The straight ways of some samples; ``t`` runs from 0 to 1."""
+def _mean_slopes(stages: Stages, start: Floats, way: Floats, winner: Indices, rival: Indices) -> Floats:
+    """`Stages.mean_slopes` of a few samples on straight ways; ``t`` runs from 0 to 1."""
 
-    stages: Stages
-    start: Floats
-    way: Floats
-    winner: Indices
-    rival: Indices
-
-    def _of_both(
-        self, of_classes: Callable[[Floats], Floats], rows: Indices, t: Floats
+    def of_both(
+        of_classes: Callable[[Floats], Floats], rows: Indices, t: Floats
     ) -> tuple[Floats, Floats]:
         """What a function of responses gives for the winner and for the rival."""
-        values = of_classes(self.start[rows] + t[:, None] * self.way[rows])
-        each = np.arange(len(rows))
-        return values[each, self.winner[rows]], values[each, self.rival[rows]]
+        values, each = of_classes(start[rows] + t[:, None] * way[rows]), np.arange(len(rows))
+        return values[each, winner[rows]], values[each, rival[rows]]
 
-    def mean_slopes(self) -> Floats:
-        """The mean slopes (n, L)."""
-        total = np.zeros_like(self.start)
-        rows, left = np.arange(len(total)), np.zeros(len(total))
-        right = left + 1.0
-        allowed, division = None, 0
-        while len(rows):
-            width = right - left
-            at_nodes = (self._of_both(self.stages.slopes, rows, left + width * t) for t in _NODES)
-            nodes = [winner - rival for winner, rival in at_nodes]
-            slopes = np.tensordot(_WEIGHTS, np.stack(nodes), axes=1)
-            ends = [part for t in (left, right) for part in self._of_both(self.stages.scores, rows, t)]
-            if allowed is None:
-                allowed = _TOLERANCE * np.abs(slopes * self.way).sum(axis=1)
-                allowed += _ROUNDING * np.abs(ends).max(axis=0)
-            rise = ends[2] - ends[3] - (ends[0] - ends[1])
-            error = np.abs(width * np.sum(slopes * self.way[rows], axis=1) - rise)
-            bad = (error > allowed[rows]) & (width > _SHORTEST)
-            bad &= np.bincount(rows, minlength=len(total))[rows] <= _MOST_PARTS
-            np.add.at(total, rows[~bad], (width[:, None] * slopes)[~bad])
-            first, last = (np.sum(part * self.way[rows], axis=1)[bad] for part in (nodes[0], nodes[-1]))
-            rows, left, right, width, rise = (part[bad] for part in (rows, left, right, width, rise))
-            middle = left + 0.5 * width
-            if division % 2 == 0:
-                with np.errstate(over="ignore"):  # a bend outside the part is not used
-                    bend = np.divide(
-                        rise - last * width, first - last, out=0.5 * width, where=first != last
-                    )
-                middle = np.where((bend > 0) & (bend < width), left + bend, middle)
-            rows = np.concatenate([rows, rows])
-            left, right = np.concatenate([left, middle]), np.concatenate([middle, right])
-            division += 1
-        return total
+    total = np.zeros_like(start)
+    rows, left = np.arange(len(total)), np.zeros(len(total))
+    right = left + 1.0
+    allowed, division = None, 0
+    while len(rows):
+        width = right - left
+        at_nodes = (of_both(stages.slopes, rows, left + width * t) for t in _NODES)
+        nodes = [winner - rival for winner, rival in at_nodes]
+        slopes = np.tensordot(_WEIGHTS, np.stack(nodes), axes=1)
+        ends = [part for t in (left, right) for part in of_both(stages.scores, rows, t)]
+        if allowed is None:
+            allowed = _TOLERANCE * np.abs(slopes * way).sum(axis=1)
+            allowed += _ROUNDING * np.abs(ends).max(axis=0)
+        rise = ends[2] - ends[3] - (ends[0] - ends[1])
+        error = np.abs(width * np.sum(slopes * way[rows], axis=1) - rise)
+        bad = (error > allowed[rows]) & (width > _SHORTEST)
+        bad &= np.bincount(rows, minlength=len(total))[rows] <= _MOST_PARTS
+        np.add.at(total, rows[~bad], (width[:, None] * slopes)[~bad])
+        first, last = (np.sum(part * way[rows], axis=1)[bad] for part in (nodes[0], nodes[-1]))
+        rows, left, right, width, rise = (part[bad] for part in (rows, left, right, width, rise))
+        middle = left + 0.5 * width
+        if division % 2 == 0:
+            with np.errstate(over="ignore"):  # a bend outside the part is not used
+                bend = np.divide(rise - last * width, first - last, out=0.5 * width, where=first != last)
+            middle = np.where((bend > 0) & (bend < width), left + bend, middle)
+        rows = np.concatenate([rows, rows])
+        left, right = np.concatenate([left, middle]), np.concatenate([middle, right])
+        division += 1
+    return total
 
 
 # Responses are clipped to this: sums of larger ones would overflow, and no sample is that far away.
@@ -232,8 +220,8 @@ class Stages(Protocol):
         found = np.empty_like(start)
         n_entries = len(_NODES) * self.weights[1].shape[0] * start.shape[1]
         for rows in row_blocks(len(start), n_entries):
-            way = _Way(self, start[rows], stop[rows] - start[rows], winner[rows], rival[rows])
-            found[rows] = way.mean_slopes()
+            way = stop[rows] - start[rows]
+            found[rows] = _mean_slopes(self, start[rows], way, winner[rows], rival[rows])
         return found
 
     @property
