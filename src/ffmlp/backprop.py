@@ -35,22 +35,12 @@ Layer = tuple[NDArray[np.float32], NDArray[np.float32]]
 
 @dataclass(frozen=True, eq=False)
 class History:
-    """Accuracy and time by epoch, from epoch 0 (before training); arrays of shape (n_epochs + 1,).
-
-    Attributes
-    ----------
-    train_accuracy, test_accuracy : ndarray
-        Accuracy after each epoch. Test accuracy is NaN if ``fit`` was given no test samples.
-    batch_accuracy : ndarray
-        Training accuracy averaged over the batches of an epoch, each before its step; NaN at epoch 0.
-    seconds : ndarray
-        Total training time, without evaluation.
-    """
+    """Accuracy and time by epoch, from epoch 0 (before training); arrays of shape (n_epochs + 1,)."""
 
     train_accuracy: Floats
-    batch_accuracy: Floats
-    test_accuracy: Floats
-    seconds: Floats
+    batch_accuracy: Floats  # the mean over the batches of an epoch, each before its step; first NaN
+    test_accuracy: Floats  # NaN without test samples
+    seconds: Floats  # of training in total, without evaluation
 
 
 class BackpropClassifier(ClassifierMixin, BaseEstimator):

@@ -17,8 +17,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ffmlp.arrays import AnyFloats, Floats, Indices
 from ffmlp.design.designs import DESIGNS
-from ffmlp.design.intake import Intake, intake
+from ffmlp.design.intake import intake
 from ffmlp.design.lda import DISCRIMINANTS
+from ffmlp.design.problem import Samples
 from ffmlp.design.selection import AUTO
 from ffmlp.inputs.columns import Cells, NumberColumn, Schema
 from ffmlp.inputs.data_frames import (
@@ -143,7 +144,7 @@ def training_intake(
     y: ArrayLike,
     sample_weight: ArrayLike | None,
     blobs: ArrayLike | Blobs | None,
-) -> Intake:
+) -> tuple[Samples, Samples]:
     """The input of ``fit`` without samples of weight 0; sets the classifier's feature attributes."""
     cells, targets = _training_cells(classifier, X, y)
     try:
@@ -184,7 +185,7 @@ def checked_intake(
     labels: NDArray,
     mass: Floats,
     **known: Any,
-) -> Intake:
+) -> tuple[Samples, Samples]:
     """Rows as samples, if there are at least two classes and as many neurons as these need.
 
     ``mass`` (C,) is the weight of each class, ``known`` what `intake` may know beside the rows.
@@ -267,9 +268,7 @@ def checked_weight(sample_weight: ArrayLike | None, n_samples: int, *, adds_up: 
         return np.ones(n_samples)
     weight = checked_frequencies(sample_weight, n_samples)
     sums = WeightSums.of(weight)
-    sums.check()
-    if adds_up:
-        sums.check_adds_up()
+    sums.check(adds_up=adds_up)
     return sums.scaled(weight)
 
 

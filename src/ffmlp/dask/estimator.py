@@ -112,8 +112,7 @@ class FFMLPClassifier(local.FFMLPClassifier):
             check_parameters(self)
             given = followed(self, like, blobs)
             counts = block_sum(parts, _Weights.of, passes)
-            counts.sums.check()
-            counts.sums.check_adds_up()
+            counts.sums.check(adds_up=True)
             regions = block_sum(parts, partial(_regions_like, like, counts.sums), passes)
             self._follow(replace(given, regions=regions))
             self._end(counts.n_rows, len(parts), passes)
@@ -138,9 +137,7 @@ class FFMLPClassifier(local.FFMLPClassifier):
             names = column_names(self)
             chosen_columns(self.categorical_features, names)  # an error before anything is read
             survey = block_sum(parts, partial(Survey.of, names, self.categorical_features), passes)
-            survey.weights.check()
-            if self.keep_statistics:
-                survey.weights.check_adds_up()
+            survey.weights.check(adds_up=self.keep_statistics)
             # Each label counts twice, unless most rows have a label that no other has: worth a warning.
             repeats = min(2, survey.n_rows // len(survey.labels))
             check_classification_targets(np.repeat(survey.labels, repeats))
@@ -148,7 +145,8 @@ class FFMLPClassifier(local.FFMLPClassifier):
                 check_given_blobs(self, blobs, survey.schema, survey.labels)
             table = partial(row_sum, parts, survey.rows, passes)
             known = {"given": blobs, "n_rows": survey.n_rows}
-            self._design(checked_intake(self, table, survey.schema, survey.labels, survey.mass, **known))
+            both = checked_intake(self, table, survey.schema, survey.labels, survey.mass, **known)
+            self._design(*both)
             self._end(survey.n_rows, len(parts), passes)
         return self
 

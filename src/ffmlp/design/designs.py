@@ -47,9 +47,8 @@ _MAX_THRESHOLDS = 200
 # and lies on its positive side, so that rounding does not decide.
 _LEAST_RESPONSE = 1e-9
 
-Stages2And3 = Callable[[Samples, Plan, Blobs, Hyperplanes, Progress], UpperLayers]
-
-DESIGNS: dict[str, Stages2And3] = {
+# Stages 2 and 3.
+DESIGNS: dict[str, Callable[[Samples, Plan, Blobs, Hyperplanes, Progress], UpperLayers]] = {
     "paper": region_design,
     "region": region_design,
     "blob": blob_design,

@@ -44,10 +44,6 @@ class Progress:
         if self.verbose:
             print(f"[FFMLPClassifier] {self._current}: {message}")
 
-    def deletion(self, n_left: int, error_rate: float) -> None:
-        """Report the deletion of a hyperplane."""
-        self.say(f"{n_left} hyperplanes left, training error {100 * error_rate:.2f} %")
-
 
 # Samples of a class that are kept when samples are thinned.
 _FEWEST_OF_A_CLASS = 100

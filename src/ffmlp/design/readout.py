@@ -108,17 +108,6 @@ _MAX_AXES = 100
 
 
 @dataclass(frozen=True, eq=False)
-class SmallReadout:
-    """Evidence for each class, in log-odds: ``max(h, 0) @ weights + bias``, h of one side each."""
-
-    hyperplanes: Hyperplanes
-    kept: Indices  # (m,) the hyperplanes that these were made from, in ascending order
-    weights: Floats
-    bias: Floats
-    error_rate: float  # on the training samples
-
-
-@dataclass(frozen=True, eq=False)
 class _Points:
     """Distinct samples, then points between them: standardised scores, share, target probabilities."""
 
@@ -133,9 +122,10 @@ class _Points:
 
 def fit_small_readout(
     planes: Hyperplanes, whole: Readout, X: AnyFloats, y: Indices, weight: Floats, n_neurons: int
-) -> SmallReadout:
+) -> tuple[Hyperplanes, ReadoutStages, Indices, float]:
     """A readout of at most ``n_neurons`` half-spaces that approximates the whole readout.
 
+    Also the hyperplanes (m,) that these were made from, ascending, and the training error rate.
     Deterministic. Takes O(n·L) time for each half-space taken and O(n·N²) for each one moved, with n
     limited to `N_POINTS`, and a prediction of all samples for the error rate.
     """
@@ -163,7 +153,9 @@ def fit_small_readout(
     few = scaling.unscaled_planes(few)
     l_1 = np.maximum(few.signed_responses(X), 0.0)
     wrong = (l_1 @ weights + bias).argmax(axis=1) != y
-    return SmallReadout(few, kept, weights, bias, float(weight @ wrong / weight.sum()))
+    half = 0.5 * weights
+    stages = ReadoutStages(half, half, bias, 1.0, one_sided=True)
+    return few, stages, kept, float(weight @ wrong / weight.sum())
 
 
 def _points(
@@ -356,15 +348,13 @@ def readout_design(
         n_allowed = plan.max_neurons - 2 * n_classes  # l_2 and l_out have a neuron for each class
         if 2 * len(planes) > n_allowed:
             with progress.step("regions"):
-                small = fit_small_readout(planes, readout, *data, n_allowed)
-                progress.say(f"{len(small.kept)} half-spaces, training error {small.error_rate:.2%}")
+                few, stages, rows, rate = fit_small_readout(planes, readout, *data, n_allowed)
+                progress.say(f"{len(few)} half-spaces, training error {rate:.2%}")
             with progress.step("classes"):
-                half = 0.5 * small.weights
-                stages = ReadoutStages(half, half, small.bias, 1.0, one_sided=True)
-            kept = path.kept[small.kept]
-            deleted = np.concatenate([path.deleted, np.setdiff1d(path.kept, kept)])
-            path = PruningPath(deleted, np.full(len(deleted), small.error_rate), np.nan, kept)
-            return UpperLayers(small.hyperplanes, path, stages)
+                kept = path.kept[rows]
+                deleted = np.concatenate([path.deleted, np.setdiff1d(path.kept, kept)])
+                path = PruningPath(deleted, np.full(len(deleted), rate), np.nan, kept)
+            return UpperLayers(few, path, stages)
     with progress.step("classes"):
         stages = ReadoutStages(readout.even, readout.odd, readout.bias, readout.temperature)
     return UpperLayers(planes, path, stages, readout.left_out)

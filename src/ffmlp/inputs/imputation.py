@@ -122,7 +122,12 @@ def conditional_deviations(
     Missing deviations are 0 and become their conditional means, (k, m) for each of the gaps, given the
     others. The squares are of Mahalanobis distances.
     """
-    product = _products(deviation, precision)
+    # BLAS rounds rows alike, whatever the other rows are, only in products of the same shape.
+    factor, n_blocks = in_whole_tiles(precision), -(-len(deviation) // _ROWS_PER_PRODUCT)
+    blocks = np.zeros((n_blocks * _ROWS_PER_PRODUCT, len(precision)))
+    blocks[: len(deviation)] = deviation
+    product = blocks.reshape(n_blocks, _ROWS_PER_PRODUCT, len(precision)) @ factor
+    product = product.reshape(len(blocks), len(factor.T))[: len(deviation), : len(precision)]
     squares = np.einsum("nd,nd->n", product, deviation)
     found = []
     for some in gaps:
@@ -134,15 +139,3 @@ def conditional_deviations(
         # What the missing ones add is 2·pull·x + x·P·x, where P·x = -pull.
         squares[some.rows] += np.einsum("km,km->k", pull, found[-1])
     return found, squares
-
-
-def _products(rows: Floats, matrix: Floats) -> Floats:
-    """The product of rows with a matrix, rounded alike whatever the other rows are.
-
-    BLAS does so only in products of the same shape, so each has as many rows.
-    """
-    n_blocks = -(-len(rows) // _ROWS_PER_PRODUCT)
-    blocks = np.zeros((n_blocks, _ROWS_PER_PRODUCT, rows.shape[1]))
-    blocks.reshape(-1, rows.shape[1])[: len(rows)] = rows
-    factor = in_whole_tiles(matrix)
-    return np.matmul(blocks, factor).reshape(-1, factor.shape[1])[: len(rows), : matrix.shape[1]]

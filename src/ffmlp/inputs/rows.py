@@ -37,8 +37,11 @@ class WeightSums:
         largest = max(self.largest, other.largest)
         return WeightSums(self.total + other.total, largest, self.n_positive + other.n_positive)
 
-    def check(self) -> None:
-        """Raise a ValueError if the weights cannot be frequencies."""
+    def check(self, *, adds_up: bool) -> None:
+        """Raise a ValueError if the weights cannot be frequencies.
+
+        Weights whose sums must add up may not be scaled: sites would scale theirs differently.
+        """
         if not self.n_positive:
             raise ValueError("sample_weight is zero for all samples. Give some a positive weight.")
         if self.total > _LARGEST_TOTAL:
@@ -46,10 +49,7 @@ class WeightSums:
                 f"The sum of sample_weight is {self.total:.3g}, above {_LARGEST_TOTAL:g}. Scale the "
                 "weights down."
             )
-
-    def check_adds_up(self) -> None:
-        """Raise a ValueError if the weights would be scaled: sites would scale theirs differently."""
-        if self.total < self.n_positive:
+        if adds_up and self.total < self.n_positive:
             raise ValueError(
                 f"sample_weight has a mean of {self.total / self.n_positive:.3g}. Statistics that are "
                 "merged need frequencies with a mean of at least 1: multiply the weights of all sites "

@@ -61,25 +61,18 @@ def distinct_codes(words: Words) -> tuple[Indices, Indices]:
     return order[new], inverse
 
 
-@dataclass(frozen=True, eq=False)
 class CodeIndex:
     """Distinct codes (R, n_words), sorted by their hashes; whole codes are compared on every look-up."""
 
-    words: Words
-    hashes: Words  # (R,)
-    order: Indices  # (R,) the number of each code
-
-    @classmethod
-    def of(cls, words: Words) -> CodeIndex:
-        """Index distinct codes."""
+    def __init__(self, words: Words) -> None:
         hashes = _hashes(words)
-        order = np.argsort(hashes)
-        return cls(words[order], hashes[order], order)
+        self._order = np.argsort(hashes)
+        self._words, self._hashes = words[self._order], hashes[self._order]
 
     def find(self, words: Words) -> Indices:
         """The number of each code, -1 where it is not in the index."""
-        place = np.minimum(np.searchsorted(self.hashes, _hashes(words)), len(self.order) - 1)
-        return np.where((self.words[place] == words).all(axis=1), self.order[place], -1)
+        place = np.minimum(np.searchsorted(self._hashes, _hashes(words)), len(self._order) - 1)
+        return np.where((self._words[place] == words).all(axis=1), self._order[place], -1)
 
 
 def _hashes(words: Words) -> Words:
@@ -137,7 +130,7 @@ class Regions:
     @cached_property
     def index(self) -> CodeIndex:
         """The index that finds regions by their codes."""
-        return CodeIndex.of(pack(self.codes))
+        return CodeIndex(pack(self.codes))
 
     def __getstate__(self) -> dict[str, NDArray]:
         return {"codes": self.codes, "counts": self.counts}  # cached properties are computed again
@@ -307,16 +300,13 @@ class RegionStages(Stages):
     def weights(self) -> tuple[Floats, Floats]:
         """1 from a region's half-spaces and -P from the others; 1 to its class and 0 to the others."""
         own = np.hstack([self.regions.codes, ~self.regions.codes])
-        return np.where(own, 1.0, -float(self.penalty)), votes(self.neuron_classes, self._n_classes)
+        to_classes = votes(self.neuron_classes, self.regions.counts.shape[1])
+        return np.where(own, 1.0, -float(self.penalty)), to_classes
 
     @property
     def biases(self) -> tuple[Floats, Floats]:
         """All zero."""
-        return np.zeros(len(self.regions)), np.zeros(self._n_classes)
-
-    @property
-    def _n_classes(self) -> int:
-        return self.regions.counts.shape[1]
+        return np.zeros(len(self.regions)), np.zeros(self.regions.counts.shape[1])
 
     def meaning(self, neuron: int, network: Network) -> str:
         """The class and the half-spaces of a region."""
@@ -368,7 +358,7 @@ class RegionStages(Stages):
 
     def scores(self, h: Floats) -> Floats:
         """The largest ``h·code`` of each class's regions."""
-        scores = np.full((len(h), self._n_classes), -np.inf)
+        scores = np.full((len(h), self.regions.counts.shape[1]), -np.inf)
         codes = self.regions.codes.T.astype(np.float64)
         for rows in row_blocks(len(h), len(self.regions)):
             agreement = h[rows] @ codes
@@ -378,7 +368,7 @@ class RegionStages(Stages):
 
     def slopes(self, h: Floats) -> Floats:
         """The code of the least violated region of each class."""
-        slopes = np.zeros((len(h), self._n_classes, h.shape[1]))
+        slopes = np.zeros((len(h), self.regions.counts.shape[1], h.shape[1]))
         for label in np.unique(self.neuron_classes):
             codes = self.regions.codes[self.neuron_classes == label].astype(np.float64)
             for rows in row_blocks(len(h), len(codes)):
