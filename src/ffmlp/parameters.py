@@ -161,8 +161,7 @@ def training_intake(
         given = blobs
     elif blobs is not None:
         members = _checked_members(blobs, targets, labels)
-    n_samples = len(targets)
-    weight = checked_weight(sample_weight, n_samples, adds_up=classifier.keep_statistics)
+    weight = checked_weight(sample_weight, len(targets), adds_up=classifier.keep_statistics)
     mass = np.bincount(targets, weight, len(labels)).astype(np.float64)
     rows, counted = Rows(cells, targets, weight), weight > 0
     if not counted.all():
