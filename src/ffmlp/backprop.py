@@ -35,22 +35,12 @@ Layer = tuple[NDArray[np.float32], NDArray[np.float32]]
 
 @dataclass(frozen=True, eq=False)
 class History:
-    """Accuracy and time by epoch, from epoch 0 (before training); arrays of shape (n_epochs + 1,).
-
-    Attributes
-    ----------
-    train_accuracy, test_accuracy : ndarray
-        Accuracy after each epoch. Test accuracy is NaN if ``fit`` was given no test samples.
-    batch_accuracy : ndarray
-        Training accuracy averaged over the batches of an epoch, each before its step; NaN at epoch 0.
-    seconds : ndarray
-        Total training time, without evaluation.
-    """
+    """Accuracy and time by epoch, from epoch 0 (before training); arrays of shape (n_epochs + 1,)."""
 
     train_accuracy: Floats
-    batch_accuracy: Floats
-    test_accuracy: Floats
-    seconds: Floats
+    batch_accuracy: Floats  # the mean over the batches of an epoch, each before its step; first NaN
+    test_accuracy: Floats  # NaN without test samples
+    seconds: Floats  # of training in total, without evaluation
 
 
 class BackpropClassifier(ClassifierMixin, BaseEstimator):
@@ -112,16 +102,7 @@ class BackpropClassifier(ClassifierMixin, BaseEstimator):
     ) -> BackpropClassifier:
         """Train the network.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-        X_test, y_test : array-like, default=None
-            Samples to compute the test accuracy by epoch; training does not use them.
-
-        Returns
-        -------
-        self
+        ``X_test`` and ``y_test`` are for the test accuracy by epoch; training does not use them.
         """
         self._check_parameters()
         samples, targets = validate_data(self, X, y, dtype=np.float64)
@@ -193,13 +174,16 @@ class BackpropClassifier(ClassifierMixin, BaseEstimator):
         with np.errstate(over="ignore"):  # reported as diverged
             samples = X.astype(np.float32)
 
-        def accuracies() -> tuple[float, float]:
-            test = np.nan if held_out is None else _accuracy(layers, *held_out)
-            return _accuracy(layers, samples, y), test
+        def accuracy(X: NDArray, y: Indices) -> float:
+            return float(np.mean(_responses(layers, X)[-1].argmax(axis=1) == y))
+
+        def row(batch_accuracy: float) -> tuple[float, float, float, float]:
+            test = np.nan if held_out is None else accuracy(*held_out)
+            return accuracy(samples, y), batch_accuracy, test, spent
 
         with np.errstate(over="ignore", invalid="ignore"):  # reported below
-            spent, (train, test) = 0.0, accuracies()
-            curve = [(train, np.nan, test, spent)]
+            spent = 0.0
+            curve = [row(np.nan)]
             for epoch in range(self.n_epochs):
                 start = perf_counter()
                 order = rng.permutation(len(X))
@@ -208,8 +192,7 @@ class BackpropClassifier(ClassifierMixin, BaseEstimator):
                     batch = order[first : first + self.batch_size]
                     n_right += _descend(layers, samples[batch], y[batch], self.learning_rate)
                 spent += perf_counter() - start
-                train, test = accuracies()
-                curve.append((train, n_right / len(X), test, spent))
+                curve.append(row(n_right / len(X)))
                 if self.on_epoch is not None:
                     self.on_epoch(epoch + 1)
         if not all(np.isfinite(part).all() for layer in layers for part in layer):
@@ -227,35 +210,16 @@ class BackpropClassifier(ClassifierMixin, BaseEstimator):
         return hasattr(self, "weights_")
 
     def predict_proba(self, X: ArrayLike) -> Floats:
-        """The probability of each class: the softmax of the output.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-        """
+        """The probability (n_samples, n_classes) of each class: the softmax of the output."""
         check_is_fitted(self)
-        response: Floats = validate_data(self, X, reset=False, dtype=np.float64)
-        for weight, bias in zip(self.weights_[:-1], self.biases_[:-1], strict=True):
-            response = np.maximum(response @ weight.T + bias, 0.0)
-        return softmax(response @ self.weights_[-1].T + self.biases_[-1], axis=1)
+        samples = validate_data(self, X, reset=False, dtype=np.float64)
+        layers = list(zip(self.weights_, self.biases_, strict=True))
+        return softmax(_responses(layers, samples)[-1], axis=1)
 
     def predict(self, X: ArrayLike) -> NDArray:
-        """The most probable class of each sample.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        probability = self.predict_proba(X)
-        return self.classes_[np.argmax(probability, axis=1)]
+        """The most probable class (n_samples,) of each sample."""
+        probability = self.predict_proba(X)  # an error if there is no fit
+        return self.classes_[probability.argmax(axis=1)]
 
 
 def _is_int(value: object) -> bool:
@@ -277,17 +241,13 @@ def _starting_layers(
     return layers
 
 
-def _responses(layers: list[Layer], X: NDArray) -> list[NDArray]:
+def _responses(layers: Sequence[tuple[NDArray, NDArray]], X: NDArray) -> list[NDArray]:
     """The input and the response of each layer; the last one is the output, before the softmax."""
     responses = [X]
     for weight, bias in layers[:-1]:
         responses.append(np.maximum(responses[-1] @ weight.T + bias, 0))
     weight, bias = layers[-1]
     return [*responses, responses[-1] @ weight.T + bias]
-
-
-def _accuracy(layers: list[Layer], X: NDArray, y: Indices) -> float:
-    return float(np.mean(_responses(layers, X)[-1].argmax(axis=1) == y))
 
 
 def _descend(layers: list[Layer], X: NDArray, y: Indices, rate: float) -> int:

@@ -18,8 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from ffmlp import export
 from ffmlp.arrays import Floats
 from ffmlp.design.designs import Design, design_network, familiar_space
-from ffmlp.design.intake import Intake
-from ffmlp.design.problem import Progress
+from ffmlp.design.problem import Progress, Samples
 from ffmlp.design.selection import Selection, possible_plans, select, threads_for
 from ffmlp.explain.decisions import Explanations, explained, with_changes
 from ffmlp.merging import Statistics, statistics_of_samples
@@ -237,14 +236,14 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
         with all_or_nothing(self):
             check_parameters(self)
             if like is None:
-                self._design(training_intake(self, X, y, sample_weight, blobs))
+                self._design(*training_intake(self, X, y, sample_weight, blobs))
             else:
                 self._follow(statistics_of_samples(self, like, X, y, sample_weight, blobs))
         return self
 
-    def _design(self, data: Intake) -> None:
+    def _design(self, samples: Samples, as_predicted: Samples) -> None:
         """Select a plan, carry it out, and set the fitted attributes."""
-        samples, plans = data.samples, possible_plans(self, data.samples)
+        plans = possible_plans(self, samples)
         rng, progress = check_random_state(self.random_state), Progress(self.verbose)
         if len(plans) > 1 or plans[0].design == "readout":
             samples = samples.merged()
@@ -253,12 +252,15 @@ class FFMLPClassifier(ClassifierMixin, BaseEstimator):
                 warnings.filterwarnings("ignore", "Class .* has too few distinct samples")
             selection = select(samples, plans, rng, progress)
             design = design_network(samples, selection.plan, rng, progress)
-        familiar = familiar_space(design.blobs, design.network.hyperplanes, data.as_predicted)
+        familiar = familiar_space(design.blobs, design.network.hyperplanes, as_predicted)
         self._set_fitted(design, selection, progress)
         self.network_ = replace(design.network, familiar=familiar)
         self.__dict__.pop("statistics_", None)  # of an earlier fit
         if self.keep_statistics:
-            self.statistics_ = Statistics.of(design, selection.plan)
+            assert design.table is not None  # other designs depend on more
+            parts = design.blobs, design.hyperplanes, design.table
+            columns = self.network_.table
+            self.statistics_ = Statistics(selection.plan, self.classes_, columns, *parts)
 
     def _follow(self, statistics: Statistics) -> None:
         """Design the network from statistics, and set the fitted attributes.

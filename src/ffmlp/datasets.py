@@ -25,6 +25,7 @@ independent evidence.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -120,7 +121,7 @@ def load(name: str, *, random_state: int = 0, pima_path: str | Path | None = Non
     if name in _BLOBS:
         return _gaussian_blobs(name, *_BLOBS[name], random_state)
     if name in _CURVES:
-        return Dataset(name, *_CURVES[name](N_SAMPLES[name], random_state))
+        return Dataset(name, *_CURVES[name](N_SAMPLES[name], random_state=random_state))
     return Dataset(name, *getattr(sklearn_datasets, f"load_{name}")(return_X_y=True))
 
 
@@ -187,7 +188,12 @@ def load_pima(path: str | Path | None = None) -> Dataset:
         except (ImportError, OSError) as error:
             reasons.append(str(error))
             continue
-        _verify_pima(rows)
+        if rows.shape != _PIMA_SHAPE:
+            raise ValueError(f"The Pima set must have shape {_PIMA_SHAPE}, got {rows.shape}.")
+        # All values have at most three decimals.
+        digest = hashlib.sha256(np.round(1000 * rows).astype("<i8").tobytes()).hexdigest()
+        if digest != _PIMA_CHECKSUM:
+            raise ValueError(f"The values are not those of the Pima set (checksum {digest[:16]}…).")
         complete = rows[(rows[:, _PIMA_POSITIVE] != 0).all(axis=1)]
         return Dataset("pima", complete[:, :8], complete[:, 8].astype(np.intp))
     raise DatasetUnavailableError(f"The Pima set is not available: {'; '.join(reasons)}")
@@ -206,15 +212,6 @@ def _pima_openml() -> NDArray[np.float64]:
     return np.column_stack([X, y == "tested_positive"]).astype(np.float64)
 
 
-def _verify_pima(rows: NDArray[np.float64]) -> None:
-    if rows.shape != _PIMA_SHAPE:
-        raise ValueError(f"The Pima set must have shape {_PIMA_SHAPE}, got {rows.shape}.")
-    # All values have at most three decimals.
-    digest = hashlib.sha256(np.round(1000 * rows).astype("<i8").tobytes()).hexdigest()
-    if digest != _PIMA_CHECKSUM:
-        raise ValueError(f"The values are not those of the Pima set (checksum {digest[:16]}…).")
-
-
 def _gaussian_blobs(
     name: str, centres: list[tuple[float, float]], labels: list[int], noise: float, random_state: int
 ) -> Dataset:
@@ -223,16 +220,6 @@ def _gaussian_blobs(
     blobs = np.arange(N_SAMPLES[name]) % len(centres)
     X = np.array(centres)[blobs] + noise * rng.normal(size=(len(blobs), 2))
     return Dataset(name, X, np.array(labels)[blobs], blobs)
-
-
-def _circle_and_ring(n_samples: int, random_state: int) -> tuple[NDArray, NDArray]:
-    """Class 0 is the outer ring, class 1 the inner circle."""
-    noise = CIRCLE_AND_RING_NOISE
-    return sklearn_datasets.make_circles(n_samples, noise=noise, factor=0.5, random_state=random_state)
-
-
-def _two_moons(n_samples: int, random_state: int) -> tuple[NDArray, NDArray]:
-    return sklearn_datasets.make_moons(n_samples, noise=TWO_MOONS_NOISE, random_state=random_state)
 
 
 def _four_moons(n_samples: int, random_state: int) -> tuple[NDArray, NDArray]:
@@ -251,4 +238,9 @@ _BLOBS = {
     "three_blobs": ([(-0.5, 0.0), (0.5, 0.0), (0.0, 0.75**0.5)], [0, 1, 2], THREE_BLOBS_NOISE),
     "nine_blobs": (_GRID, [0, 1, 2, 1, 2, 0, 2, 0, 1], NINE_BLOBS_NOISE),
 }
-_CURVES = {"circle_and_ring": _circle_and_ring, "two_moons": _two_moons, "four_moons": _four_moons}
+# Class 0 is the outer ring, class 1 the inner circle.
+_CURVES: dict[str, Callable[..., tuple[NDArray, NDArray]]] = {
+    "circle_and_ring": partial(sklearn_datasets.make_circles, noise=CIRCLE_AND_RING_NOISE, factor=0.5),
+    "two_moons": partial(sklearn_datasets.make_moons, noise=TWO_MOONS_NOISE),
+    "four_moons": _four_moons,
+}

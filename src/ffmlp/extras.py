@@ -36,11 +36,6 @@ _NAMES = {
 }
 
 
-def is_installed(package: str) -> bool:
-    """Whether a package can be imported."""
-    return find_spec(package) is not None
-
-
 def common_name(package: str) -> str:
     """The name by which people know a package that is imported by another name."""
     return _NAMES.get(package, package)
@@ -48,7 +43,7 @@ def common_name(package: str) -> str:
 
 def why_missing(package: str, purpose: str, extra: str | None = None) -> str | None:
     """How to install a package that a purpose needs; None if it is installed."""
-    return None if is_installed(package) else _message(package, purpose, extra)
+    return None if find_spec(package) else _message(package, purpose, extra)
 
 
 def require(purpose: str, *packages: str, extra: str | None = None) -> None:

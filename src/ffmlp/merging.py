@@ -62,13 +62,6 @@ class Statistics:
     hyperplanes: Hyperplanes
     regions: Regions
 
-    @classmethod
-    def of(cls, design: Design, plan: Plan) -> Statistics:
-        """The statistics of a region or paper design."""
-        assert design.table is not None  # other designs depend on more
-        network = design.network
-        return cls(plan, network.labels, network.table, design.blobs, design.hyperplanes, design.table)
-
     def __add__(self, other: Statistics) -> Statistics:
         for name, what in _SHARED.items():
             how = _difference(name, getattr(self, name), getattr(other, name))

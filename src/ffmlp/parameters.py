@@ -17,8 +17,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ffmlp.arrays import AnyFloats, Floats, Indices
 from ffmlp.design.designs import DESIGNS
-from ffmlp.design.intake import Intake, intake
+from ffmlp.design.intake import intake
 from ffmlp.design.lda import DISCRIMINANTS
+from ffmlp.design.problem import Samples
 from ffmlp.design.selection import AUTO
 from ffmlp.inputs.columns import Cells, NumberColumn, Schema
 from ffmlp.inputs.data_frames import (
@@ -29,7 +30,7 @@ from ffmlp.inputs.data_frames import (
     table_cells,
     training_cells,
 )
-from ffmlp.inputs.rows import OnePartition, Partitions, Rows, WeightSums
+from ffmlp.inputs.rows import Rows, SumOverParts, WeightSums
 from ffmlp.network.blobs import Blobs
 from ffmlp.words import listed
 
@@ -143,7 +144,7 @@ def training_intake(
     y: ArrayLike,
     sample_weight: ArrayLike | None,
     blobs: ArrayLike | Blobs | None,
-) -> Intake:
+) -> tuple[Samples, Samples]:
     """The input of ``fit`` without samples of weight 0; sets the classifier's feature attributes."""
     cells, targets = _training_cells(classifier, X, y)
     try:
@@ -154,16 +155,22 @@ def training_intake(
         raise ValueError(
             f"y must have labels of one type, got {kinds}. Leave out rows without a label."
         ) from error
-    given, members = _known_blobs(classifier, blobs, cells.schema, targets, labels)
-    n_samples = len(targets)
-    weight = checked_weight(sample_weight, n_samples, adds_up=classifier.keep_statistics)
+    given = members = None
+    if isinstance(blobs, Blobs):
+        check_given_blobs(classifier, blobs, cells.schema, labels)
+        given = blobs
+    elif blobs is not None:
+        members = _checked_members(blobs, targets, labels)
+    weight = checked_weight(sample_weight, len(targets), adds_up=classifier.keep_statistics)
     mass = np.bincount(targets, weight, len(labels)).astype(np.float64)
     rows, counted = Rows(cells, targets, weight), weight > 0
     if not counted.all():
         rows = rows.select(counted)
         members = None if members is None else members[counted]
     known = {"members": members, "given": given}
-    return checked_intake(classifier, OnePartition(rows), cells.schema, labels, mass, **known)
+    return checked_intake(
+        classifier, lambda statistic: statistic(rows), cells.schema, labels, mass, **known
+    )
 
 
 class TooFewClassesError(ValueError):
@@ -172,12 +179,12 @@ class TooFewClassesError(ValueError):
 
 def checked_intake(
     classifier: FFMLPClassifier,
-    partitions: Partitions,
+    sum_over_parts: SumOverParts,
     schema: Schema,
     labels: NDArray,
     mass: Floats,
     **known: Any,
-) -> Intake:
+) -> tuple[Samples, Samples]:
     """Rows as samples, if there are at least two classes and as many neurons as these need.
 
     ``mass`` (C,) is the weight of each class, ``known`` what `intake` may know beside the rows.
@@ -194,7 +201,7 @@ def checked_intake(
             f"max_neurons must be at least {smallest} for {len(labels)} classes (two neurons per class "
             f"and one half-space), got {size}."
         )
-    return intake(partitions, schema, labels, class_weight, **known)
+    return intake(sum_over_parts, schema, labels, class_weight, **known)
 
 
 @np.errstate(over="ignore", invalid="ignore")  # scikit-learn looks at the sum of all cells
@@ -260,9 +267,7 @@ def checked_weight(sample_weight: ArrayLike | None, n_samples: int, *, adds_up: 
         return np.ones(n_samples)
     weight = checked_frequencies(sample_weight, n_samples)
     sums = WeightSums.of(weight)
-    sums.check()
-    if adds_up:
-        sums.check_adds_up()
+    sums.check(adds_up=adds_up)
     return sums.scaled(weight)
 
 
@@ -276,20 +281,6 @@ def checked_frequencies(sample_weight: ArrayLike, n_samples: int) -> Floats:
             f"{weight[first]}. Weights are frequencies: use 0 to leave out a sample."
         )
     return weight
-
-
-def _known_blobs(
-    classifier: FFMLPClassifier,
-    blobs: ArrayLike | Blobs | None,
-    schema: Schema,
-    y: Indices,
-    labels: NDArray,
-) -> tuple[Blobs | None, Indices | None]:
-    """The blobs themselves and the blob of each sample, whichever is given."""
-    if isinstance(blobs, Blobs):
-        check_given_blobs(classifier, blobs, schema, labels)
-        return blobs, None
-    return None, None if blobs is None else _checked_members(blobs, y, labels)
 
 
 def check_given_blobs(

@@ -75,7 +75,7 @@ def test_em_of_fewer_samples_than_features_is_that_among_all_features(n_distinct
     span = Span.of(X)
 
     def fitted(samples, origin):
-        start = maximization(assignment(origin, samples, weight, nearest(X, means)))
+        start = maximization(assignment(origin, samples, weight, nearest(X, means)), origin)
         return maximize_likelihood(samples, weight, start)
 
     plain = fitted(X, means)

@@ -117,7 +117,7 @@ def test_given_blobs_are_separated_by_lda_of_their_samples():
 
 def test_every_deviation_can_be_undone_on_its_own():
     X, y = overlapping(60, 8)
-    samples = training_intake(FFMLPClassifier(), X, y, None, None).samples
+    samples, _ = training_intake(FFMLPClassifier(), X, y, None, None)
     (plan,) = possible_plans(paper_design(error_threshold=None), samples)
     options = product(("paper", "region"), ("drawn_lda", "lda"), (False, True))
     made = {

@@ -8,7 +8,7 @@ from sklearn.linear_model import Ridge
 from sklearn.preprocessing import StandardScaler
 
 from ffmlp import FFMLPClassifier
-from ffmlp.design import least_squares, readout
+from ffmlp.design import least_squares
 from ffmlp.design.least_squares import RIDGES, Regressors, best_temperature, fit_readout, spanning
 from ffmlp.design.readout import prune_readout
 from ffmlp.design.scaling import Scaling
@@ -160,16 +160,19 @@ def test_pruning_path_agrees_with_least_squares_on_what_was_taken():
     X, y = overlapping(200)
     planes = random_planes(15, 3)
     h = planes.log_odds(X)
-    taken, rates = readout._path(h, y, np.ones(200), 3, 0.0)
-    assert sorted(taken) == list(range(15))
-    for n_taken in (1, 2, 4):
-        some = h[:, taken[:n_taken]]
+    sizes = []
+    path = prune_readout(planes, X, y, np.ones(200), 3, 1.0)
+    while len(path.deleted):
+        sizes.append(len(path.kept))
+        some = h[:, path.kept]
         F = np.column_stack([np.abs(some), some, np.ones(200)])
         hat = F @ np.linalg.pinv(F)
         residual = np.eye(3)[y] - hat @ np.eye(3)[y]
         left_out = residual / (1 - np.diag(hat))[:, None]
         wrong = (np.eye(3)[y] - left_out).argmax(axis=1) != y
-        assert rates[n_taken - 1] == pytest.approx(np.mean(wrong))
+        assert path.error_rates[-1] == pytest.approx(np.mean(wrong))
+        path = prune_readout(planes, X, y, np.ones(200), 3, path.error_rates[-1])
+    assert len(sizes) > 1
 
 
 def test_an_error_threshold_keeps_as_few_as_reach_it_or_all():

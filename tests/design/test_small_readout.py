@@ -172,7 +172,7 @@ def test_half_spaces_are_named_by_the_side_they_are_active_on():
     assert any("above" in name for name in names)
     assert any("below" in name for name in names)
     assert any("about" in name for name in names)
-    assert not any(planes.is_log_odds(plane) for plane in range(len(planes)))
+    assert planes.one_sided
 
 
 def test_it_is_nearly_as_accurate_as_all_hyperplanes():

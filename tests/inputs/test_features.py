@@ -48,7 +48,7 @@ def test_values_come_back_from_their_scores():
     for feature in range(X.shape[1]):
         value = float(np.median(X[:, feature]))
         score = scores.apply(np.full((1, X.shape[1]), value))[0, feature]
-        assert scores.value_of(feature, score) == pytest.approx(value)
+        assert scores.values_of(feature, np.array(score)) == pytest.approx(value)
 
 
 @pytest.mark.filterwarnings("error")
@@ -82,4 +82,4 @@ def test_a_rounded_score_of_zero_is_zero():
     slightly_more = np.nextafter(of_zero, np.inf)
     assert slightly_more > of_zero
     np.testing.assert_array_equal(scores.values(slightly_more), [[0.0]])
-    assert scores.value_of(0, float(slightly_more[0, 0])) == 0.0
+    assert scores.values_of(0, slightly_more[0, 0]) == 0.0

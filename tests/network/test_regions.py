@@ -45,7 +45,7 @@ def test_distinct_codes_are_those_of_unique(n_hyperplanes):
 @settings(max_examples=60, deadline=None)
 def test_index_finds_what_is_there_and_nothing_else(n_codes, n_hyperplanes, seed):
     codes = random_codes(n_codes, n_hyperplanes, seed)
-    index = CodeIndex.of(pack(codes))
+    index = CodeIndex(pack(codes))
     number = {tuple(code): i for i, code in enumerate(codes.tolist())}
     asked = np.vstack([codes, np.random.default_rng(seed).random((40, n_hyperplanes)) < 0.5])
     assert index.find(pack(asked)).tolist() == [number.get(tuple(a), -1) for a in asked.tolist()]
@@ -76,7 +76,7 @@ def test_search_nearby_is_exact_where_it_answers(n_hyperplanes):
     expected, violation = naive_least_violated(h, codes)
     # The search is for samples whose own region is not occupied.
     unseen = violation.min(axis=1) > 0
-    found = _least_violated_nearby(h[unseen], CodeIndex.of(pack(codes)))
+    found = _least_violated_nearby(h[unseen], CodeIndex(pack(codes)))
     answered = found >= 0
     assert answered.sum() > 50
     np.testing.assert_array_equal(found[answered], expected[unseen][answered])

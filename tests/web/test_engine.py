@@ -326,7 +326,9 @@ def mixture():
     weight = np.ones(len(Z))
     means = mixtures.seeds(Z, weight, 3, np.random.RandomState(0))
     after = mixtures.lloyd(Z, weight, means)
-    start = mixtures.maximization(mixtures.assignment(after, Z, weight, mixtures.nearest(Z, after)))
+    start = mixtures.maximization(
+        mixtures.assignment(after, Z, weight, mixtures.nearest(Z, after)), after
+    )
     ended = mixtures.maximize_likelihood(Z, weight, start)
     return {"Z": Z, "means": means, "start": vars(start), "expected": vars(ended) | {"lloyd": after}}
 

@@ -18,12 +18,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ffmlp import classifier as local
 from ffmlp.arrays import Floats
-from ffmlp.dask.partitions import Block, DaskPartitions, Passes, block_sum, blocks, is_array, is_frame
+from ffmlp.dask.partitions import Block, Passes, block_sum, blocks, is_array, is_frame, row_sum
 from ffmlp.design.region import occupied_regions
 from ffmlp.inputs.columns import Cells, Schema, category_name
 from ffmlp.inputs.data_frames import ColumnKind, chosen_columns, column_kinds, columns_of, table_cells
 from ffmlp.inputs.rows import Rows, SumOfFields, WeightSums
-from ffmlp.merging import Statistics, followed, samples_like
+from ffmlp.merging import followed, samples_like
 from ffmlp.network.blobs import Blobs
 from ffmlp.network.region import Regions
 from ffmlp.parameters import (
@@ -111,9 +111,11 @@ class FFMLPClassifier(local.FFMLPClassifier):
         with all_or_nothing(self):
             check_parameters(self)
             given = followed(self, like, blobs)
-            n_rows, statistics = statistics_of_blocks(parts, given, like, passes)
-            self._follow(statistics)
-            self._end(n_rows, len(parts), passes)
+            counts = block_sum(parts, _Weights.of, passes)
+            counts.sums.check(adds_up=True)
+            regions = block_sum(parts, partial(_regions_like, like, counts.sums), passes)
+            self._follow(replace(given, regions=regions))
+            self._end(counts.n_rows, len(parts), passes)
         return self
 
     def fit_blocks(
@@ -135,17 +137,16 @@ class FFMLPClassifier(local.FFMLPClassifier):
             names = column_names(self)
             chosen_columns(self.categorical_features, names)  # an error before anything is read
             survey = block_sum(parts, partial(Survey.of, names, self.categorical_features), passes)
-            survey.weights.check()
-            if self.keep_statistics:
-                survey.weights.check_adds_up()
+            survey.weights.check(adds_up=self.keep_statistics)
             # Each label counts twice, unless most rows have a label that no other has: worth a warning.
             repeats = min(2, survey.n_rows // len(survey.labels))
             check_classification_targets(np.repeat(survey.labels, repeats))
             if blobs is not None:
                 check_given_blobs(self, blobs, survey.schema, survey.labels)
-            table = DaskPartitions(parts, survey.rows, passes)
+            table = partial(row_sum, parts, survey.rows, passes)
             known = {"given": blobs, "n_rows": survey.n_rows}
-            self._design(checked_intake(self, table, survey.schema, survey.labels, survey.mass, **known))
+            both = checked_intake(self, table, survey.schema, survey.labels, survey.mass, **known)
+            self._design(*both)
             self._end(survey.n_rows, len(parts), passes)
         return self
 
@@ -205,7 +206,8 @@ class FFMLPClassifier(local.FFMLPClassifier):
         """The result of a method of the local classifier for each partition, when it is needed."""
         check_is_fitted(self)
         fitted = self.to_local()
-        meta = _of_block(self._example(X), fitted, method, options)
+        row = _nonempty(X._meta if is_frame(X) else np.empty((0, X.shape[1]), X.dtype))  # noqa: SLF001
+        meta = _of_block(row, fitted, method, options)
         shared = delayed(fitted, pure=False, traverse=False)
         if is_frame(X):
             return X.map_partitions(_of_block, shared, method, options, meta=meta.iloc[:0])
@@ -219,10 +221,6 @@ class FFMLPClassifier(local.FFMLPClassifier):
             return dd.from_delayed(parts, meta=meta.iloc[:0])
         shape = {"drop_axis": 1} if meta.ndim == 1 else {"chunks": (X.chunks[0], (meta.shape[1],))}
         return X.map_blocks(_of_block, shared, method, options, token=method, meta=meta[:0], **shape)
-
-    def _example(self, X: Any) -> Any:
-        """A row such as X has."""
-        return _nonempty(X._meta if is_frame(X) else np.empty((0, X.shape[1]), X.dtype))  # noqa: SLF001
 
 
 def _is_lazy(X: Any) -> bool:
@@ -331,20 +329,6 @@ class Survey:
         weight = _weight(block) if block.weight is None else self.weights.scaled(_weight(block))
         rows = Rows(Cells(values, self.schema), y, weight)
         return rows if (weight > 0).all() else rows.select(weight > 0)
-
-
-def statistics_of_blocks(
-    parts: list[Delayed], given: Statistics, like: FFMLPClassifier, passes: Passes
-) -> tuple[int, Statistics]:
-    """The number of rows, and their statistics for the hyperplanes of another classifier.
-
-    ``given`` are the statistics of that classifier.
-    """
-    counts = block_sum(parts, _Weights.of, passes)
-    counts.sums.check()
-    counts.sums.check_adds_up()
-    regions = block_sum(parts, partial(_regions_like, like, counts.sums), passes)
-    return counts.n_rows, replace(given, regions=regions)
 
 
 @dataclass(frozen=True)

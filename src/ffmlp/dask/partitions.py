@@ -162,17 +162,14 @@ class Passes:
         return len(self.seconds)
 
 
-@dataclass(frozen=True, eq=False)
-class DaskPartitions:
-    """The partitions of a table, and how each becomes rows."""
-
-    blocks: list[Delayed]
-    rows_of: Callable[[Block], Rows]
-    passes: Passes
-
-    def sum(self, statistic: Callable[[Rows], S]) -> S:
-        """The sum of a statistic over all partitions. Each is computed once."""
-        return block_sum(self.blocks, partial(_of_rows, statistic, self.rows_of), self.passes)
+def row_sum(
+    blocks: list[Delayed],
+    rows_of: Callable[[Block], Rows],
+    passes: Passes,
+    statistic: Callable[[Rows], S],
+) -> S:
+    """The sum of a statistic over the rows of all partitions. Each is computed once."""
+    return block_sum(blocks, partial(_of_rows, statistic, rows_of), passes)
 
 
 def _of_rows(statistic: Callable[[Rows], S], rows_of: Callable[[Block], Rows], block: Block) -> S | None:

@@ -51,14 +51,11 @@ def _temperature(evidence: Floats, owners: Indices, samples: Samples) -> float:
     sharp = best_temperature(evidence, owners, y, weight)
     doubtful = best_temperature(*_with_doubt(evidence, owners, samples))
     ascending = np.geomspace(min(doubtful, sharp), sharp, _N_TEMPERATURES)
-    wrong = [_error(temperature * evidence, owners, y, weight) for temperature in ascending]
+    to_classes, wrong = votes(owners, len(samples.labels)).T, []
+    for temperature in ascending:
+        share = softmax(temperature * evidence, axis=1) @ to_classes
+        wrong.append(weight @ (without_rounding(share).argmax(axis=1) != y))
     return float(ascending[int(np.argmax(np.array(wrong) <= wrong[-1]))])
-
-
-def _error(scores: Floats, owners: Indices, y: Indices, weight: Floats) -> float:
-    """The weight of the samples that are classified wrongly."""
-    share = softmax(scores, axis=1) @ votes(owners, int(max(owners.max(), y.max())) + 1).T
-    return float(weight @ (without_rounding(share).argmax(axis=1) != y))
 
 
 def _with_doubt(

@@ -47,9 +47,8 @@ _MAX_THRESHOLDS = 200
 # and lies on its positive side, so that rounding does not decide.
 _LEAST_RESPONSE = 1e-9
 
-Stages2And3 = Callable[[Samples, Plan, Blobs, Hyperplanes, Progress], UpperLayers]
-
-DESIGNS: dict[str, Stages2And3] = {
+# Stages 2 and 3.
+DESIGNS: dict[str, Callable[[Samples, Plan, Blobs, Hyperplanes, Progress], UpperLayers]] = {
     "paper": region_design,
     "region": region_design,
     "blob": blob_design,
@@ -86,9 +85,14 @@ def design_network(
 ) -> Design:
     """Stages 0 to 3 of the paper, then trees that correct a readout. Samples of a readout are merged."""
     blobs, planes, upper = _stages(samples, plan, rng, progress)
-    if upper.left_out is not None:
+    left_out, axes = upper.left_out, tree_axes(upper.hyperplanes)
+    if left_out is not None and len(axes):
         with progress.step("regions"):
-            upper = _corrected(samples, plan, upper, upper.left_out, rng, progress)
+            parts, rows, fold = dealt(samples)
+            left_out = left_out[rows]
+            if len(samples.y) <= FEW_SAMPLES:
+                left_out = _cross_fitted(parts, fold, plan, left_out, rng)
+            upper = with_trees(upper, axes, parts, fold, left_out, plan.max_leaves, progress)
     design = Design.of(blobs, planes, upper, samples.labels, samples.columns)
     progress.say("network of {} → {} → {} → {} neurons".format(*design.network.layer_sizes))
     return design
@@ -127,9 +131,10 @@ class _Features:
         seen = samples.thinned(MAX_SAMPLES_OF_SMALL_BLOBS) if has_small_blobs else samples
         gaussianisation = fit_gaussianisation(seen.X, seen.weight) if plan.gaussianise else None
         scores = mapped_features(seen.X, gaussianisation)
-        if samples.given is not None:
-            return cls(seen, gaussianisation, scores, Scaling.of_blobs(samples.given))
-        return cls(seen, gaussianisation, scores, Scaling.of(scores, seen.weight))
+        scaling, given = Scaling.of(scores, seen.weight), samples.given
+        if given is not None:
+            scaling = Scaling(given.centre, given.feature_spreads)
+        return cls(seen, gaussianisation, scores, scaling)
 
 
 def _stage_0(features: _Features, plan: Plan, rng: np.random.RandomState) -> Blobs:
@@ -187,25 +192,6 @@ def _between(blobs: Blobs, plan: Plan, samples: Samples, rng: np.random.RandomSt
     # Axes are orthonormal, so products map means to the axes and normals back to the features.
     along = separate(replace(blobs, means=blobs.means @ blobs.axes, axes=None), pairs)
     return replace(along, weights=along.weights @ blobs.axes.T)
-
-
-def _corrected(
-    samples: Samples,
-    plan: Plan,
-    upper: UpperLayers,
-    left_out: Floats,
-    rng: np.random.RandomState,
-    progress: Progress,
-) -> UpperLayers:
-    """A readout with trees beside it, which are judged on samples that it has not seen."""
-    axes = tree_axes(upper.hyperplanes)
-    if not len(axes):
-        return upper
-    parts, rows, fold = dealt(samples)
-    left_out = left_out[rows]
-    if len(samples.y) <= FEW_SAMPLES:
-        left_out = _cross_fitted(parts, fold, plan, left_out, rng)
-    return with_trees(upper, axes, parts, fold, left_out, plan.max_leaves, progress)
 
 
 def _cross_fitted(

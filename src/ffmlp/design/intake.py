@@ -12,10 +12,19 @@ from numpy.typing import NDArray
 from ffmlp.arrays import Flags, Floats, Indices, row_blocks
 from ffmlp.design.mixtures import Mixture, fit_mixture
 from ffmlp.design.problem import Samples
-from ffmlp.inputs.columns import Schema
-from ffmlp.inputs.encoding import Census, Encoding, dealt_folds, hashed_folds
+from ffmlp.inputs.columns import Columns, NumberColumn, Schema
+from ffmlp.inputs.encoding import N_FOLDS, Census, Encoding, dealt_folds, hashed_folds
 from ffmlp.inputs.imputation import ENTRIES_AT_ONCE, Imputation, conditional_deviations, gaps_of
-from ffmlp.inputs.rows import Drawn, Partitions, Rows, S, SumOfFields, drawn_below, evenly, lexicographic
+from ffmlp.inputs.rows import (
+    Drawn,
+    Rows,
+    S,
+    SumOfFields,
+    SumOverParts,
+    drawn_below,
+    evenly,
+    lexicographic,
+)
 from ffmlp.network.blobs import Blobs
 
 # Blobs, if each has so many samples.
@@ -140,29 +149,13 @@ class TrainingEncoding:
         """The statistic of some rows as training samples."""
         return statistic(self.samples(rows, self.encoding.inputs(rows, hashed_folds(rows))))
 
-
-@dataclass(frozen=True, eq=False)
-class EncodedPartitions:
-    """All rows of a table as training samples, part by part."""
-
-    partitions: Partitions
-    encoded: TrainingEncoding
-
-    def sum(self, statistic: Callable[[Samples], S]) -> S:
-        """The sum of a statistic over all parts."""
-        return self.partitions.sum(partial(self.encoded.statistic_of, statistic))
-
-
-@dataclass(frozen=True, eq=False)
-class Intake:
-    """The samples that a design is made from, and the same samples as its network will see them."""
-
-    samples: Samples
-    as_predicted: Samples
+    def total(self, sum_over_parts: SumOverParts, statistic: Callable[[Samples], S]) -> S:
+        """The sum of a statistic over all rows of a table as training samples."""
+        return sum_over_parts(partial(self.statistic_of, statistic))
 
 
 def intake(
-    partitions: Partitions,
+    sum_over_parts: SumOverParts,
     schema: Schema,
     labels: NDArray,
     class_weight: Floats,
@@ -170,18 +163,19 @@ def intake(
     members: Indices | None = None,
     given: Blobs | None = None,
     n_rows: int | None = None,
-) -> Intake:
-    """Rows that stand for all, encoded. All rows are read once; twice if most of many are repeated.
+) -> tuple[Samples, Samples]:
+    """The samples that a design is made from, and the same samples as its network will see them.
 
+    They stand for all rows, which are read once; twice if most of many are repeated.
     ``members`` (n,) are the blobs of the rows, if known; then all rows are held. ``given`` are the blobs
     themselves, if known: then columns, which are numbers, depend on these alone. ``n_rows`` is the
     number of rows, if known: then each part draws few.
     """
     n_classes = len(labels)
     hold_all, below = members is not None, drawn_below(n_rows, len(schema.names))
-    gathered = partitions.sum(partial(_Gathered.of, n_classes, below, hold_all))
+    gathered = sum_over_parts(partial(_Gathered.of, n_classes, below, hold_all))
     if gathered.drawn.holds_too_few(below):
-        gathered = partitions.sum(partial(_Gathered.of, n_classes, None, hold_all))
+        gathered = sum_over_parts(partial(_Gathered.of, n_classes, None, hold_all))
     drawn, census = gathered.drawn if hold_all else gathered.drawn.settled(), gathered.census
     rows = drawn.representative
     if drawn.complete:
@@ -192,11 +186,12 @@ def intake(
     if given is None:
         encoding = with_imputation(Encoding.of(census, rows), rows, fold)
     else:
-        encoding = Encoding.of_numbers(schema.names, given.centre)
+        parts = map(NumberColumn, schema.names, given.centre.tolist())
+        encoding = Encoding(Columns(tuple(parts)), (None,) * len(schema.names))
     encoded = TrainingEncoding(encoding, labels, class_weight)
     samples = as_predicted = encoded.samples(rows, encoding.inputs(rows, fold))
     if not encoding.columns.are_inputs:
-        as_predicted = encoded.samples(rows, encoding.inputs_of_network(rows))
-    population = None if drawn.complete else EncodedPartitions(partitions, encoded)
+        as_predicted = encoded.samples(rows, encoding.inputs(rows, np.full(len(rows), N_FOLDS)))
+    population = None if drawn.complete else partial(encoded.total, sum_over_parts)
     samples = replace(samples, members=members, given=given, population=population)
-    return Intake(samples, as_predicted)
+    return samples, as_predicted

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from functools import cached_property, partial, reduce
+from dataclasses import replace
+from functools import partial, reduce
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -181,42 +181,22 @@ def _better(blobs: Blobs, kept: Hyperplanes, other: Hyperplanes) -> Hyperplanes:
     return Hyperplanes(weights, np.where(better, other.biases, kept.biases), kept.pairs)
 
 
-@dataclass(frozen=True)
-class _Line:
-    """Two Gaussians on a line: their distance, their standard deviations, and the share of the first."""
+def _rule_on_a_line(
+    distance: Floats, spread_i: Floats, spread_j: Floats, share: Floats
+) -> tuple[Floats, Floats, Floats]:
+    """The threshold of least error between two Gaussians, the slope of the log-odds there, the error.
 
-    distance: Floats
-    spread_i: Floats
-    spread_j: Floats
-    share: Floats
-
-    @cached_property
-    def _balance(self) -> Floats:
-        return logit(self.share) + np.log(self.spread_j / self.spread_i)
-
-    @cached_property
-    def _root(self) -> Floats:
-        """Of the quadratic equation of equal densities; 0 if one density is larger everywhere."""
-        square = self.distance**2 - 2 * (self.spread_i**2 - self.spread_j**2) * self._balance
-        return np.sqrt(np.maximum(square, 0.0))
-
-    @property
-    def threshold(self) -> Floats:
-        """The threshold of least error, as the distance from the second mean towards the first."""
-        numerator = self.distance**2 - 2 * self.spread_i**2 * self._balance
-        return self.spread_j * numerator / (self.spread_j * self.distance + self.spread_i * self._root)
-
-    @property
-    def slope(self) -> Floats:
-        """The derivative of the log-odds at the threshold."""
-        return self._root / (self.spread_i * self.spread_j)
-
-    @property
-    def error(self) -> Floats:
-        """The error probability of the threshold."""
-        threshold = self.threshold
-        wrong_i = ndtr((threshold - self.distance) / self.spread_i)
-        return self.share * wrong_i + (1.0 - self.share) * ndtr(-threshold / self.spread_j)
+    The threshold is its distance from the second mean towards the first, which has this share.
+    """
+    balance = logit(share) + np.log(spread_j / spread_i)
+    # The root of the quadratic equation of equal densities; 0 if one density is larger everywhere.
+    square = distance**2 - 2 * (spread_i**2 - spread_j**2) * balance
+    root = np.sqrt(np.maximum(square, 0.0))
+    numerator = distance**2 - 2 * spread_i**2 * balance
+    threshold = spread_j * numerator / (spread_j * distance + spread_i * root)
+    wrong_i = ndtr((threshold - distance) / spread_i)
+    error = share * wrong_i + (1.0 - share) * ndtr(-threshold / spread_j)
+    return threshold, root / (spread_i * spread_j), error
 
 
 def _anderson_bahadur(blobs: Blobs, pairs: Indices) -> Hyperplanes:
@@ -246,17 +226,18 @@ def _anderson_bahadur(blobs: Blobs, pairs: Indices) -> Hyperplanes:
     share = (blobs.weights[i] / (blobs.weights[i] + blobs.weights[j]))[:, None]
     share = np.clip(share, np.finfo(np.float64).tiny, 1.0 - eps)  # finite log-odds
 
-    def rules(position: Floats) -> tuple[Floats, _Line]:
-        """Normals (L, A, N) and the blobs along them; positions (L, A) are log-ratios of eigenvalues."""
+    def rules(position: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+        """Normals (L, A, N) and the rules along them; positions (L, A) are log-ratios of eigenvalues."""
         first, last = expit(-position)[:, :, None], expit(position)[:, :, None]
         eigenvalues = first * (1.0 - between)[:, None, :] + last * between[:, None, :]
         normals = difference[:, None, :] / eigenvalues
         spread_i, spread_j = np.moveaxis(np.sqrt(normals**2 @ variances), 2, 0)
-        return normals, _Line((normals @ difference[:, :, None])[:, :, 0], spread_i, spread_j, share)
+        distance = (normals @ difference[:, :, None])[:, :, 0]
+        return normals, *_rule_on_a_line(distance, spread_i, spread_j, share)
 
-    normals, line = rules(_least(lambda position: rules(position)[1].error))
-    weights = line.slope * np.einsum("ldk,lk->ld", basis, normals[:, 0])
-    biases = -np.sum(weights * blobs.means[j], axis=1) - (line.slope * line.threshold)[:, 0]
+    normals, threshold, slope, _ = rules(_least(lambda position: rules(position)[-1]))
+    weights = slope * np.einsum("ldk,lk->ld", basis, normals[:, 0])
+    biases = -np.sum(weights * blobs.means[j], axis=1) - (slope * threshold)[:, 0]
     return Hyperplanes(weights, biases, pairs)
 
 
@@ -279,9 +260,7 @@ def _least(errors: Callable[[Floats], Floats]) -> Floats:
     return np.take_along_axis(best, error.min(axis=2).argmin(axis=1)[:, None], axis=1)
 
 
-Discriminant = Callable[[Blobs, Indices], Hyperplanes]
-
-DISCRIMINANTS: dict[str, Discriminant] = {"lda": lda, "heteroscedastic": heteroscedastic}
+DISCRIMINANTS = {"lda": lda, "heteroscedastic": heteroscedastic}
 
 
 def two_class_lda(X: ArrayLike, y: ArrayLike) -> Hyperplanes:

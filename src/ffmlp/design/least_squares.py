@@ -21,24 +21,8 @@ from ffmlp.design.scaling import Scaling
 from ffmlp.inputs.rows import SumOfFields, weighted_subsample
 from ffmlp.network.hyperplanes import NO_BLOB, Hyperplanes
 
-R = TypeVar("R")
-
 # Each thread holds a block in memory.
 _MOST_THREADS = 8
-
-
-def in_threads(action: Callable[[slice], R], blocks: list[slice]) -> Iterator[R]:
-    """The results of an action for each block, in order, by as many threads as OpenMP may use.
-
-    ``OMP_NUM_THREADS`` and threadpoolctl limit them. NumPy releases the lock in matrix products. These
-    should have one thread each: threads of a product wait for each other, threads of blocks do not.
-    """
-    if len(blocks) < 2:
-        yield from map(action, blocks)
-        return
-    allowed = [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "openmp"]
-    with ThreadPoolExecutor(min(max(allowed, default=1), len(blocks), _MOST_THREADS)) as pool:
-        yield from pool.map(action, blocks)
 
 
 T = TypeVar("T")
@@ -164,9 +148,12 @@ class Regressors:
         return np.hstack([np.abs(h), h[:, self.linear]])
 
     def part_by_part(self, action: Callable[[Iterator[tuple[slice, NDArray]]], T]) -> Iterator[T]:
-        """The results of an action for each part of the samples, in threads.
+        """The results of an action for each part of the samples, in order.
 
         An action reads blocks of a part: a slice of the samples, and their columns in reused memory.
+        There are as many threads as OpenMP may use: ``OMP_NUM_THREADS`` and threadpoolctl limit them.
+        NumPy releases the lock in matrix products. These should have one thread each: threads of a
+        product wait for each other, threads of parts do not.
         """
         n_columns = len(self.mean)
 
@@ -178,7 +165,12 @@ class Regressors:
                 yield rows, self.rows(rows, memory)
 
         parts = list(row_blocks(len(self.X), n_columns, _ENTRIES_PER_THREAD))
-        return in_threads(lambda part: action(blocks(part)), parts)
+        if len(parts) < 2:
+            yield from (action(blocks(part)) for part in parts)
+            return
+        allowed = [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "openmp"]
+        with ThreadPoolExecutor(min(max(allowed, default=1), len(parts), _MOST_THREADS)) as pool:
+            yield from pool.map(lambda part: action(blocks(part)), parts)
 
     def products(self, samples: Samples) -> Products:
         """The products of the columns of any samples, not only of the regressors' samples."""

@@ -13,6 +13,7 @@ from scipy.linalg import eigh, svd
 
 from ffmlp.arrays import AnyFloats, Floats, Indices, row_blocks, without_rounding
 from ffmlp.design.scaling import Scaling
+from ffmlp.inputs.rows import SumOfFields
 from ffmlp.network.blobs import Blobs
 
 # Added to the variances of standardised features, so that no covariance is singular.
@@ -37,34 +38,24 @@ class Mixture:
 
 
 @dataclass(frozen=True, eq=False)
-class Moments:
+class Moments(SumOfFields):
     """Sufficient statistics of k blobs, a `Statistic`.
 
-    Deviations are taken from ``origin`` (k, N), the same for all blocks and near the blobs' means, so
-    that rounding errors do not dominate variances.
+    Deviations are taken from an origin (k, N) near the blobs' means, so that rounding errors do not
+    dominate variances.
     """
 
-    origin: Floats
     mass: Floats  # (k,)      sum of the samples' weights
     deviation: Floats  # (k, N)    sum of weight * (x - origin)
     product: Floats  # (k, N, N) sum of weight * (x - origin)(x - origin)'
-    log_likelihood: float = 0.0
-
-    def __add__(self, other: Moments) -> Moments:
-        return Moments(
-            self.origin,
-            self.mass + other.mass,
-            self.deviation + other.deviation,
-            self.product + other.product,
-            self.log_likelihood + other.log_likelihood,
-        )
+    log_likelihood: float
 
 
-def _moments(shifted: Floats, share: Floats, origin: Floats, log_likelihood: float) -> Moments:
+def _moments(shifted: Floats, share: Floats, log_likelihood: float = 0.0) -> Moments:
     """Moments from deviations (k, n, N) and each blob's share of each sample (k, n)."""
     weighted = shifted * share[:, :, None]
     products = weighted.swapaxes(1, 2) @ shifted
-    return Moments(origin, share.sum(axis=1), weighted.sum(axis=1), products, log_likelihood)
+    return Moments(share.sum(axis=1), weighted.sum(axis=1), products, log_likelihood)
 
 
 def expectation(mixture: Mixture, X: Floats, weight: Floats) -> Moments:
@@ -84,24 +75,24 @@ def expectation(mixture: Mixture, X: Floats, weight: Floats) -> Moments:
     total = posterior.sum(axis=0)
     posterior *= weight / total
     log_likelihood = float(weight @ (largest + np.log(total)))
-    return _moments(shifted, posterior, mixture.means, log_likelihood)
+    return _moments(shifted, posterior, log_likelihood)
 
 
 def assignment(origin: Floats, X: Floats, weight: Floats, labels: Indices) -> Moments:
     """The moments of samples X (n, N), each of which belongs to the blob of its label."""
     share = np.where(labels == np.arange(len(origin))[:, None], weight, 0.0)
-    return _moments(X - origin[:, None, :], share, origin, 0.0)
+    return _moments(X - origin[:, None, :], share)
 
 
-def maximization(moments: Moments, regularization: float = REGULARIZATION) -> Mixture:
-    """M-step: the mixture of greatest likelihood for the moments."""
+def maximization(moments: Moments, origin: Floats, regularization: float = REGULARIZATION) -> Mixture:
+    """M-step: the mixture of greatest likelihood for the moments about an origin."""
     mass = np.maximum(moments.mass, np.finfo(np.float64).tiny)
     shift = moments.deviation / mass[:, None]
     covariances = moments.product / mass[:, None, None]
     covariances -= shift[:, :, None] * shift[:, None, :]
     diagonal = np.arange(shift.shape[1])
     covariances[:, diagonal, diagonal] += regularization
-    return Mixture(moments.mass / moments.mass.sum(), moments.origin + shift, covariances)
+    return Mixture(moments.mass / moments.mass.sum(), origin + shift, covariances)
 
 
 def summed(statistic: Callable[..., Moments], n_blobs: int, X: Floats, *others: NDArray) -> Moments:
@@ -123,7 +114,8 @@ def fit_mixture(X: Floats, weight: Floats, n_components: int, rng: np.random.Ran
     span = Span.of(X) if len(X) < X.shape[1] and len(means) > 1 else None
     if span is not None:
         X, means = span.coordinates(X), span.coordinates(means)
-    mixture = maximization(summed(partial(assignment, means), len(means), X, weight, labels))
+    moments = summed(partial(assignment, means), len(means), X, weight, labels)
+    mixture = maximization(moments, means)
     if len(means) > 1:
         mixture = maximize_likelihood(X, weight, mixture)
     return mixture if span is None else span.mixture(mixture)
@@ -185,7 +177,7 @@ def maximize_likelihood(
     previous = -np.inf
     for _ in range(max_iterations):
         moments = summed(partial(expectation, mixture), len(mixture.means), X, weight)
-        mixture = maximization(moments, regularization)
+        mixture = maximization(moments, mixture.means, regularization)
         likelihood = moments.log_likelihood / weight.sum()
         if abs(likelihood - previous) < tolerance:
             break
@@ -296,7 +288,7 @@ def labelled_blobs(
         rows = [np.flatnonzero(labels == member) for member in range(len(members))]
         origin = np.array([np.average(samples[some], axis=0, weights=mass[some]) for some in rows])
         moments = summed(partial(assignment, origin), len(members), samples, mass, labels)
-        mixtures.append((int(label), mass.sum(), maximization(moments)))
+        mixtures.append((int(label), mass.sum(), maximization(moments, origin)))
     return collected(mixtures, shrink=shrink)
 
 

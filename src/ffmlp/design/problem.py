@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import Annotated, Protocol
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,21 +44,9 @@ class Progress:
         if self.verbose:
             print(f"[FFMLPClassifier] {self._current}: {message}")
 
-    def deletion(self, n_left: int, error_rate: float) -> None:
-        """Report the deletion of a hyperplane."""
-        self.say(f"{n_left} hyperplanes left, training error {100 * error_rate:.2f} %")
-
 
 # Samples of a class that are kept when samples are thinned.
 _FEWEST_OF_A_CLASS = 100
-
-
-class Population(Protocol):
-    """More samples than are held in memory."""
-
-    def sum(self, statistic: Callable[[Samples], S]) -> S:
-        """The sum of a statistic over blocks of all samples."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +56,8 @@ class Samples:
     ``X`` (n, N) are the inputs that the ``columns`` become. ``weight`` (n,) is the frequency of each
     sample, ``class_weight`` (C,) the weight of a sample of each class, and ``members`` (n,) the blob of
     each sample, if known. ``given`` are the blobs themselves, if they do not follow from the samples.
-    The samples stand for the ``population`` that they are drawn from, if any.
+    The samples stand for the ``population`` that they are drawn from, if any: a function that sums a
+    statistic over blocks of it.
     """
 
     X: AnyFloats
@@ -79,11 +68,11 @@ class Samples:
     columns: Columns
     members: Indices | None = None
     given: Blobs | None = None
-    population: Population | None = None
+    population: Callable[[Callable[[Samples], Any]], Any] | None = None
 
     def total(self, statistic: Callable[[Samples], S]) -> S:
         """The sum of a `Statistic` over all samples: over these, or their population."""
-        return statistic(self) if self.population is None else self.population.sum(statistic)
+        return statistic(self) if self.population is None else self.population(statistic)
 
     @property
     def have_blobs(self) -> bool:

@@ -341,7 +341,8 @@ def prune_optimally(regions: Regions, error_threshold: float, time_limit: float)
             minimum = max(minimum, int(np.ceil(solution.mip_dual_bound - _BOUND_TOLERANCE)))
         if solution.x is None:
             break
-        chosen, discarded = problem.parts(solution.x)
+        chosen = np.flatnonzero(solution.x[: problem.n_hyperplanes] > 0.5)
+        discarded = solution.x[problem.n_hyperplanes :] > 0.5
         if len(chosen) < len(kept) and regions.select(chosen).error_rate < error_threshold:
             kept = chosen
         known = len(pairs)
@@ -408,10 +409,6 @@ class _Problem:
             bounds=Bounds(0, 1),
             options={"time_limit": max(time_limit, 0.01)},
         )
-
-    def parts(self, x: Floats) -> tuple[Indices, Flags]:
-        """The chosen hyperplanes and the discarded groups of a solution."""
-        return np.flatnonzero(x[: self.n_hyperplanes] > 0.5), x[self.n_hyperplanes :] > 0.5
 
 
 def _largest_below(error_threshold: float, mass: Floats) -> float:

@@ -11,7 +11,7 @@ from scipy.special import expit, logsumexp, softmax
 from sklearn.neighbors import NearestNeighbors
 
 from ffmlp.arrays import AnyFloats, Floats, Indices, without_rounding
-from ffmlp.design.least_squares import Readout, fit_readout
+from ffmlp.design.least_squares import Readout, fit_readout, mean_and_spread
 from ffmlp.design.mixtures import principal_axes
 from ffmlp.design.problem import Plan, Progress, Samples, UpperLayers
 from ffmlp.design.pruning import PruningPath
@@ -38,27 +38,16 @@ def prune_readout(
     Takes O(n·L) time for each hyperplane taken. The path deletes the others all at once, so that every
     deletion has the final error rate. The error rate of all hyperplanes is not known.
     """
-    rows, mass = weighted_subsample(X, y, weight, MAX_SAMPLES)
-    taken, rates = _path(planes.signed_responses(X[rows]), y[rows], mass, n_classes, error_threshold)
-    if rates[-1] >= error_threshold:
-        return PruningPath(np.zeros(0, np.intp), np.zeros(0), np.nan, np.arange(len(planes)))
-    kept = np.sort(taken)
-    deleted = np.setdiff1d(np.arange(len(planes)), kept)
-    return PruningPath(deleted, np.full(len(deleted), rates[-1]), np.nan, kept)
-
-
-def _path(
-    h: Floats, y: Indices, weight: Floats, n_classes: int, error_threshold: float
-) -> tuple[Indices, list[float]]:
-    """Hyperplanes in the order they are taken; the leave-one-out error rate after each."""
+    rows, weight = weighted_subsample(X, y, weight, MAX_SAMPLES)
+    h, y = planes.signed_responses(X[rows]), y[rows]
     root = np.sqrt(weight / weight.mean())[:, None]
     targets = np.eye(n_classes)[y]
     residual = root * (targets - weight @ targets / weight.sum())
     bends, lines = (_standardised(columns, weight, root) for columns in (np.abs(h), h))
     leverage = np.full(len(y), 1.0 / weight.sum())
     taken: list[int] = []
-    rates: list[float] = []
-    while len(taken) < min(h.shape[1], MAX_TAKEN) and (not rates or rates[-1] >= error_threshold):
+    error_rate = np.inf
+    while len(taken) < min(h.shape[1], MAX_TAKEN) and error_rate >= error_threshold:
         gain = _gains(bends, lines, residual)
         gain[taken] = -1.0
         best = int(np.argmax(without_rounding(gain / gain.max()) if gain.max() > 0 else gain))
@@ -70,16 +59,17 @@ def _path(
         leverage += np.sum((axes / root) ** 2, axis=1) * (len(y) / weight.sum())
         left_out = residual / root / (1.0 - np.minimum(leverage, _LARGEST_LEVERAGE))[:, None]
         wrong = (targets - left_out).argmax(axis=1) != y
-        rates.append(float(weight @ wrong / weight.sum()))
-    return np.array(taken), rates
+        error_rate = float(weight @ wrong / weight.sum())
+    every = np.arange(len(planes))
+    kept = every if error_rate >= error_threshold else np.sort(taken)
+    deleted = np.setdiff1d(every, kept)
+    return PruningPath(deleted, np.full(len(deleted), error_rate), np.nan, kept)
 
 
 def _standardised(columns: Floats, weight: Floats, root: Floats) -> Floats:
     """Columns of weighted mean 0 and variance 1 (0 if constant), times the root of the weights."""
-    share = weight / weight.sum()
-    columns = columns - share @ columns
-    scale = np.sqrt(share @ columns**2)
-    return root * columns / np.where(scale > 0, scale, 1.0)
+    mean, spread = mean_and_spread(columns, weight)
+    return root * (columns - mean) / np.where(spread > 0, spread, 1.0)
 
 
 def _gains(bends: Floats, lines: Floats, residual: Floats) -> Floats:
@@ -118,17 +108,6 @@ _MAX_AXES = 100
 
 
 @dataclass(frozen=True, eq=False)
-class SmallReadout:
-    """Evidence for each class, in log-odds: ``max(h, 0) @ weights + bias``, h of one side each."""
-
-    hyperplanes: Hyperplanes
-    kept: Indices  # (m,) the hyperplanes that these were made from, in ascending order
-    weights: Floats
-    bias: Floats
-    error_rate: float  # on the training samples
-
-
-@dataclass(frozen=True, eq=False)
 class _Points:
     """Distinct samples, then points between them: standardised scores, share, target probabilities."""
 
@@ -143,9 +122,10 @@ class _Points:
 
 def fit_small_readout(
     planes: Hyperplanes, whole: Readout, X: AnyFloats, y: Indices, weight: Floats, n_neurons: int
-) -> SmallReadout:
+) -> tuple[Hyperplanes, ReadoutStages, Indices, float]:
     """A readout of at most ``n_neurons`` half-spaces that approximates the whole readout.
 
+    Also the hyperplanes (m,) that these were made from, ascending, and the training error rate.
     Deterministic. Takes O(n·L) time for each half-space taken and O(n·N²) for each one moved, with n
     limited to `N_POINTS`, and a prediction of all samples for the error rate.
     """
@@ -173,7 +153,9 @@ def fit_small_readout(
     few = scaling.unscaled_planes(few)
     l_1 = np.maximum(few.signed_responses(X), 0.0)
     wrong = (l_1 @ weights + bias).argmax(axis=1) != y
-    return SmallReadout(few, kept, weights, bias, float(weight @ wrong / weight.sum()))
+    half = 0.5 * weights
+    stages = ReadoutStages(half, half, bias, 1.0, one_sided=True)
+    return few, stages, kept, float(weight @ wrong / weight.sum())
 
 
 def _points(
@@ -350,12 +332,11 @@ def readout_design(
     samples: Samples, plan: Plan, blobs: Blobs, planes: Hyperplanes, progress: Progress
 ) -> UpperLayers:
     """One l_2 neuron per class: its evidence."""
-    n_classes = len(samples.labels)
+    n_classes, data = len(samples.labels), (samples.X, samples.y, samples.importance)
     path = None
     if plan.error_threshold is not None:
         with progress.step("boundaries"):
-            data = samples.X, samples.y, samples.importance, n_classes
-            path = prune_readout(planes, *data, plan.error_threshold)
+            path = prune_readout(planes, *data, n_classes, plan.error_threshold)
             planes = planes.select(path.kept)
             progress.say(f"{len(planes)} hyperplanes left")
     with progress.step("regions"):
@@ -366,28 +347,14 @@ def readout_design(
     if plan.max_neurons is not None:
         n_allowed = plan.max_neurons - 2 * n_classes  # l_2 and l_out have a neuron for each class
         if 2 * len(planes) > n_allowed:
-            return _small_readout_design(samples, planes, readout, path, n_allowed, progress)
+            with progress.step("regions"):
+                few, stages, rows, rate = fit_small_readout(planes, readout, *data, n_allowed)
+                progress.say(f"{len(few)} half-spaces, training error {rate:.2%}")
+            with progress.step("classes"):
+                kept = path.kept[rows]
+                deleted = np.concatenate([path.deleted, np.setdiff1d(path.kept, kept)])
+                path = PruningPath(deleted, np.full(len(deleted), rate), np.nan, kept)
+            return UpperLayers(few, path, stages)
     with progress.step("classes"):
         stages = ReadoutStages(readout.even, readout.odd, readout.bias, readout.temperature)
     return UpperLayers(planes, path, stages, readout.left_out)
-
-
-def _small_readout_design(
-    samples: Samples,
-    planes: Hyperplanes,
-    readout: Readout,
-    path: PruningPath,
-    n_neurons: int,
-    progress: Progress,
-) -> UpperLayers:
-    """Few half-spaces that approximate the readout of all hyperplanes."""
-    with progress.step("regions"):
-        small = fit_small_readout(planes, readout, samples.X, samples.y, samples.importance, n_neurons)
-        progress.say(f"{len(small.kept)} half-spaces, training error {small.error_rate:.2%}")
-    with progress.step("classes"):
-        half = 0.5 * small.weights
-        stages = ReadoutStages(half, half, small.bias, 1.0, one_sided=True)
-    kept = path.kept[small.kept]
-    deleted = np.concatenate([path.deleted, np.setdiff1d(path.kept, kept)])
-    path = PruningPath(deleted, np.full(len(deleted), small.error_rate), np.nan, kept)
-    return UpperLayers(small.hyperplanes, path, stages)

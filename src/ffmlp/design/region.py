@@ -56,7 +56,11 @@ def pruned(
     # A threshold of 0 allows no deletion, because no error rate is below it.
     threshold = 0.0 if plan.error_threshold is None else plan.error_threshold
     if plan.pruning == "greedy":
-        return prune(regions, threshold, progress.deletion), regions
+
+        def report(n_left: int, error_rate: float) -> None:
+            progress.say(f"{n_left} hyperplanes left, training error {100 * error_rate:.2f} %")
+
+        return prune(regions, threshold, report), regions
     path = prune_optimally(regions, threshold, plan.time_limit)
     progress.say(f"{len(path.kept)} hyperplanes left, at least {path.proved_minimum} are needed")
     return path, regions

@@ -40,11 +40,6 @@ class Scaling:
         mean = np.where(one_value, X[0], mean * size)
         return cls(mean, np.where(constant, 1.0, scale * size))
 
-    @classmethod
-    def of_blobs(cls, blobs: Blobs) -> Scaling:
-        """The mean and standard deviation of each feature over given blobs."""
-        return cls(blobs.centre, blobs.feature_spreads)
-
     def apply(self, X: AnyFloats) -> Floats:
         """The standardised features, in float64."""
         Z = X - self.mean

@@ -216,10 +216,18 @@ def possible_plans(classifier: FFMLPClassifier, samples: Samples) -> list[Plan]:
     plans = []
     for design in _alternatives(classifier.design, _designs(classifier, samples)):
         literal, of_regions = design == "paper", design in ("paper", "region")
+        simple = of_regions or (design == "blob" and classifier.design == AUTO)
+        # Given blobs are in the space of the features.
+        maps = (False,) if simple or samples.given is not None else (True, False)
+        numbers: tuple[int | None, ...] = _NUMBERS_OF_COMPONENTS
+        if design == "readout" or samples.have_blobs:
+            numbers = (None,)
+        elif classifier.design == AUTO:
+            numbers = _components_that_fit(classifier, samples)
         choices = product(
-            _alternatives(classifier.gaussianise, _gaussianise(classifier, samples, design)),
+            _alternatives(classifier.gaussianise, maps),
             ("drawn_lda",) if literal else _alternatives(classifier.discriminant, tuple(DISCRIMINANTS)),
-            _alternatives(classifier.n_components, _component_choices(classifier, samples, design)),
+            _alternatives(classifier.n_components, numbers),
             _alternatives(classifier.error_threshold, (0.05, None) if of_regions else (None,)),
         )
         for gaussianise, discriminant, components, threshold in choices:
@@ -245,23 +253,6 @@ def _designs(classifier: FFMLPClassifier, samples: Samples) -> tuple[str, ...]:
     if few_samples and few_features and _components_that_fit(classifier, samples):
         return ("readout", "blob")
     return ("readout",)
-
-
-def _gaussianise(classifier: FFMLPClassifier, samples: Samples, design: str) -> tuple[bool, ...]:
-    simple = design in ("paper", "region") or (design == "blob" and classifier.design == AUTO)
-    if simple or samples.given is not None:  # given blobs are in the space of the features
-        return (False,)
-    return (True, False)
-
-
-def _component_choices(
-    classifier: FFMLPClassifier, samples: Samples, design: str
-) -> tuple[int | None, ...]:
-    if design == "readout" or samples.have_blobs:
-        return (None,)
-    if classifier.design == AUTO:
-        return _components_that_fit(classifier, samples)
-    return _NUMBERS_OF_COMPONENTS
 
 
 def _components_that_fit(classifier: FFMLPClassifier, samples: Samples) -> tuple[Any, ...]:

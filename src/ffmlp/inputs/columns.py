@@ -117,10 +117,7 @@ class NumberColumn:
     name: str
     fill: float
 
-    @property
-    def n_inputs(self) -> int:
-        """The number of inputs."""
-        return 1
+    n_inputs = 1
 
     def input_names(self, labels: NDArray) -> list[str]:
         """What the input is."""

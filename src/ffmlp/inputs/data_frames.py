@@ -30,7 +30,13 @@ def columns_of(X: Any) -> list[Any] | None:
             "ffmlp.dask.FFMLPClassifier fits and predicts it where it is."
         )
     if hasattr(X, "iloc") and np.ndim(X) == 2:  # pandas
-        require_distinct_names(X)
+        counts = Counter(X.columns)
+        repeated = next((name for name, count in counts.items() if count > 1), None)
+        if repeated is not None:
+            raise ValueError(
+                f"X has {counts[repeated]} columns named {repeated!r}. Give each column a name of its "
+                "own."
+            )
         return [column for _, column in X.items()]
     if hasattr(X, "get_columns"):  # polars
         return list(X.get_columns())
@@ -44,16 +50,6 @@ def columns_of(X: Any) -> list[Any] | None:
     if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "OUS":
         return list(X.T)
     return None
-
-
-def require_distinct_names(X: Any) -> None:
-    """Refuse a data frame in which several columns have one name."""
-    counts = Counter(X.columns)
-    repeated = next((name for name, count in counts.items() if count > 1), None)
-    if repeated is not None:
-        raise ValueError(
-            f"X has {counts[repeated]} columns named {repeated!r}. Give each column a name of its own."
-        )
 
 
 def plain_labels(y: Any) -> Any:
@@ -168,7 +164,11 @@ def _is_categorical(column: Any) -> bool:
     """Whether a column holds categories, by its type or else by its cells."""
     kind = _kind(column)
     if kind == "O":
-        return not all(map(_is_number_or_missing, _indexed(column).distinct))
+        # Booleans are not numbers.
+        present = [value for value in _indexed(column).distinct if category_name(value)]
+        return not all(
+            isinstance(value, Real | Decimal) and not isinstance(value, bool) for value in present
+        )
     if kind == "U":
         return not all(map(_is_number, _indexed(column).distinct))
     return kind in ("b", "category")
@@ -188,13 +188,6 @@ def _kind(column: Any) -> str:
     # Texts of pandas are texts. In an array, they may be numbers beside other texts.
     texts = "O" if hasattr(column, "iloc") else "U"
     return texts if dtype.kind in "US" else str(dtype.kind)
-
-
-def _is_number_or_missing(value: Any) -> bool:
-    """Whether a cell is a number or missing; booleans are not numbers."""
-    return not category_name(value) or (
-        isinstance(value, Real | Decimal) and not isinstance(value, bool)
-    )
 
 
 def _indexed(column: Any) -> IndexedColumn:
@@ -233,7 +226,10 @@ def _numbers(column: Any, name: str) -> Floats:
     if kind in "mM":
         raise ValueError(_DATES.format(name, column.dtype))
     if kind in "iufb":
-        values = _plain_floats(column)
+        if hasattr(column, "iloc"):
+            values = column.to_numpy(np.float64, na_value=np.nan)
+        else:
+            values = np.asarray(column.to_numpy() if hasattr(column, "to_numpy") else column, np.float64)
     else:
         indexed = _indexed(column)
         values = indexed.mapped([_number(value, name, kind) for value in indexed.distinct])
@@ -243,12 +239,6 @@ def _numbers(column: Any, name: str) -> Floats:
             "by a number, or by NaN if it is missing."
         )
     return values
-
-
-def _plain_floats(column: Any) -> Floats:
-    if hasattr(column, "iloc"):
-        return column.to_numpy(np.float64, na_value=np.nan)
-    return np.asarray(column.to_numpy() if hasattr(column, "to_numpy") else column, np.float64)
 
 
 def _number(value: Any, name: str, kind: str) -> float:

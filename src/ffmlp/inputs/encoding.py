@@ -10,7 +10,6 @@ that folds are alike, which matters if there are few. In blocks, the hash of a r
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -116,19 +115,9 @@ class Encoding:
                 shares.append(of_folds)
         return cls(Columns(tuple(parts)), tuple(shares))
 
-    @classmethod
-    def of_numbers(cls, names: Sequence[str], fills: Floats) -> Encoding:
-        """The encoding of columns of numbers, and what replaces a missing one of each."""
-        parts = map(NumberColumn, names, fills.tolist())
-        return cls(Columns(tuple(parts)), (None,) * len(names))
-
     def inputs(self, rows: Rows, fold: Indices) -> AnyFloats:
-        """The inputs (n, N) of training samples in these folds, cross-fitted."""
+        """The inputs (n, N) of training samples in these folds; fold `N_FOLDS` is that of a network."""
         return self.columns.completed(self.incomplete(rows, fold))
-
-    def inputs_of_network(self, rows: Rows) -> AnyFloats:
-        """The inputs (n, N) that a network has for the same rows."""
-        return self.columns.completed(self.incomplete(rows, np.full(len(rows), N_FOLDS)))
 
     def incomplete(self, rows: Rows, fold: Indices) -> AnyFloats:
         """The inputs before missing numbers are replaced."""

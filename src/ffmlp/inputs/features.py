@@ -23,12 +23,8 @@ _NEGLIGIBLE = 1e-12
 class Gaussianisation:
     """A monotone, piecewise linear map of each of N features, constant beyond its outermost knots.
 
-    Attributes
-    ----------
-    knots : tuple of N ndarrays
-        The values, ascending, at which the slope of each feature's map changes.
-    scores : tuple of N ndarrays
-        The value of the map at each knot.
+    The ``knots`` of a feature are the values, ascending, at which the slope of its map changes; its
+    ``scores`` are the values of the map there.
     """
 
     knots: Annotated[tuple[Annotated[Floats, Shape("?")], ...], Shape("N")]
@@ -108,13 +104,10 @@ class Gaussianisation:
 
     def values(self, scores: Floats) -> Floats:
         """The inverse map: values (n, N) with the given scores."""
-        return np.column_stack([self._values_of(j, column) for j, column in enumerate(scores.T)])
+        return np.column_stack([self.values_of(j, column) for j, column in enumerate(scores.T)])
 
-    def value_of(self, feature: int, score: float) -> float:
-        """The value of a feature with the given score."""
-        return float(self._values_of(feature, np.array(score)))
-
-    def _values_of(self, feature: int, scores: Floats) -> Floats:
+    def values_of(self, feature: int, scores: Floats) -> Floats:
+        """The values of a feature with the given scores."""
         knots = self.knots[feature]
         values = np.interp(scores, self.scores[feature], knots)
         # Scores are rounded; a value of 0 must come back as 0.

@@ -23,17 +23,9 @@ class Imputation:
     Under one blob, the most probable values of the missing inputs are their conditional means. Those of
     all blobs are averaged, each with the density of the sample that it completes.
 
-    Attributes
-    ----------
-    centre, scale : ndarray of shape (N,)
-        The origin and the unit of each input, for ``means`` and ``precisions``.
-    low, high : ndarray of shape (N,)
-        The range of the training samples, which imputed values do not leave.
-    log_weights : ndarray of shape (G,)
-        The logarithm of each blob's density at its mean.
-    means : ndarray of shape (G, N)
-    precisions : ndarray of shape (G, N, N)
-        The inverses of the covariances.
+    ``centre`` and ``scale`` are the origin and the unit of each input, for ``means`` and ``precisions``,
+    the inverses of the covariances. Imputed values stay between ``low`` and ``high``, the range of the
+    training samples. ``log_weights`` are the logarithms of the blobs' densities at their means.
     """
 
     centre: Annotated[Floats, Shape("N")]
@@ -70,8 +62,7 @@ class Imputation:
         filled = X.copy(order="K")
         incomplete = np.flatnonzero(np.isnan(X).any(axis=1))
         for rows in row_blocks(len(incomplete), X.shape[1] ** 2, ENTRIES_AT_ONCE):
-            chosen = incomplete[rows]
-            filled[chosen] = self._completed(X[chosen])
+            filled[incomplete[rows]] = self._completed(X[incomplete[rows]])
         return filled
 
     def _completed(self, X: Floats) -> Floats:
@@ -131,32 +122,20 @@ def conditional_deviations(
     Missing deviations are 0 and become their conditional means, (k, m) for each of the gaps, given the
     others. The squares are of Mahalanobis distances.
     """
-    product = _products(deviation, precision)
+    # BLAS rounds rows alike, whatever the other rows are, only in products of the same shape.
+    factor, n_blocks = in_whole_tiles(precision), -(-len(deviation) // _ROWS_PER_PRODUCT)
+    blocks = np.zeros((n_blocks * _ROWS_PER_PRODUCT, len(precision)))
+    blocks[: len(deviation)] = deviation
+    product = blocks.reshape(n_blocks, _ROWS_PER_PRODUCT, len(precision)) @ factor
+    product = product.reshape(len(blocks), len(factor.T))[: len(deviation), : len(precision)]
     squares = np.einsum("nd,nd->n", product, deviation)
     found = []
     for some in gaps:
-        pull = product[some.places]
-        found.append(_solutions(some.own(precision), -pull))
+        pull, own = product[some.places], some.own(precision)
+        if pull.shape[1] == 1:  # nearly all, and much faster than many calls
+            found.append(-pull / own[:, :, 0])
+        else:
+            found.append(np.linalg.solve(own, -pull[:, :, None])[:, :, 0].astype(np.float64))
         # What the missing ones add is 2·pull·x + x·P·x, where P·x = -pull.
         squares[some.rows] += np.einsum("km,km->k", pull, found[-1])
     return found, squares
-
-
-def _solutions(matrices: Floats, goals: Floats) -> Floats:
-    """The solutions (k, m) of systems of equations (k, m, m) with right sides (k, m)."""
-    if goals.shape[1] == 1:  # nearly all, and much faster than many calls
-        return goals / matrices[:, :, 0]
-    solutions = np.linalg.solve(matrices, goals[:, :, None])[:, :, 0]
-    return solutions.astype(np.float64)
-
-
-def _products(rows: Floats, matrix: Floats) -> Floats:
-    """The product of rows with a matrix, rounded alike whatever the other rows are.
-
-    BLAS does so only in products of the same shape, so each has as many rows.
-    """
-    n_blocks = -(-len(rows) // _ROWS_PER_PRODUCT)
-    blocks = np.zeros((n_blocks, _ROWS_PER_PRODUCT, rows.shape[1]))
-    blocks.reshape(-1, rows.shape[1])[: len(rows)] = rows
-    factor = in_whole_tiles(matrix)
-    return np.matmul(blocks, factor).reshape(-1, factor.shape[1])[: len(rows), : matrix.shape[1]]

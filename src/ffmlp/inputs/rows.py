@@ -37,8 +37,11 @@ class WeightSums:
         largest = max(self.largest, other.largest)
         return WeightSums(self.total + other.total, largest, self.n_positive + other.n_positive)
 
-    def check(self) -> None:
-        """Raise a ValueError if the weights cannot be frequencies."""
+    def check(self, *, adds_up: bool) -> None:
+        """Raise a ValueError if the weights cannot be frequencies.
+
+        Weights whose sums must add up may not be scaled: sites would scale theirs differently.
+        """
         if not self.n_positive:
             raise ValueError("sample_weight is zero for all samples. Give some a positive weight.")
         if self.total > _LARGEST_TOTAL:
@@ -46,10 +49,7 @@ class WeightSums:
                 f"The sum of sample_weight is {self.total:.3g}, above {_LARGEST_TOTAL:g}. Scale the "
                 "weights down."
             )
-
-    def check_adds_up(self) -> None:
-        """Raise a ValueError if the weights would be scaled: sites would scale theirs differently."""
-        if self.total < self.n_positive:
+        if adds_up and self.total < self.n_positive:
             raise ValueError(
                 f"sample_weight has a mean of {self.total / self.n_positive:.3g}. Statistics that are "
                 "merged need frequencies with a mean of at least 1: multiply the weights of all sites "
@@ -127,19 +127,13 @@ def lexicographic(*columns: NDArray) -> tuple[Indices, Indices]:
     return order, np.flatnonzero(new)
 
 
-def group_numbers(order: Indices, first: Indices) -> Indices:
-    """The number of each sample's group; `lexicographic` gives ``order`` and ``first``."""
-    starts = np.zeros(len(order), np.intp)
-    starts[first] = 1
-    numbers = np.empty(len(order), np.intp)
-    numbers[order] = np.cumsum(starts) - 1
-    return numbers
-
-
 def appearances(X: AnyFloats) -> Indices:
     """A number for each sample, the same for equal ones, in the order of their first appearance."""
     order, first = lexicographic(*X.T)
-    return np.argsort(np.argsort(order[first]))[group_numbers(order, first)]
+    by_appearance = np.argsort(np.argsort(order[first]))
+    numbers = np.empty(len(order), np.intp)
+    numbers[order] = np.repeat(by_appearance, np.diff(first, append=len(order)))
+    return numbers
 
 
 def _grouped(X: AnyFloats, y: Indices) -> tuple[Indices, Indices]:
@@ -156,7 +150,7 @@ def _grouped(X: AnyFloats, y: Indices) -> tuple[Indices, Indices]:
 class Statistic(Protocol):
     """What one pass over rows keeps of them: the statistics of parts add up to the statistic of all.
 
-    A part is a block of a file or a partition on another machine. `Partitions.sum` and ``Samples.total``
+    A part is a block of a file or a partition on another machine. `SumOverParts` and ``Samples.total``
     take a function from a part to its statistic, and add these up in the order of the parts.
     """
 
@@ -235,23 +229,12 @@ def most_distinct(n_columns: int) -> int:
     return max(1, min(MOST_DISTINCT, MOST_CELLS // max(n_columns, 1)))
 
 
-class Partitions(Protocol):
-    """All rows of a table, in parts that may lie elsewhere."""
+class SumOverParts(Protocol):
+    """The sum of a statistic over all rows of a table, in parts that may lie elsewhere."""
 
-    def sum(self, statistic: Callable[[Rows], S]) -> S:
-        """The sum of a statistic over all parts."""
+    def __call__(self, statistic: Callable[[Rows], S], /) -> S:
+        """The sum."""
         ...
-
-
-@dataclass(frozen=True, eq=False)
-class OnePartition:
-    """All rows in one part, in memory."""
-
-    rows: Rows
-
-    def sum(self, statistic: Callable[[Rows], S]) -> S:
-        """The statistic of the rows."""
-        return statistic(self.rows)
 
 
 def mixed(numbers: Hashes) -> Hashes:

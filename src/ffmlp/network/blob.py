@@ -18,8 +18,7 @@ from ffmlp.network.stages import (
     LARGEST,
     Bends,
     OnnxGraph,
-    layered_outputs,
-    mean_slopes,
+    Stages,
     require_indices,
     require_shapes,
     votes,
@@ -33,21 +32,12 @@ _BISECTIONS = 60
 
 
 @dataclass(frozen=True, eq=False)
-class BlobStages:
+class BlobStages(Stages):
     """One l_2 neuron per blob; the far sides of the blob's own hyperplanes inhibit it.
 
-    Attributes
-    ----------
-    pairs : ndarray of shape (L, 2)
-        The l_2 neurons of the blobs that each hyperplane separates.
-    blobs : ndarray of shape (D_2,)
-        The blob of each l_2 neuron.
-    neuron_classes : ndarray of shape (D_2,)
-        The class of each of these blobs.
-    n_classes : int
-        D_out.
-    temperature : float
-        Factor of the log-probabilities.
+    ``pairs`` are the neurons of the blobs that each hyperplane separates, ``blobs`` and
+    ``neuron_classes`` the blob and the class of each neuron. The temperature is a factor of the
+    log-probabilities.
     """
 
     pairs: Annotated[Indices, Shape("L", 2), Below("D")]
@@ -59,11 +49,7 @@ class BlobStages:
     design = "blob"
     neurons = "blobs"
     each_neuron = "each Gaussian blob"
-    link_names = ("positive weight", "negative weight")
     activations = ("softplus", "softmax", "identity")
-    linear_pieces = None
-    relu_layers = None
-    trees = None
 
     @property
     def weights(self) -> tuple[Floats, Floats]:
@@ -96,28 +82,12 @@ class BlobStages:
             *itemised(len(self.blobs), max_items, line),
         ]
 
-    def outputs(self, planes: Hyperplanes, X: AnyFloats) -> Floats:
-        """The sum of the shares of each class's blobs."""
-        return layered_outputs(self, planes, X)
-
-    def probabilities(self, planes: Hyperplanes, X: AnyFloats) -> Floats:
-        """The outputs, clipped: a rounding error can make shares add up to more than 1."""
-        return np.minimum(self.outputs(planes, X), 1.0)
-
-    def classes(self, planes: Hyperplanes, X: AnyFloats) -> Indices:
-        """The most probable class."""
-        return self.outputs(planes, X).argmax(axis=1)
-
     def confidences(self, planes: Hyperplanes, X: AnyFloats) -> Floats:
         """The scores; their softmax is the probabilities."""
         scores = np.empty((len(X), self.n_classes))
         for rows, h in planes.blocks(X):
             scores[rows] = self.scores(np.clip(np.nan_to_num(h), -LARGEST, LARGEST))
         return scores
-
-    def places(self, planes: Hyperplanes, X: AnyFloats) -> None:
-        """None: the design has no places of its own."""
-        return
 
     def _blob_scores(self, h: Floats) -> Floats:
         """The score (n, D_2) of each blob: the pre-activation of its l_2 neuron."""
@@ -141,10 +111,6 @@ class BlobStages:
             share = softmax(blob_scores[:, mine])
             slopes[:, label] = share @ first[mine] * above - share @ second[mine] * below
         return slopes
-
-    def mean_slopes(self, start: Floats, stop: Floats, winner: Indices, rival: Indices) -> Floats:
-        """By quadrature between the bends."""
-        return mean_slopes(self, start, stop, winner, rival)
 
     def safe_distance(self, h: Floats, winner: Indices, reach: Floats, steepness: Floats) -> Floats:
         """Within it, the winner leads even if every response moves against it as far as it can.
@@ -202,17 +168,12 @@ class BlobStages:
     def to_onnx(self, graph: OnnxGraph, planes: Hyperplanes, z: str, h: str) -> tuple[str, str]:
         """Add the layers as they are."""
         (w_2, w_3), (b_2, b_3) = self.weights, self.biases
-        l_2 = graph.apply("Gemm", _onnx_softplus_of_sides(graph, h), w_2, b_2, transB=1)
+        # The softplus of h and of -h exceed their ReLU by the same amount. The operator Softplus is not
+        # used because runtimes lack it for float64.
+        small = graph.apply("Exp", graph.apply("Neg", graph.apply("Abs", h)))
+        bend = graph.apply("Log", graph.apply("Add", small, np.array(1.0)))
+        sides = (graph.apply("Relu", side) for side in (h, graph.apply("Neg", h)))
+        l_1 = graph.apply("Concat", *(graph.apply("Add", side, bend) for side in sides), axis=1)
+        l_2 = graph.apply("Gemm", l_1, w_2, b_2, transB=1)
         share = graph.apply("Gemm", graph.apply("Softmax", l_2, axis=1), w_3, b_3, transB=1)
         return graph.apply("ArgMax", share, axis=1, keepdims=0), share
-
-
-def _onnx_softplus_of_sides(graph: OnnxGraph, h: str) -> str:
-    """The softplus of h and of -h, which exceed their ReLU by the same amount.
-
-    The operator Softplus is not used because runtimes lack it for float64.
-    """
-    small = graph.apply("Exp", graph.apply("Neg", graph.apply("Abs", h)))
-    bend = graph.apply("Log", graph.apply("Add", small, np.array(1.0)))
-    sides = (graph.apply("Relu", side) for side in (h, graph.apply("Neg", h)))
-    return graph.apply("Concat", *(graph.apply("Add", side, bend) for side in sides), axis=1)

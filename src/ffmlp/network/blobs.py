@@ -131,16 +131,9 @@ class Familiarity:
 class FamiliarSpace:
     """The blobs of a network as points in a space where each of them has about unit spread.
 
-    Attributes
-    ----------
-    axes : ndarray of shape (N, r)
-        From the input of the hyperplanes to this space.
-    centres : ndarray of shape (G, r)
-        The means of the blobs.
-    units : ndarray of shape (2, N)
-        A standard deviation of each feature in the user's units, and of its scores.
-    quantiles : ndarray of shape (Q,)
-        Of the scores of training samples, at evenly spaced levels from 0 to 1.
+    The ``axes`` lead from the input of the hyperplanes to this space, where the means of the blobs are
+    the ``centres``. ``units`` are a standard deviation of each feature in the user's units, and of its
+    scores. ``quantiles`` of the training samples' scores are at evenly spaced levels from 0 to 1.
     """
 
     axes: Annotated[Floats, Shape("N", "r")]
@@ -170,16 +163,12 @@ class FamiliarSpace:
                 scores[rows] = np.sqrt(np.mean(gaps**2, axis=1))
         return nearest, np.nan_to_num(scores, nan=FARTHEST, posinf=FARTHEST)
 
-    def threshold(self, keep: float) -> float:
-        """The score up to which a share of the training samples is."""
+    def familiarity(self, planes: Hyperplanes, X: AnyFloats, keep: float) -> Familiarity:
+        """How familiar validated inputs (n, N) are; a share ``keep`` of the training samples is."""
         if not 0.0 < keep <= 1.0:
             raise ValueError(f"keep must be above 0 and at most 1, got {keep!r}.")
         level = np.interp(keep, np.linspace(0.0, 1.0, len(self.quantiles)), self.quantiles)
-        return max(float(level), _LEAST_THRESHOLD)
-
-    def familiarity(self, planes: Hyperplanes, X: AnyFloats, keep: float) -> Familiarity:
-        """How familiar validated inputs (n, N) are."""
-        threshold = self.threshold(keep)
+        threshold = max(float(level), _LEAST_THRESHOLD)
         nearest, scores = self.measured(planes, X)
         return Familiarity(scores, threshold, keep, scores <= threshold, nearest)
 

@@ -158,12 +158,8 @@ class Hyperplanes:
         feature = int(np.argmax(np.abs(self.weights[hyperplane])))
         score = (response - self.biases[hyperplane]) / self.weights[hyperplane, feature]
         if self.gaussianisation is not None:
-            score = self.gaussianisation.value_of(feature, score)
+            score = self.gaussianisation.values_of(feature, np.array(score))
         return feature, float(score)
-
-    def is_log_odds(self, hyperplane: int) -> bool:
-        """Whether the response is the log-odds of two blobs."""
-        return bool(self.pairs[hyperplane, 0] != NO_BLOB) and not self.one_sided
 
     def checked(self, X: ArrayLike) -> AnyFloats:
         """Samples as a finite array of the right shape, or a ValueError."""
@@ -195,12 +191,6 @@ class Hyperplanes:
         held = rows_held(self.weights.shape[1], _MOST_INPUTS)
         return min(max(n_rows, _FEWEST_ROWS), _MOST_ROWS, rows_held(len(self)), held)
 
-    @property
-    def rows_per_map(self) -> int:
-        """The number of rows that are mapped at once, a power of two."""
-        n_rows = _VALUES_PER_MAP // self.weights.shape[1]
-        return min(max(_power_of_two(n_rows), _FEWEST_ROWS_PER_MAP), _MOST_ROWS_PER_MAP)
-
     def blocks(self, X: AnyFloats) -> Iterator[tuple[slice, Floats]]:
         """Yield ``(rows, h)`` with ``h = X[rows] @ weights.T + biases``, in constant memory.
 
@@ -213,7 +203,9 @@ class Hyperplanes:
         self, X: AnyFloats, dtype: type[np.floating] = np.float64
     ) -> Iterator[tuple[slice, NDArray]]:
         """Yield ``(rows, h)`` as `blocks` does, including the rows and columns of the padding."""
-        n_rows, n_mapped, n_features = self.rows_per_product, self.rows_per_map, self.weights.shape[1]
+        n_rows, n_features = self.rows_per_product, self.weights.shape[1]
+        n_mapped = max(_power_of_two(_VALUES_PER_MAP // n_features), _FEWEST_ROWS_PER_MAP)
+        n_mapped = min(n_mapped, _MOST_ROWS_PER_MAP)
         # Biases are the weights of a feature that is always 1, which saves a pass over h.
         mapped = np.ones((min(n_mapped, -(-len(X) // n_rows) * n_rows), n_features + 1), dtype)
         transposed = np.zeros((n_features + 1, whole_tiles(len(self))), dtype)

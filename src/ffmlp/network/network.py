@@ -197,13 +197,12 @@ class Network:
         return " → ".join(self.counted_layers)
 
     @property
-    def counted_layers(self) -> tuple[str, str, str, str]:
+    def counted_layers(self) -> tuple[str, ...]:
         """Size and kind of each layer, such as "4 features"."""
         texts = [f"{size} {kind}" for size, kind in zip(self.layer_sizes, self.kinds, strict=True)]
         if self.stages.trees is not None:
             texts[2] = f"{self.weighted_sizes[2]} evidence and {len(self.stages.trees)} leaves"
-        first, second, third, last = texts
-        return first, second, third, last
+        return tuple(texts)
 
     @property
     def activations(self) -> tuple[str, str, str]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ffmlp.arrays import AnyFloats, Flags, Floats, Indices, Shape, in_whole_tiles, row_blocks
 from ffmlp.network.hyperplanes import Hyperplanes, softmax
 from ffmlp.network.quick_classes import quick_classes
-from ffmlp.network.stages import LARGEST, Bends, OnnxGraph, require_finite, require_shapes
+from ffmlp.network.stages import LARGEST, Bends, OnnxGraph, Stages, require_finite, require_shapes
 from ffmlp.network.trees import Trees  # at run time, for those who check types
 from ffmlp.words import counted, itemised
 
@@ -27,20 +27,12 @@ _MAX_LISTED = 5
 
 
 @dataclass(frozen=True, eq=False)
-class ReadoutStages:
+class ReadoutStages(Stages):
     """One l_2 neuron per class: its evidence, read out of l_1 by least squares.
 
-    Attributes
-    ----------
-    even, odd : ndarray of shape (L, C)
-        The evidence is ``|h| @ even + h @ odd + bias``: weights even + odd from the neurons of h and
-        even - odd from the neurons of -h.
-    bias : ndarray of shape (C,)
-        Evidence for each class where every l_1 neuron is silent.
-    temperature : float
-        The weight of stage 3, from the evidence of a class to the class.
-    one_sided : bool
-        Whether l_1 has neurons of h only. Then even and odd are equal.
+    The evidence is ``|h| @ even + h @ odd + bias``: weights even + odd from the neurons of h and
+    even - odd from the neurons of -h. If the stages are ``one_sided``, l_1 has neurons of h only, and
+    even and odd are equal. The temperature is the weight of stage 3, from evidence to its class.
     """
 
     even: Annotated[Floats, Shape("L", "C")]
@@ -52,9 +44,7 @@ class ReadoutStages:
     design = "readout"
     neurons = "evidence"
     each_neuron = "the evidence of each class, by least squares"
-    link_names = ("positive weight", "negative weight")
     activations = ("relu", "identity", "softmax")
-    linear_pieces = None
     trees: ClassVar[Trees | None] = None
     in_units = ", in log-odds"
 
@@ -143,21 +133,9 @@ class ReadoutStages:
             out[rows] = evidence[:n, : len(self.bias)]
         return out
 
-    def probabilities(self, planes: Hyperplanes, X: AnyFloats) -> Floats:
-        """The outputs, clipped to at most 1."""
-        return np.minimum(self.outputs(planes, X), 1.0)
-
-    def classes(self, planes: Hyperplanes, X: AnyFloats) -> Indices:
-        """The most probable class."""
-        return self.outputs(planes, X).argmax(axis=1)
-
     def confidences(self, planes: Hyperplanes, X: AnyFloats) -> Floats:
         """The evidence; its softmax is the probabilities."""
         return self.evidence(planes, X)
-
-    def places(self, planes: Hyperplanes, X: AnyFloats) -> None:
-        """None: the design has no places of its own."""
-        return
 
     def scores(self, h: Floats) -> Floats:
         """The evidence at responses h, times the temperature."""
@@ -275,12 +253,7 @@ _FEWEST_QUICK_ROWS = 2048
 class CorrectedReadoutStages(ReadoutStages):
     """One l_2 neuron per class, its evidence, and one per leaf of the trees, which add to it.
 
-    Attributes
-    ----------
-    trees : Trees
-        The trees that correct the readout.
-    power, floor : float
-        The probability of a class is proportional to ``max(evidence, floor) ** power``.
+    The probability of a class is proportional to ``max(evidence, floor) ** power``.
     """
 
     trees: Trees = field(kw_only=True)  # type: ignore[misc]  # other readouts have none
@@ -298,12 +271,6 @@ class CorrectedReadoutStages(ReadoutStages):
 
     def whole_evidence(self, planes: Hyperplanes, X: AnyFloats) -> Floats:
         """The evidence (n, C) of readout and leaves."""
-        out = np.empty((len(X), len(self.bias)))
-        for rows in row_blocks(len(X), 1, _ROWS_AT_ONCE):
-            out[rows] = self._whole_evidence(planes, X[rows])
-        return out
-
-    def _whole_evidence(self, planes: Hyperplanes, X: AnyFloats) -> Floats:
         compared = np.empty((len(X), len(self.trees.axes)), np.float32)
 
         def see(rows: slice, h: Floats) -> None:
@@ -318,10 +285,11 @@ class CorrectedReadoutStages(ReadoutStages):
 
     def confidences(self, planes: Hyperplanes, X: AnyFloats) -> Floats:
         """Logarithms of the probabilities, up to a constant."""
-        return self._logarithms(self.whole_evidence(planes, X))
-
-    def _logarithms(self, evidence: Floats) -> Floats:
-        return self.power * np.log(np.maximum(evidence, self.floor)) + SLOPE * evidence
+        out = np.empty((len(X), len(self.bias)))
+        for rows in row_blocks(len(X), 1, _ROWS_AT_ONCE):
+            evidence = self.whole_evidence(planes, X[rows])
+            out[rows] = self.power * np.log(np.maximum(evidence, self.floor)) + SLOPE * evidence
+        return out
 
     def distinct_lead(self, size: float) -> float:
         """A lead of evidence up to ``size`` that rounding of the outputs does not lose.
@@ -442,7 +410,8 @@ class CorrectedReadoutStages(ReadoutStages):
             mine = np.flatnonzero(winner == label)
             for some in row_blocks(len(mine), ahead.size):
                 rows = mine[some]
-                bound = _LeadBound(
+                safe[rows] = _safe_within(
+                    outer[rows],
                     distances=np.abs(h[rows]),
                     reach=reach[rows],
                     leads=scores[rows][:, [label]] - scores[rows][:, others],
@@ -452,44 +421,40 @@ class CorrectedReadoutStages(ReadoutStages):
                     ahead=ahead,
                     starts=starts,
                 )
-                safe[rows] = bound.safe_distance(outer[rows])
         return safe
 
 
-@dataclass(frozen=True, eq=False)
-class _LeadBound:
-    """A lower bound of the lead of one class over K others, which falls with the distance.
+def _safe_within(
+    outer: Floats,
+    distances: Floats,
+    reach: Floats,
+    leads: Floats,
+    steepness: Floats,
+    bends: Floats,
+    away: Floats,
+    ahead: Floats,
+    starts: Indices,
+) -> Floats:
+    """The largest distance (n,) up to ``outer`` within which a class leads K others, by bisection.
 
     The readout alone has ``leads`` and ``steepness`` (n, K), and bends by at most ``bends`` (K, L)
     beyond each hyperplane. Leaves at distances ``away`` (n, R) add ``ahead`` (R, K) to the lead. They
     are in the order of their trees, which begin at ``starts`` (T,).
     """
 
-    distances: Floats
-    reach: Floats
-    leads: Floats
-    steepness: Floats
-    bends: Floats
-    away: Floats
-    ahead: Floats
-    starts: Indices
-
-    def safe(self, r: Floats) -> Flags:
-        """Whether the class leads clearly within distances r (n,)."""
-        beyond = np.maximum(0.0, r[:, None] * self.reach - self.distances)
-        smooth = self.leads - r[:, None] * self.steepness - beyond @ self.bends.T
-        near = np.where((self.away <= r[:, None])[:, :, None], self.ahead, np.inf)
-        worst = np.minimum.reduceat(near, self.starts, axis=1).sum(axis=1)
+    def is_safe(r: Floats) -> Flags:
+        beyond = np.maximum(0.0, r[:, None] * reach - distances)
+        smooth = leads - r[:, None] * steepness - beyond @ bends.T
+        near = np.where((away <= r[:, None])[:, :, None], ahead, np.inf)
+        worst = np.minimum.reduceat(near, starts, axis=1).sum(axis=1)
         return (smooth + worst > _LEAST_LEAD).all(axis=1)
 
-    def safe_distance(self, outer: Floats) -> Floats:
-        """The largest safe distance (n,) up to ``outer``, by bisection."""
-        # Beyond all leaves, only the readout can change the lead.
-        farthest = np.where(np.isfinite(self.away), self.away, 0.0).max(axis=1)
-        low, high = np.zeros(len(outer)), np.where(np.isfinite(outer), outer, farthest)
-        everywhere = ~np.isfinite(outer) & self.safe(high)
-        for _ in range(_BISECTIONS):
-            middle = 0.5 * (low + high)
-            safe = self.safe(middle)
-            low, high = np.where(safe, middle, low), np.where(safe, high, middle)
-        return np.where(everywhere, np.inf, low)
+    # Beyond all leaves, only the readout can change the lead.
+    farthest = np.where(np.isfinite(away), away, 0.0).max(axis=1)
+    low, high = np.zeros(len(outer)), np.where(np.isfinite(outer), outer, farthest)
+    everywhere = ~np.isfinite(outer) & is_safe(high)
+    for _ in range(_BISECTIONS):
+        middle = 0.5 * (low + high)
+        safe = is_safe(middle)
+        low, high = np.where(safe, middle, low), np.where(safe, high, middle)
+    return np.where(everywhere, np.inf, low)

@@ -21,9 +21,7 @@ from ffmlp.network.stages import (
     LinearPieces,
     OnnxGraph,
     Places,
-    SafeDistance,
-    layered_outputs,
-    mean_slopes,
+    Stages,
     require_finite,
     require_shapes,
     votes,
@@ -63,25 +61,18 @@ def distinct_codes(words: Words) -> tuple[Indices, Indices]:
     return order[new], inverse
 
 
-@dataclass(frozen=True, eq=False)
 class CodeIndex:
     """Distinct codes (R, n_words), sorted by their hashes; whole codes are compared on every look-up."""
 
-    words: Words
-    hashes: Words  # (R,)
-    order: Indices  # (R,) the number of each code
-
-    @classmethod
-    def of(cls, words: Words) -> CodeIndex:
-        """Index distinct codes."""
+    def __init__(self, words: Words) -> None:
         hashes = _hashes(words)
-        order = np.argsort(hashes)
-        return cls(words[order], hashes[order], order)
+        self._order = np.argsort(hashes)
+        self._words, self._hashes = words[self._order], hashes[self._order]
 
     def find(self, words: Words) -> Indices:
         """The number of each code, -1 where it is not in the index."""
-        place = np.minimum(np.searchsorted(self.hashes, _hashes(words)), len(self.order) - 1)
-        return np.where((self.words[place] == words).all(axis=1), self.order[place], -1)
+        place = np.minimum(np.searchsorted(self._hashes, _hashes(words)), len(self._order) - 1)
+        return np.where((self._words[place] == words).all(axis=1), self._order[place], -1)
 
 
 def _hashes(words: Words) -> Words:
@@ -139,7 +130,7 @@ class Regions:
     @cached_property
     def index(self) -> CodeIndex:
         """The index that finds regions by their codes."""
-        return CodeIndex.of(pack(self.codes))
+        return CodeIndex(pack(self.codes))
 
     def __getstate__(self) -> dict[str, NDArray]:
         return {"codes": self.codes, "counts": self.counts}  # cached properties are computed again
@@ -280,17 +271,11 @@ _BITS_PER_KEY = 24
 
 
 @dataclass(frozen=True, eq=False)
-class RegionStages:
+class RegionStages(Stages):
     """One l_2 neuron per occupied region, which votes for the region's majority class.
 
-    The weights follow from the regions and are computed on demand.
-
-    Attributes
-    ----------
-    regions : Regions
-        The D_2 regions: codes, and training samples of each class.
-    penalty : float
-        P: the weight from a half-space to a region outside of it is -P.
+    The weights follow from the regions and are computed on demand. The weight from a half-space to a
+    region outside of it is -P, where P is the penalty.
     """
 
     regions: Regions
@@ -300,12 +285,6 @@ class RegionStages:
     neurons = "regions"
     each_neuron = "each region that the hyperplanes cut out"
     activations = ("relu", "relu", "identity")
-    trees = None
-
-    @property
-    def relu_layers(self) -> tuple[tuple[Floats, Floats], ...] | None:
-        """None: where no region responds, the nearest one answers."""
-        return None
 
     @property
     def link_names(self) -> tuple[str, str]:
@@ -321,16 +300,13 @@ class RegionStages:
     def weights(self) -> tuple[Floats, Floats]:
         """1 from a region's half-spaces and -P from the others; 1 to its class and 0 to the others."""
         own = np.hstack([self.regions.codes, ~self.regions.codes])
-        return np.where(own, 1.0, -float(self.penalty)), votes(self.neuron_classes, self._n_classes)
+        to_classes = votes(self.neuron_classes, self.regions.counts.shape[1])
+        return np.where(own, 1.0, -float(self.penalty)), to_classes
 
     @property
     def biases(self) -> tuple[Floats, Floats]:
         """All zero."""
-        return np.zeros(len(self.regions)), np.zeros(self._n_classes)
-
-    @property
-    def _n_classes(self) -> int:
-        return self.regions.counts.shape[1]
+        return np.zeros(len(self.regions)), np.zeros(self.regions.counts.shape[1])
 
     def meaning(self, neuron: int, network: Network) -> str:
         """The class and the half-spaces of a region."""
@@ -360,10 +336,6 @@ class RegionStages:
         """What happens to a sample outside of all regions, as part of a sentence about them."""
         return "a sample in none of them belongs to the one it violates least"
 
-    def outputs(self, planes: Hyperplanes, X: AnyFloats) -> Floats:
-        """The summed responses of each class's regions; all zero where no neuron of l_2 responds."""
-        return layered_outputs(self, planes, X)
-
     def probabilities(self, planes: Hyperplanes, X: AnyFloats) -> Floats:
         """The class frequencies of each sample's region."""
         return self.regions.frequencies[find_regions(planes, self.regions, X)]
@@ -386,7 +358,7 @@ class RegionStages:
 
     def scores(self, h: Floats) -> Floats:
         """The largest ``h·code`` of each class's regions."""
-        scores = np.full((len(h), self._n_classes), -np.inf)
+        scores = np.full((len(h), self.regions.counts.shape[1]), -np.inf)
         codes = self.regions.codes.T.astype(np.float64)
         for rows in row_blocks(len(h), len(self.regions)):
             agreement = h[rows] @ codes
@@ -396,37 +368,17 @@ class RegionStages:
 
     def slopes(self, h: Floats) -> Floats:
         """The code of the least violated region of each class."""
-        slopes = np.zeros((len(h), self._n_classes, h.shape[1]))
+        slopes = np.zeros((len(h), self.regions.counts.shape[1], h.shape[1]))
         for label in np.unique(self.neuron_classes):
-            slopes[:, label] = self.regions.codes[self._least_violated(h, label)]
+            codes = self.regions.codes[self.neuron_classes == label].astype(np.float64)
+            for rows in row_blocks(len(h), len(codes)):
+                slopes[rows, label] = codes[np.argmax(h[rows] @ codes.T, axis=1)]
         return slopes
-
-    def _least_violated(self, h: Floats, label: int) -> Indices:
-        """The least violated region (n,) of a class."""
-        candidates = np.flatnonzero(self.neuron_classes == label)
-        codes = self.regions.codes[candidates].T.astype(np.float64)
-        best = np.empty(len(h), np.intp)
-        for rows in row_blocks(len(h), len(candidates)):
-            best[rows] = candidates[np.argmax(h[rows] @ codes, axis=1)]
-        return best
-
-    def mean_slopes(self, start: Floats, stop: Floats, winner: Indices, rival: Indices) -> Floats:
-        """By quadrature between the bends."""
-        return mean_slopes(self, start, stop, winner, rival)
 
     @property
     def linear_pieces(self) -> LinearPieces | None:
         """One piece per region: its code."""
         return LinearPieces(self.regions.codes.astype(np.float64), self.neuron_classes)
-
-    @property
-    def safe_distance(self) -> SafeDistance | None:
-        """None: the linear pieces give exact distances."""
-        return None
-
-    def bends(self, winner: int, rival: int) -> None:
-        """None: hyperplanes bend a lead more than once."""
-        return
 
     def check(self, planes: Hyperplanes, n_classes: int) -> None:
         """Codes and counts must be of the same regions, and each needs samples."""
@@ -441,19 +393,15 @@ class RegionStages:
 
     def to_onnx(self, graph: OnnxGraph, planes: Hyperplanes, z: str, h: str) -> tuple[str, str]:
         """Look up the region of each sample, its class and its class frequencies."""
-        region = self._onnx_region(graph, h)
-        chosen = graph.apply("Gather", self.regions.classes.astype(np.int64), region)
-        return chosen, graph.apply("Gather", self.regions.frequencies, region)
-
-    def _onnx_region(self, graph: OnnxGraph, h: str) -> str:
-        """The region of each sample; if its code is unseen, the region that it violates least."""
         region = self._onnx_occupied_region(graph, h)
         unseen = graph.apply("NonZero", graph.apply("Less", region, np.array(0)))
         unseen = graph.apply("Reshape", unseen, np.array([-1]))
         codes = self.regions.codes.astype(np.float64)
         agreement = graph.apply("Gemm", graph.apply("Gather", h, unseen), codes, transB=1)
         least_violated = graph.apply("ArgMax", agreement, axis=1, keepdims=0)
-        return graph.apply("ScatterElements", region, unseen, least_violated, axis=0)
+        region = graph.apply("ScatterElements", region, unseen, least_violated, axis=0)
+        chosen = graph.apply("Gather", self.regions.classes.astype(np.int64), region)
+        return chosen, graph.apply("Gather", self.regions.frequencies, region)
 
     def _onnx_occupied_region(self, graph: OnnxGraph, h: str) -> str:
         """The region with a sample's code; -1 if there is none.
@@ -515,9 +463,7 @@ class PaperStages(RegionStages):
         """The region of each sample; in none of them the network is silent."""
         return replace(super().places(planes, X), answers_unseen=False)
 
-    def classes(self, planes: Hyperplanes, X: AnyFloats) -> Indices:
-        """The class of the largest output, the first one in a tie."""
-        return self.outputs(planes, X).argmax(axis=1)
+    classes = Stages.classes
 
     def _region_responses(self, h: Floats) -> Iterator[tuple[slice, Floats]]:
         """Yield slices of rows and the responses of l_2, in bounded memory."""
@@ -582,12 +528,7 @@ class PaperStages(RegionStages):
         """None: the outputs are not convex functions of the responses."""
         return
 
-    @property
-    def safe_distance(self) -> SafeDistance:
-        """Within it, no response changes its sign and the winner leads."""
-        return self._safe_distance
-
-    def _safe_distance(self, h: Floats, winner: Indices, reach: Floats, steepness: Floats) -> Floats:
+    def safe_distance(self, h: Floats, winner: Indices, reach: Floats, steepness: Floats) -> Floats:
         """The larger of two bounds, up to the first change of a sign, at ``|h_l| / reach_l``.
 
         Until then, region r is silent at least up to ``silent_r``, or responds up to ``-silent_r``: the
@@ -603,17 +544,6 @@ class PaperStages(RegionStages):
         linear = np.where(tied, 0.0, _quotient(lead, steepness).min(axis=1))
         crossed = _quotient(np.abs(h), reach).min(axis=1)
         safe = np.empty(len(h))
-        for rows, silent in self._silent_distances(h, reach):
-            others = np.where(mine[rows], np.inf, silent).min(axis=1)
-            responds = np.where(mine[rows], -silent, 0.0).max(axis=1)
-            responds[winner[rows] == 0] = np.inf
-            alone = np.maximum(np.minimum(others, responds), 0.0)
-            unchanged = np.minimum(np.abs(silent).min(axis=1), linear[rows])
-            safe[rows] = np.minimum(np.maximum(alone, unchanged), crossed[rows])
-        return safe
-
-    def _silent_distances(self, h: Floats, reach: Floats) -> Iterator[tuple[slice, Floats]]:
-        """Yield slices of rows and how far each region is from responding; negative if it does."""
         agrees = np.hstack([self.regions.codes, ~self.regions.codes]).T.astype(np.float64)
         for rows in row_blocks(len(h), len(self.regions)):
             above = h[rows] > 0
@@ -622,7 +552,14 @@ class PaperStages(RegionStages):
                 for part in (np.abs(h[rows]), reach[rows])
             )
             gap = sizes @ (1.0 - agrees) - sizes @ agrees / self.penalty
-            yield rows, _quotient(gap, speeds @ (1.0 - agrees) + speeds @ agrees / self.penalty)
+            silent = _quotient(gap, speeds @ (1.0 - agrees) + speeds @ agrees / self.penalty)
+            others = np.where(mine[rows], np.inf, silent).min(axis=1)
+            responds = np.where(mine[rows], -silent, 0.0).max(axis=1)
+            responds[winner[rows] == 0] = np.inf
+            alone = np.maximum(np.minimum(others, responds), 0.0)
+            unchanged = np.minimum(np.abs(silent).min(axis=1), linear[rows])
+            safe[rows] = np.minimum(np.maximum(alone, unchanged), crossed[rows])
+        return safe
 
     def to_onnx(self, graph: OnnxGraph, planes: Hyperplanes, z: str, h: str) -> tuple[str, str]:
         """Add the layers as they are."""

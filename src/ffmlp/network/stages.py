@@ -26,75 +26,46 @@ _TOLERANCE, _ROUNDING = 1e-10, 1e-13
 _SHORTEST, _MOST_PARTS = 2.0**-40, 200
 
 
-def mean_slopes(stages: Stages, start: Floats, stop: Floats, winner: Indices, rival: Indices) -> Floats:
-    """The mean slope (n, L) of the winner's lead over the rival, from responses (n, L) to others.
+def _mean_slopes(stages: Stages, start: Floats, way: Floats, winner: Indices, rival: Indices) -> Floats:
+    """`Stages.mean_slopes` of a few samples on straight ways; ``t`` runs from 0 to 1."""
 
-    A part of the way is divided until its mean slope explains the change of the lead: where the tangents
-    at its ends meet, which is the bend of a lead with one bend, and in the middle by turns.
-    """
-    found = np.empty_like(start)
-    n_entries = len(_NODES) * stages.weights[1].shape[0] * start.shape[1]
-    for rows in row_blocks(len(start), n_entries):
-        found[rows] = _Way(stages, start[rows], stop[rows], winner[rows], rival[rows]).mean_slopes()
-    return found
+    def of_both(
+        of_classes: Callable[[Floats], Floats], rows: Indices, t: Floats
+    ) -> tuple[Floats, Floats]:
+        """What a function of responses gives for the winner and for the rival."""
+        values, each = of_classes(start[rows] + t[:, None] * way[rows]), np.arange(len(rows))
+        return values[each, winner[rows]], values[each, rival[rows]]
 
+    total = np.zeros_like(start)
+    rows, left = np.arange(len(total)), np.zeros(len(total))
+    right = left + 1.0
+    allowed, division = None, 0
+    while len(rows):
+        width = right - left
+        at_nodes = (of_both(stages.slopes, rows, left + width * t) for t in _NODES)
+        nodes = [winner - rival for winner, rival in at_nodes]
+        slopes = np.tensordot(_WEIGHTS, np.stack(nodes), axes=1)
+        ends = [part for t in (left, right) for part in of_both(stages.scores, rows, t)]
+        if allowed is None:
+            allowed = _TOLERANCE * np.abs(slopes * way).sum(axis=1)
+            allowed += _ROUNDING * np.abs(ends).max(axis=0)
+        rise = ends[2] - ends[3] - (ends[0] - ends[1])
+        error = np.abs(width * np.sum(slopes * way[rows], axis=1) - rise)
+        bad = (error > allowed[rows]) & (width > _SHORTEST)
+        bad &= np.bincount(rows, minlength=len(total))[rows] <= _MOST_PARTS
+        np.add.at(total, rows[~bad], (width[:, None] * slopes)[~bad])
+        first, last = (np.sum(part * way[rows], axis=1)[bad] for part in (nodes[0], nodes[-1]))
+        rows, left, right, width, rise = (part[bad] for part in (rows, left, right, width, rise))
+        middle = left + 0.5 * width
+        if division % 2 == 0:
+            with np.errstate(over="ignore"):  # a bend outside the part is not used
+                bend = np.divide(rise - last * width, first - last, out=0.5 * width, where=first != last)
+            middle = np.where((bend > 0) & (bend < width), left + bend, middle)
+        rows = np.concatenate([rows, rows])
+        left, right = np.concatenate([left, middle]), np.concatenate([middle, right])
+        division += 1
+    return total
 
-class _Way:
-    """The straight ways of some samples; ``t`` runs from 0 to 1."""
-
-    def __init__(
-        self, stages: Stages, start: Floats, stop: Floats, winner: Indices, rival: Indices
-    ) -> None:
-        self.stages, self.start, self.way = stages, start, stop - start
-        self.winner, self.rival = winner, rival
-
-    def _at(self, rows: Indices, t: Floats) -> Floats:
-        return self.start[rows] + t[:, None] * self.way[rows]
-
-    def _scores(self, rows: Indices, t: Floats) -> tuple[Floats, Floats]:
-        scores, each = self.stages.scores(self._at(rows, t)), np.arange(len(rows))
-        return scores[each, self.winner[rows]], scores[each, self.rival[rows]]
-
-    def _slopes(self, rows: Indices, t: Floats) -> Floats:
-        slopes, each = self.stages.slopes(self._at(rows, t)), np.arange(len(rows))
-        return slopes[each, self.winner[rows]] - slopes[each, self.rival[rows]]
-
-    def mean_slopes(self) -> Floats:
-        """The mean slopes (n, L)."""
-        total = np.zeros_like(self.start)
-        rows, left = np.arange(len(total)), np.zeros(len(total))
-        right = left + 1.0
-        allowed, division = None, 0
-        while len(rows):
-            width = right - left
-            nodes = [self._slopes(rows, left + width * node) for node in _NODES]
-            slopes = np.tensordot(_WEIGHTS, np.stack(nodes), axes=1)
-            ends = *self._scores(rows, left), *self._scores(rows, right)
-            if allowed is None:
-                allowed = _TOLERANCE * np.abs(slopes * self.way).sum(axis=1)
-                allowed += _ROUNDING * np.abs(ends).max(axis=0)
-            rise = ends[2] - ends[3] - (ends[0] - ends[1])
-            error = np.abs(width * np.sum(slopes * self.way[rows], axis=1) - rise)
-            bad = (error > allowed[rows]) & (width > _SHORTEST)
-            bad &= np.bincount(rows, minlength=len(total))[rows] <= _MOST_PARTS
-            np.add.at(total, rows[~bad], (width[:, None] * slopes)[~bad])
-            first, last = (np.sum(part * self.way[rows], axis=1)[bad] for part in (nodes[0], nodes[-1]))
-            rows, left, right, width, rise = (part[bad] for part in (rows, left, right, width, rise))
-            middle = left + 0.5 * width
-            if division % 2 == 0:
-                with np.errstate(over="ignore"):  # a bend outside the part is not used
-                    bend = np.divide(
-                        rise - last * width, first - last, out=0.5 * width, where=first != last
-                    )
-                middle = np.where((bend > 0) & (bend < width), left + bend, middle)
-            rows = np.concatenate([rows, rows])
-            left, right = np.concatenate([left, middle]), np.concatenate([middle, right])
-            division += 1
-        return total
-
-
-# A distance (n,) from h, winner, reach and steepness: see `Stages.safe_distance`.
-SafeDistance = Callable[[Floats, Indices, Floats, Floats], Floats]
 
 # Responses are clipped to this: sums of larger ones would overflow, and no sample is that far away.
 LARGEST = 1e150
@@ -153,35 +124,37 @@ class OnnxGraph(Protocol):
 
 
 class Stages(Protocol):
-    """Layers l_2 and l_out of a design."""
+    """Layers l_2 and l_out of a design, and what most designs have in common.
 
-    @property
-    def design(self) -> str:
-        """The name of the design."""
+    ``each_neuron`` says what a neuron of l_2 is for, to complete "one neuron of the second layer for …".
+    """
+
+    design: str
+    each_neuron: str
 
     @property
     def neurons(self) -> str:
         """What the neurons of l_2 stand for, as a plural noun."""
 
     @property
-    def each_neuron(self) -> str:
-        """What a neuron of l_2 is for, to complete "one neuron of the second layer for …"."""
-
-    @property
     def link_names(self) -> tuple[str, str]:
         """The names of positive and of negative weights of stage 2 in a drawing."""
+        return "positive weight", "negative weight"
 
     @property
     def trees(self) -> Trees | None:
         """The trees whose leaves are the last neurons of l_2, if there are any."""
+        return None
 
     @property
     def activations(self) -> tuple[str, str, str]:
         """The activations of l_1, l_2 and l_out, as names in `ACTIVATIONS`."""
 
-    @property
-    def neuron_classes(self) -> Indices:
-        """The class (D_2,) that each neuron of l_2 supports."""
+    if TYPE_CHECKING:  # a field of some designs
+
+        @property
+        def neuron_classes(self) -> Indices:
+            """The class (D_2,) that each neuron of l_2 supports."""
 
     @property
     def weights(self) -> tuple[Floats, Floats]:
@@ -197,6 +170,7 @@ class Stages(Protocol):
 
         The predicted class has the largest output. None if the class follows in another way.
         """
+        return None
 
     def meaning(self, neuron: int, network: Network) -> str:
         """What a neuron of l_2 stands for."""
@@ -205,19 +179,26 @@ class Stages(Protocol):
         """Lines of text: how classes follow from responses with standard deviations ``spreads`` (L,)."""
 
     def outputs(self, planes: Hyperplanes, X: AnyFloats) -> Floats:
-        """The output (n, C) of l_out."""
+        """The output (n, C) of l_out, computed layer by layer."""
+        out = np.empty((len(X), len(self.biases[1])))
+        for rows, (_, _, response) in layer_responses(self, planes, X):
+            out[rows] = response
+        return out
 
     def probabilities(self, planes: Hyperplanes, X: AnyFloats) -> Floats:
-        """The probability of each class (n, C)."""
+        """The probability of each class (n, C): the output; its shares may add up to more than 1."""
+        return np.minimum(self.outputs(planes, X), 1.0)
 
     def classes(self, planes: Hyperplanes, X: AnyFloats) -> Indices:
-        """The argmax (n,) of the probabilities."""
+        """The most probable class (n,)."""
+        return self.outputs(planes, X).argmax(axis=1)
 
     def confidences(self, planes: Hyperplanes, X: AnyFloats) -> Floats:
         """Values (n, C) that order the classes: log-odds, if the design has them."""
 
     def places(self, planes: Hyperplanes, X: AnyFloats) -> Places | None:
         """The place of each sample, if the design has places of its own."""
+        return None
 
     def scores(self, h: Floats) -> Floats:
         """The score (n, C) of each class at responses h (n, L); -inf for one that is never predicted.
@@ -232,24 +213,33 @@ class Stages(Protocol):
     def mean_slopes(self, start: Floats, stop: Floats, winner: Indices, rival: Indices) -> Floats:
         """The mean slope (n, L) of the winner's lead over the rival, from responses (n, L) to others.
 
-        Times the way, it is the change of the lead without the leaves of trees.
+        Times the way, it is the change of the lead without the leaves of trees. By quadrature: a part
+        of the way is divided until its mean slope explains the change of the lead: where the tangents
+        at its ends meet, which is the bend of a lead with one bend, and in the middle by turns.
         """
+        found = np.empty_like(start)
+        n_entries = len(_NODES) * self.weights[1].shape[0] * start.shape[1]
+        for rows in row_blocks(len(start), n_entries):
+            way = stop[rows] - start[rows]
+            found[rows] = _mean_slopes(self, start[rows], way, winner[rows], rival[rows])
+        return found
 
     @property
     def linear_pieces(self) -> LinearPieces | None:
         """The pieces of the scores, if the scores are piecewise linear and convex."""
+        return None
 
-    @property
-    def safe_distance(self) -> SafeDistance | None:
-        """A function (h, winner, reach, steepness): a distance (n,) within which the winner leads.
+    def safe_distance(self, h: Floats, winner: Indices, reach: Floats, steepness: Floats) -> Floats:
+        """A distance (n,) within which the winner leads; 0 where linear pieces give exact ones.
 
         ``reach`` (n, L) is the largest change of each response by a step of length one. ``steepness``
-        (n, C) is the largest initial decrease of the winner's lead over each class by such a step. None
-        if the linear pieces give exact distances.
+        (n, C) is the largest initial decrease of the winner's lead over each class by such a step.
         """
+        return np.zeros(len(h))
 
     def bends(self, winner: int, rival: int) -> Bends | None:
         """The lead of one class over another, if each hyperplane bends it once."""
+        return None
 
     def check(self, planes: Hyperplanes, n_classes: int) -> None:
         """Raise a ValueError if the parts are inconsistent, as in a file that was changed."""
@@ -281,14 +271,6 @@ def layer_responses(
                 l_2 = second(l_2)
                 out = third((l_2 @ to_3)[:, : len(b_3)] + b_3)
             yield slice(rows.start + some.start, rows.start + some.stop), (l_1[:n], l_2[:n], out[:n])
-
-
-def layered_outputs(stages: Stages, planes: Hyperplanes, X: AnyFloats) -> Floats:
-    """The output (n, C) of l_out, computed layer by layer."""
-    out = np.empty((len(X), len(stages.biases[1])))
-    for rows, (_, _, response) in layer_responses(stages, planes, X):
-        out[rows] = response
-    return out
 
 
 def require_shapes(**shapes: tuple[NDArray, tuple[int, ...]]) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
-from ffmlp.arrays import AnyFloats, Below, Floats, Indices, Shape
+from ffmlp.arrays import Below, Floats, Indices, Shape
 from ffmlp.network.hyperplanes import Hyperplanes
-from ffmlp.network.stages import layered_outputs, require_finite, require_shapes
+from ffmlp.network.stages import Stages, require_finite, require_shapes
 
 if TYPE_CHECKING:
     from ffmlp.network.network import Network
@@ -17,16 +17,8 @@ if TYPE_CHECKING:
 class TrainedStages:
     """Trained stages 2 and 3. They predict, but their decision rule is not known.
 
-    Attributes
-    ----------
-    weights, biases : tuples of two ndarrays
-        In the form of `Stages.weights` and `Stages.biases`.
-    activations : tuple of str
-        Those of the design.
-    neurons : str
-        What the neurons of l_2 stood for in the design.
-    neuron_classes : ndarray of shape (D_2,)
-        The class to which each neuron of l_2 has its largest weight.
+    All parts are as in `Stages`; ``neurons`` says what the neurons of l_2 stood for in the design, and
+    ``neuron_classes`` are the classes to which they have their largest weights.
     """
 
     weights: tuple[Annotated[Floats, Shape("D", "d")], Annotated[Floats, Shape("C", "D")]]
@@ -47,15 +39,8 @@ class TrainedStages:
         label = network.labels[self.neuron_classes[neuron]]
         return f"trained neuron {neuron} of {self.neurons}, largest weight to class {label}"
 
-    def outputs(self, planes: Hyperplanes, X: AnyFloats) -> Floats:
-        """The output of l_out."""
-        return layered_outputs(self, planes, X)
-
-    probabilities = confidences = outputs
-
-    def classes(self, planes: Hyperplanes, X: AnyFloats) -> Indices:
-        """The class of the largest output."""
-        return self.outputs(planes, X).argmax(axis=1)
+    outputs = probabilities = confidences = Stages.outputs
+    classes = Stages.classes
 
     def check(self, planes: Hyperplanes, n_classes: int) -> None:
         """Weights and biases must be of the same neurons."""

@@ -43,21 +43,13 @@ _TYPES = {
 class TreeBounds:
     """What T trees can add to the sums of C classes, in single precision.
 
-    Attributes
-    ----------
-    order : ndarray of int32, shape (T,)
-        The order in which the trees are read.
-    values : ndarray of float32, shape (R, C)
-        The values of the leaves.
-    least, most : ndarray of float32, shape (T + 1, C)
-        Line k bounds what all trees but the first k add to each class.
-    largest : float
-        A bound of the absolute value of all that is added to a class.
+    Line k of ``least`` and ``most`` bounds what all trees but the first k add to each class. All that is
+    added to a class is at most ``largest`` in absolute value.
     """
 
-    order: NDArray[np.int32]
-    values: NDArray[np.float32]
-    least: NDArray[np.float32]
+    order: NDArray[np.int32]  # (T,) in which the trees are read
+    values: NDArray[np.float32]  # (R, C) of the leaves
+    least: NDArray[np.float32]  # (T + 1, C)
     most: NDArray[np.float32]
     largest: float
 
@@ -66,18 +58,10 @@ class TreeBounds:
 class Trees:
     """T trees of M nodes, with R leaves.
 
-    Attributes
-    ----------
-    hyperplanes : ndarray of int32, shape (M,)
-        The hyperplane whose response a node compares.
-    thresholds : ndarray of float32, shape (M,)
-        A sample goes to the second child if its response, in single precision, exceeds this.
-    children : ndarray of int32, shape (M, 2)
-        The nodes below each node, which come after it; -1 - r stands for leaf r.
-    roots : ndarray of int32, shape (T,)
-        The first node of each tree, ascending: a tree is all nodes up to the next root.
-    values : ndarray of shape (R, C)
-        What each leaf adds to the evidence of each class.
+    A node compares the response to one of the ``hyperplanes`` (M,), in single precision, with one of the
+    ``thresholds`` (M,): a sample that exceeds it goes to the second child. The ``children`` (M, 2) of a
+    node come after it; -1 - r stands for leaf r. The ``roots`` (T,) ascend: a tree is all nodes up to
+    the next root. A leaf adds its ``values`` (R, C) to the evidence of the classes.
     """
 
     hyperplanes: Annotated[NDArray[np.int32], Shape("m"), Below("L")]
@@ -98,22 +82,20 @@ class Trees:
 
     def check(self, n_hyperplanes: int, n_classes: int) -> None:
         """Raise a ValueError unless the tables are trees with each leaf once."""
-        self._check_types()
+        self._check_arrays(n_classes)
         for name in ("thresholds", "values"):
             if not np.isfinite(getattr(self, name)).all():
                 raise ValueError(f"{name} of leaves must be finite")
-        self._check_shapes(n_classes)
         require_indices("hyperplanes", self.hyperplanes, n_hyperplanes)
         self._check_structure()
         if next(islice(self._levels(), _DEEPEST, None), None) is not None:
             raise ValueError(f"a tree has more than {_DEEPEST} nodes on the way to a leaf")
 
-    def _check_types(self) -> None:
+    def _check_arrays(self, n_classes: int) -> None:
+        """The types and the shapes."""
         for name, kind in _TYPES.items():
             if getattr(self, name).dtype != kind:
                 raise ValueError(f"{name} of leaves must be of type {np.dtype(kind)}")
-
-    def _check_shapes(self, n_classes: int) -> None:
         n_nodes, n_trees = self.hyperplanes.size, self.roots.size
         require_shapes(
             hyperplanes=(self.hyperplanes, (n_nodes,)),
@@ -125,8 +107,7 @@ class Trees:
 
     def _check_structure(self) -> None:
         """Each tree is a run of nodes, children after their parents, and everything is reached once."""
-        self._check_types()
-        self._check_shapes(self.values.shape[-1] if self.values.ndim else 0)
+        self._check_arrays(self.values.shape[-1] if self.values.ndim else 0)
         n_nodes = len(self.children)
         starts = np.append(self.roots, n_nodes)
         if not n_nodes or starts[0] != 0 or not (np.diff(starts) > 0).all():
@@ -160,9 +141,8 @@ class Trees:
             for of_tree in self._leaves(compared).T:
                 total += self.values[of_tree]
         else:
-            values = np.require(
-                self.values, requirements=["C", "A"]
-            )  # arrays that were sent may be unaligned
+            # Arrays that were sent may be unaligned.
+            values = np.require(self.values, requirements=["C", "A"])
             compiled.add_values(*self.forest, compared, values, total)
         return total
 

@@ -232,7 +232,7 @@ def _deviation_runs(
 ) -> Iterator[Run]:
     """What does each deviation from the paper's letter change?"""
     data = parts[0]
-    samples = training_intake(FFMLPClassifier(), data.X, data.y, None, data.blobs).samples
+    samples, _ = training_intake(FFMLPClassifier(), data.X, data.y, None, data.blobs)
     for method, changes in DEVIATIONS.items():
         plan = replace(literal.selection_.plan, **changes)
         network = design_network(samples, plan, check_random_state(seed), Progress()).network

@@ -294,13 +294,12 @@ def _lower_bounds(
     speed = limits.scale * (limits.low < limits.high)
     if planes.gaussianisation is not None:
         speed = speed * planes.gaussianisation.steepest(samples, np.outer(radius, limits.scale))
-    if stages.safe_distance is not None:
+    pieces = stages.linear_pieces
+    if pieces is None:
         reach = np.stack([dual_norm(planes.weights * unit, limits.norm) for unit in speed])
         steepness = dual_norm(network.leads(samples, winner)[1] * speed[:, None], limits.norm)
         lower = stages.safe_distance(planes.signed_responses(samples), winner, reach, steepness)
         return (1 - _ROUNDING) * lower, np.empty((len(samples), 0, samples.shape[1]))
-    pieces = stages.linear_pieces
-    assert pieces is not None
     Z, low, high = map(planes.mapped, (samples, limits.low, limits.high))
     nearest = _nearest(network, pieces, Z, winner, Limits(low, high, speed, limits.norm))
     lower, reached = np.full(len(Z), np.inf), np.full(Z.shape, np.nan)

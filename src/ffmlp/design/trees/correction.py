@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.linalg import helmert
 from scipy.optimize import minimize_scalar, nnls
 
-from ffmlp.arrays import AnyFloats, Floats, Indices
+from ffmlp.arrays import Floats, Indices
 from ffmlp.design.problem import Progress, Samples, UpperLayers
 from ffmlp.design.trees.growth import MOST_CHANNELS, Ranks, Tree, integers
 from ffmlp.inputs.rows import appearances, evenly
@@ -109,11 +109,6 @@ class TreeSamples:
         """The samples in folds, on which ensembles are judged."""
         return np.flatnonzero(self.fold >= 0)
 
-    def weighted(self, rows: Indices) -> Floats:
-        """The weights, and the weighted classes and residuals (m, 1 + 2C), of some samples."""
-        weight = self.weight[rows, None]
-        return np.hstack([weight, weight * self.classes[rows], weight * self.targets(rows, 1.0)])
-
     def parts(self, number: int, most: int) -> tuple[Indices, Indices]:
         """Samples that tree ``number`` sees, and its fold. All trees together see every sample."""
         inside = np.flatnonzero(self.fold != number % self.n_folds)
@@ -169,7 +164,8 @@ class Forest:
             targets, _ = integers(samples.weight[inside], along)
             ranks = samples.ranks.select(inside)
             tree = Tree.grown(ranks, targets, most, rng.randint(1 << 31), random=random, fewest=fewest)
-            sums = tree.sums(samples.weighted(inside))
+            weight, residuals = samples.weight[inside, None], samples.targets(inside, 1.0)
+            sums = tree.sums(np.hstack([weight, weight * samples.classes[inside], weight * residuals]))
             leaves = tree.leaves(samples.ranks.select(out))
             return tree.without_samples(), sums[:, 1:] / sums[:, :1], (number_judged[out], leaves)
 
@@ -319,7 +315,8 @@ def _with_forests(samples: TreeSamples, best: Mix, max_leaves: float) -> Mix:
         for seed, part in enumerate(parts)
     ]
     without, largest = best, max(len(tree) for forest in forests for tree in forest.trees)
-    for n_leaves in _sizes(min(most, largest)):
+    most = max(min(most, largest), 2)
+    for n_leaves in [*(1 << n for n in range(1, (most - 1).bit_length())), most]:
         mix = Mix.of(samples, [*without.ensembles, *((forest, n_leaves) for forest in forests)])
         if mix.loss < (1.0 - _LEAST_GAIN) * best.loss:
             best = mix
@@ -336,15 +333,6 @@ def _with_sequences(samples: TreeSamples, best: Mix, max_leaves: float) -> Mix:
             break
         best = mix
     return best
-
-
-def _sizes(most: int) -> Iterator[int]:
-    """2, 4, 8, … and the largest size itself."""
-    size = 2
-    while size < most:
-        yield size
-        size *= 2
-    yield max(most, 2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -469,14 +457,6 @@ def tree_axes(planes: Hyperplanes) -> Indices:
     return thresholds[first]
 
 
-def _ranks(planes: Hyperplanes, X: AnyFloats, weight: Floats) -> Ranks:
-    """The ranks of the responses, which trees compare in single precision."""
-    h = np.empty((len(X), len(planes)), np.float32)
-    for rows, block in planes.blocks(X):
-        h[rows] = block
-    return Ranks.of(h, weight)
-
-
 def with_trees(
     upper: UpperLayers,
     axes: Indices,
@@ -494,9 +474,11 @@ def with_trees(
     stages, y, importance = upper.stages, samples.y, samples.importance
     assert isinstance(stages, ReadoutStages)
     shares = np.bincount(y, importance, len(samples.labels)) / importance.sum()
-    ranks = _ranks(upper.hyperplanes.select(axes), samples.X, importance)
+    h = np.empty((len(y), len(axes)), np.float32)  # trees compare responses in single precision
+    for rows, block in upper.hyperplanes.select(axes).blocks(samples.X):
+        h[rows] = block
     classes = np.eye(len(shares))[y] - shares
-    seen = TreeSamples(ranks, classes, left_out - shares, importance, fold)
+    seen = TreeSamples(Ranks.of(h, importance), classes, left_out - shares, importance, fold)
     mix, trees = grow_trees(seen, axes, max_leaves)
     if trees is None:
         progress.say("no trees: they would not lower the error on left-out samples")
