@@ -149,21 +149,13 @@ _ROWS_AT_ONCE = 100_000
 
 
 @dataclass(frozen=True)
-class JoinedTable:
-    """Files with the same columns, one after the other; ``path`` is what messages call them."""
+class JoinedTable(DataFile):
+    """Files with the same columns, one after the other, in the order of the first file."""
 
     path: Path
+    columns: tuple[str, ...]
+    dialect: Dialect
     files: tuple[DataFile, ...]
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The column names, in the order of the first file."""
-        return self.files[0].columns
-
-    @property
-    def dialect(self) -> Dialect:
-        """How cells are written, alike in all files."""
-        return self.files[0].dialect
 
     @property
     def names(self) -> list[str]:
@@ -186,11 +178,6 @@ class JoinedTable:
         each = [file.n_rows for file in self.files]
         known = [n_rows for n_rows in each if n_rows is not None]
         return sum(known) if len(known) == len(each) else None
-
-    @property
-    def whole(self) -> JoinedTable:
-        """All files."""
-        return self
 
     def sections(self, n_rows: int) -> Iterator[DataTable]:
         """Tables of about ``n_rows`` rows each; none has rows of two files."""
@@ -232,7 +219,8 @@ def open_tables(given: Sequence[Path], dialect: Dialect = Dialect()) -> DataFile
     files = tuple(open_table(path, dialect) for path in paths)
     _require_same_columns(files)
     others = "" if len(given) == 1 else f" and {counted(len(paths) - 1, 'other file')}"
-    return JoinedTable(Path(f"{given[0] if len(given) == 1 else paths[0]}{others}"), files)
+    path = Path(f"{given[0] if len(given) == 1 else paths[0]}{others}")
+    return JoinedTable(path, files[0].columns, dialect, files)
 
 
 def is_one_file(given: Sequence[Path]) -> bool:

@@ -113,19 +113,15 @@ class LocatedError(ValueError):
 
 
 class DataTable(Protocol):
-    """A data file whose header has been read."""
+    """A data file whose header has been read.
 
-    @property
-    def path(self) -> Path:
-        """The name of the file, for messages."""
+    ``path`` is its name in messages, ``columns`` are the column names (empty for columns without one),
+    and ``dialect`` is how its cells are written.
+    """
 
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The column names; empty for columns without one."""
-
-    @property
-    def dialect(self) -> Dialect:
-        """How its cells are written."""
+    path: Path
+    columns: tuple[str, ...]
+    dialect: Dialect
 
     def inferred(self, n_rows: int, texts: Sequence[str]) -> Iterator[dict[str, Floats | IndexedColumn]]:
         """The columns of blocks of about ``n_rows`` rows: numbers unless some cells are not, or texts.
@@ -135,6 +131,9 @@ class DataTable(Protocol):
 
     def blocks(self, n_rows: int, kinds: Kinds) -> Iterator[pd.DataFrame]:
         """Blocks of ``n_rows`` rows with the columns of the given kinds: floats, or text or NaN."""
+        from ffmlp.tables.blocks import frames
+
+        return frames(self.parts(n_rows, kinds), n_rows, kinds)
 
     def parts(self, n_rows: int, kinds: Kinds, kept: Sequence[str] = ()) -> Iterator[Part]:
         """Functions that return the blocks, of about ``n_rows`` rows; any thread may call them.
@@ -148,6 +147,7 @@ class DataTable(Protocol):
     @property
     def whole(self) -> DataTable:
         """The file that this is a section of; a table that is no section is whole."""
+        return self
 
 
 class DataFile(DataTable, Protocol):
@@ -156,10 +156,12 @@ class DataFile(DataTable, Protocol):
     @property
     def names(self) -> list[str]:
         """The names of all its files."""
+        return [str(self.path)]
 
     @property
     def cell_types(self) -> dict[str, str]:
         """What the cells of columns are, in words, where the file says it."""
+        return {}
 
     @property
     def n_bytes(self) -> int:
@@ -168,6 +170,7 @@ class DataFile(DataTable, Protocol):
     @property
     def n_rows(self) -> int | None:
         """The number of its rows, where the file says it."""
+        return None
 
     def sections(self, n_rows: int) -> Iterator[DataTable]:
         """Tables of about ``n_rows`` successive rows each, which can be read wherever the file is."""

@@ -14,15 +14,24 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ffmlp.arrays import Floats
 from ffmlp.extras import imported
 from ffmlp.inputs.columns import IndexedColumn
-from ffmlp.tables.blocks import Block, Part, frames, numbers_of, split, trimmed, values
-from ffmlp.tables.tables import COMPRESSIONS, NUMBER, TEXT, Dialect, Kinds, LocatedError, check_names
+from ffmlp.tables.blocks import Block, Part, numbers_of, split, trimmed, values
+from ffmlp.tables.tables import (
+    COMPRESSIONS,
+    NUMBER,
+    TEXT,
+    DataFile,
+    Dialect,
+    Kinds,
+    LocatedError,
+    check_names,
+)
 from ffmlp.tables.text_files import (
     blocks_of_rows,
     detected_delimiter,
@@ -35,9 +44,6 @@ from ffmlp.tables.text_files import (
     without_leading_spaces,
 )
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 # Bytes of text in a byte of a compressed file, and the most that are read in one piece.
 _COMPRESSION, _MOST_BYTES_IN_ONE = 5, 2**30
 # The kind of a column whose cells are copied.
@@ -45,8 +51,8 @@ _KEPT = "kept"
 
 
 @dataclass(frozen=True)
-class TextTable:
-    """A CSV or TSV file; ``path`` is its name in messages, and its rows begin at byte ``start``.
+class TextTable(DataFile):
+    """A CSV or TSV file; its rows begin at byte ``start``.
 
     All rows may have a trailing delimiter, and so one cell more than there are columns. ``section`` are
     the first byte and the end of some rows of the file.
@@ -96,10 +102,6 @@ class TextTable:
                 kinds |= {name: TEXT for name in kinds if isinstance(columns[name], IndexedColumn)}
                 yield {name: self._without_missing(column) for name, column in columns.items()}
 
-    def blocks(self, n_rows: int, kinds: Kinds) -> Iterator[pd.DataFrame]:
-        """Blocks of rows with the columns of the given kinds: floats, or text with NaN for missing."""
-        return frames(self.parts(n_rows, kinds), n_rows, kinds)
-
     def parts(self, n_rows: int, kinds: Kinds, kept: Sequence[str] = ()) -> Iterator[Part]:
         """Functions that return the blocks, of about ``n_rows`` rows; any thread may call them."""
         with self._located(kinds):
@@ -107,25 +109,10 @@ class TextTable:
                 yield partial(self._block, lines, kinds, kept)
 
     @property
-    def names(self) -> list[str]:
-        """The name of the file."""
-        return [str(self.path)]
-
-    @property
-    def cell_types(self) -> dict[str, str]:
-        """A text file does not say what its columns hold."""
-        return {}
-
-    @property
     def n_bytes(self) -> int:
         """The memory that all cells take: about as much as their text."""
         size = self.source.stat().st_size
         return size * _COMPRESSION if self._is_compressed else size
-
-    @property
-    def n_rows(self) -> None:
-        """A text file does not say how many rows it has."""
-        return
 
     @property
     def whole(self) -> TextTable:
