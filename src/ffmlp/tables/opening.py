@@ -82,7 +82,13 @@ def open_table(path: Path, dialect: Dialect = Dialect()) -> DataFile:  # noqa: B
     if path == STANDARD_INPUT:
         path, (kind, source) = Path("standard input"), _copied_input()
     else:
-        kind, source = _checked_type(path), path
+        if path.is_dir():
+            raise ValueError(f"{path} is a folder. Give the name of a file.")
+        kind, source = file_type(path), path
+        if not path.exists():
+            raise ValueError(f"{path} does not exist.")
+        if not path.is_file():
+            raise ValueError(f"{path} is not a regular file, so it cannot be read twice.")
     if kind == PARQUET:
         from ffmlp.tables.parquet_tables import ParquetTable
 
@@ -90,18 +96,6 @@ def open_table(path: Path, dialect: Dialect = Dialect()) -> DataFile:  # noqa: B
     from ffmlp.tables.text_tables import TextTable
 
     return TextTable.of(path, dialect, TEXT_FILES[kind], source)
-
-
-def _checked_type(path: Path) -> str:
-    """The type of a file; an error if it is not a file, or of a type that is not known."""
-    if path.is_dir():
-        raise ValueError(f"{path} is a folder. Give the name of a file.")
-    kind = file_type(path)
-    if not path.exists():
-        raise ValueError(f"{path} does not exist.")
-    if not path.is_file():
-        raise ValueError(f"{path} is not a regular file, so it cannot be read twice.")
-    return kind
 
 
 def _copied_input() -> tuple[str, Path]:

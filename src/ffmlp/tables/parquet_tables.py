@@ -22,8 +22,8 @@ from pyarrow import parquet, types
 
 from ffmlp.arrays import Floats
 from ffmlp.inputs.columns import IndexedColumn
-from ffmlp.tables.blocks import Block, Part, numbers_of, split, trimmed, values
-from ffmlp.tables.tables import DataFile, Dialect, Kinds, LocatedError, check_names
+from ffmlp.tables.blocks import Block, Part, numbers_of, trimmed, values
+from ffmlp.tables.tables import DataFile, Dialect, Kinds, LocatedError, check_names, split
 from ffmlp.tables.text_files import LONGEST_ROW
 
 # What pandas calls an index without a name: it labels rows and is not data.
@@ -142,7 +142,7 @@ class ParquetTable(DataFile):
             if types.is_string(column.type) or types.is_large_string(column.type):
                 content = column.cast(pyarrow.large_string()).view(pyarrow.large_binary())
                 for row, cell in enumerate(content.to_pylist(), start=start):
-                    if cell is not None and not _is_text(cell):
+                    if cell is not None and cell.decode(errors="ignore").encode() != cell:
                         problem = f"not valid UTF-8, got {cell!r}. Write the column as text in UTF-8."
                         raise LocatedError(f"{self.location(row, name)}: {problem}") from None
             raise
@@ -220,7 +220,6 @@ class ParquetTable(DataFile):
             text = texts.distinct[texts.indices[first]]
             problem = f"expected a number, got {text!r}. {self.dialect.remedy(text)}"
             raise LocatedError(f"{self.location(start + first, name)}: {problem}") from None
-            raise
         infinite = np.flatnonzero(np.isinf(numbers)).tolist()
         if infinite:
             place = self.location(start + infinite[0], name)
@@ -247,7 +246,9 @@ class ParquetTable(DataFile):
         return np.where(np.isin(numbers, missing), np.nan, numbers) if missing else numbers
 
     def _texts(self, column: Any) -> IndexedColumn:
-        return trimmed(_written(column), self.dialect.missing_texts)
+        encoded, texts = _encoded(column)
+        indexed = IndexedColumn(values(encoded.indices, -1), texts)
+        return trimmed(indexed, self.dialect.missing_texts)
 
 
 def _rows(file: Any, first: int, end: int, n_rows: int, names: Sequence[str]) -> Iterator[Any]:
@@ -317,14 +318,6 @@ def _word(arrow_type: Any) -> str:
     return next(found, "texts")
 
 
-def _is_text(cell: bytes) -> bool:
-    try:
-        cell.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
 def _plain(column: Any) -> Any:
     """The values themselves of a dictionary-encoded column, such as a pandas categorical."""
     if types.is_null(column.type):  # pandas writes a column of None so
@@ -345,12 +338,6 @@ def _strings(column: Any) -> Any:
     buffers = map(pyarrow.py_buffer, (ends, b"".join(content)))
     distinct = pyarrow.StringArray.from_buffers(len(texts), *buffers)
     return pyarrow.DictionaryArray.from_arrays(encoded.indices, distinct).dictionary_decode()
-
-
-def _written(column: Any) -> IndexedColumn:
-    """What pandas would write to a CSV file."""
-    encoded, texts = _encoded(column)
-    return IndexedColumn(values(encoded.indices, -1), texts)
 
 
 def _encoded(column: Any) -> tuple[Any, list[str]]:

@@ -131,9 +131,16 @@ class DataTable(Protocol):
 
     def blocks(self, n_rows: int, kinds: Kinds) -> Iterator[pd.DataFrame]:
         """Blocks of ``n_rows`` rows with the columns of the given kinds: floats, or text or NaN."""
-        from ffmlp.tables.blocks import frames
-
-        return frames(self.parts(n_rows, kinds), n_rows, kinds)
+        numbers, texts = split(kinds)
+        rest: list[pd.DataFrame] = []
+        for part in self.parts(n_rows, kinds):
+            rest.append(part().frame(numbers, texts)[list(kinds)])
+            while sum(map(len, rest)) >= n_rows:
+                frame = joined(rest)
+                yield frame[:n_rows]
+                rest = [frame[n_rows:]]
+        if sum(map(len, rest)):
+            yield joined(rest)
 
     def parts(self, n_rows: int, kinds: Kinds, kept: Sequence[str] = ()) -> Iterator[Part]:
         """Functions that return the blocks, of about ``n_rows`` rows; any thread may call them.
@@ -223,3 +230,21 @@ def check_names(path: Path, names: Sequence[str], line: str) -> None:
 def pandas() -> Any:
     """The module, imported when it is needed."""
     return imported("pandas", "data files")
+
+
+def joined(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """The rows of frames of the same columns; their categories are united, which pandas does not do."""
+    columns = {}
+    for name in frames[0]:
+        parts = [frame[name] for frame in frames]
+        if frames[0].dtypes[name] == "category":
+            columns[name] = pandas().Series(pandas().api.types.union_categoricals(parts))
+        else:
+            columns[name] = pandas().concat(parts, ignore_index=True)
+    return pandas().DataFrame(columns)
+
+
+def split(kinds: Kinds) -> tuple[list[str], list[str]]:
+    """The names of the numeric and of the text columns."""
+    numbers = [name for name, kind in kinds.items() if kind == NUMBER]
+    return numbers, [name for name in kinds if name not in numbers]

@@ -21,7 +21,7 @@ import numpy as np
 from ffmlp.arrays import Floats
 from ffmlp.extras import imported
 from ffmlp.inputs.columns import IndexedColumn
-from ffmlp.tables.blocks import Block, Part, numbers_of, split, trimmed, values
+from ffmlp.tables.blocks import Block, Part, numbers_of, trimmed, values
 from ffmlp.tables.tables import (
     COMPRESSIONS,
     NUMBER,
@@ -31,6 +31,7 @@ from ffmlp.tables.tables import (
     Kinds,
     LocatedError,
     check_names,
+    split,
 )
 from ffmlp.tables.text_files import (
     blocks_of_rows,
@@ -214,8 +215,8 @@ class TextTable(DataFile):
         lines = without_leading_spaces(lines, self.delimiter)
         pyarrow = imported("pyarrow", "data files")
         text = pyarrow.dictionary(pyarrow.int32(), pyarrow.string())
-        types = {NUMBER: pyarrow.float64(), TEXT: text, _KEPT: pyarrow.string()}
-        wanted = {name: types[kind] for name, kind in kinds.items()}
+        type_of = {NUMBER: pyarrow.float64(), TEXT: text, _KEPT: pyarrow.string()}
+        wanted = {name: type_of[kind] for name, kind in kinds.items()}
         try:
             table = self._parsed(lines, wanted)
         except pyarrow.ArrowInvalid:
@@ -223,7 +224,9 @@ class TextTable(DataFile):
             if not numbers:
                 raise
             found = self._parsed(lines, wanted | dict.fromkeys(numbers))
-            odd = [name for name in numbers if not _is_numeric(found[name].type)]
+            types = pyarrow.types  # of columns whose cells are all numbers or missing
+            numeric = (types.is_null, types.is_integer, types.is_floating)
+            odd = [name for name in numbers if not any(test(found[name].type) for test in numeric)]
             table = self._parsed(lines, wanted | dict.fromkeys(odd, text))
         return {name: _cells(table[name].combine_chunks()) for name in kinds}
 
@@ -268,7 +271,12 @@ class TextTable(DataFile):
         numbers = [column for column, name in enumerate(self.columns) if kinds.get(name) == NUMBER]
         for line, cells in self.lines():
             for column in numbers:
-                self._check_number(line, column, cells[column])
+                cell, place = cells[column], self.location_in_line(line, column)
+                if not self.dialect.is_number(cell):
+                    remedy = self.dialect.remedy(cell)
+                    raise LocatedError(f"{place}: expected a number, got {cell!r}. {remedy}")
+                if np.isinf(self.dialect.number(cell)):
+                    raise LocatedError(f"{place}: numbers must be finite, got {cell.strip()}.")
         with opened(self.source, self.dialect.encoding, self.path) as file:
             for _ in numbered_lines(file, self.path, "bytes"):  # Arrow ends lines at line feeds only
                 pass
@@ -283,21 +291,6 @@ class TextTable(DataFile):
                 f"{place}: this line has {n_cells} cells, earlier lines have {n_before}. A trailing "
                 "delimiter must be on every line or on none."
             )
-
-    def _check_number(self, line: int, column: int, cell: str) -> None:
-        if not self.dialect.is_number(cell):
-            problem = f"expected a number, got {cell!r}. {self.dialect.remedy(cell)}"
-        elif np.isinf(self.dialect.number(cell)):
-            problem = f"numbers must be finite, got {cell.strip()}."
-        else:
-            return
-        raise LocatedError(f"{self.location_in_line(line, column)}: {problem}")
-
-
-def _is_numeric(arrow_type: Any) -> bool:
-    """Whether Arrow takes all cells of a column for numbers or missing."""
-    types = imported("pyarrow", "data files").types
-    return any(test(arrow_type) for test in (types.is_null, types.is_integer, types.is_floating))
 
 
 def _cells(column: Any) -> Any:
