@@ -139,7 +139,7 @@ def _check_predictions(model: TableModel, predictor: Predictor) -> None:
     probabilities = model.probabilities(frame)
     _check_probabilities(probabilities, model.classifier.predict(frame), model.classifier)
     np.testing.assert_array_equal(predictor.probabilities(block), probabilities)
-    np.testing.assert_array_equal(predictor.labels, model.labels)
+    np.testing.assert_array_equal(predictor.network.labels, model.labels)
     np.testing.assert_array_equal(predictor.classes(block), probabilities.argmax(axis=1))
 
 

@@ -1,9 +1,9 @@
 """What is read from data files, in the forms that several tests compare."""
 
 from ffmlp.inputs.columns import IndexedColumn
-from ffmlp.tables.blocks import Block, split
+from ffmlp.tables.blocks import Block
 from ffmlp.tables.opening import open_table
-from ffmlp.tables.tables import Dialect
+from ffmlp.tables.tables import Dialect, split
 from ffmlp.tabular.dates import with_dates
 from ffmlp.tabular.table_columns import infer
 

@@ -61,7 +61,7 @@ def test_a_predictor_says_what_the_model_says(design, kind, tmp_path):
     new.loc[:50, "colour"] = "purple"
     new.loc[20:70, "town"] = "elsewhere"
     features = new[model.features]
-    np.testing.assert_array_equal(predictor.labels, model.labels)
+    np.testing.assert_array_equal(predictor.network.labels, model.labels)
     block = block_of(features, model.kinds)
     np.testing.assert_array_equal(predictor.probabilities(block), model.probabilities(features))
     np.testing.assert_array_equal(predictor.classes(block), model.probabilities(features).argmax(axis=1))

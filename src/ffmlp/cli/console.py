@@ -43,7 +43,7 @@ class Console:
         """Print the result, for programs."""
         if self.as_json:
             text = json.dumps(values, indent=2, ensure_ascii=False)
-            put(escaped(text, "\n", _json_escape))
+            put(escaped(text, "\n", lambda letter: json.dumps(letter)[1:-1]))
 
     @contextmanager
     def progress(
@@ -72,7 +72,9 @@ class Console:
                 last = now
                 of_all = "" if total is None else f" of {total}"
                 if total is not None and before < done < total:
-                    of_all += f", {_duration((now - start) * (total - done) / (done - before))} left"
+                    left = round((now - start) * (total - done) / (done - before))
+                    minutes = f"{left // 60} min " if left >= 60 else ""
+                    of_all += f", {minutes}{left % 60} s left"
                 print(f"{label}: {counted(done, unit)}{of_all}", file=sys.stderr)
 
         yield update
@@ -109,11 +111,6 @@ def put(text: str) -> None:
     """Print to standard output, which errors name."""
     with errors_about_standard_output():
         print(text)
-
-
-def _duration(seconds: float) -> str:
-    whole = round(seconds)
-    return f"{whole // 60} min {whole % 60} s" if whole >= 60 else f"{whole} s"
 
 
 def require_packages(command: str, *packages: str) -> None:
@@ -230,7 +227,3 @@ def dialect(options: argparse.Namespace, usual: Dialect = Dialect()) -> Dialect:
             f"unknown --encoding {options.encoding!r}. Examples: utf-8, utf-16, latin-1, cp1252."
         ) from None
     return Dialect((*usual.missing, *options.missing), options.decimal or usual.decimal, encoding)
-
-
-def _json_escape(letter: str) -> str:
-    return json.dumps(letter)[1:-1]

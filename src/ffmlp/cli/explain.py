@@ -51,7 +51,7 @@ def run(options: argparse.Namespace) -> None:
     values = []
     for number, row in enumerate(options.row):
         explanation, inputs = explanations[number], explanations.samples[number]
-        instead = substitutes(model.table, rows.iloc[number], inputs)
+        instead = substitutes(model.network.table, rows.iloc[number], inputs)
         head = [""] * (number > 0) + [f"Row {row} of {table.path}", ""]
         used = [*map(str, instead), ""] if instead else []
         console.say(*head, *used, *str(with_escapes(explanation)).split("\n"))

@@ -145,12 +145,12 @@ def _left_out(table: DataTable, options: argparse.Namespace) -> list[str]:
             "and memory grow with the square of their number. Select some, or reduce them, for example "
             "to principal components."
         )
+    ids = [] if options.id is None else [options.id]
     require_columns(table, [options.target], "--target")
     require_columns(table, options.ignore, "--ignore")
     require_columns(table, options.categorical, "--categorical")
-    if options.id is not None:
-        require_columns(table, [options.id], "--id")
-        names.append(options.id)
+    require_columns(table, ids, "--id")
+    names += ids
     for name in names:
         if names.count(name) > 1 or name in options.categorical:
             roles = "target, id, ignored or categorical"
@@ -193,7 +193,7 @@ class _InMemory:
     @classmethod
     def read(cls, table: DataFile, options: argparse.Namespace, console: Console) -> _InMemory:
         """Infer the columns, then read them."""
-        from ffmlp.tables.blocks import joined
+        from ffmlp.tables.tables import joined
         from ffmlp.tabular.dates import with_dates
         from ffmlp.tabular.table_columns import infer
         from ffmlp.tabular.table_model import labels

@@ -208,8 +208,10 @@ class ShownRow:
 
 def shown_rows(rows: Rows, labels: NDArray, familiarity: Familiarity | None) -> list[ShownRow]:
     """All rows to begin with; a row may be shown for several reasons."""
-    shown = [ShownRow(row, LEAST_CERTAIN) for row in least_certain(rows, _N_LEAST_CERTAIN)]
-    predicted, top = rows.predicted, rows.probability.max(axis=1)
+    ordered, predicted = np.sort(rows.probability, axis=1), rows.predicted
+    top, second = ordered[:, -1], ordered[:, -2]
+    closest = _distinct(rows.X, np.argsort(top - second, kind="stable"), _N_LEAST_CERTAIN)
+    shown = [ShownRow(row, LEAST_CERTAIN) for row in closest]
     wrong = np.flatnonzero(rows.labelled & (predicted != rows.truth))
     worst = _distinct(rows.X, wrong[np.argsort(-top[wrong], kind="stable")], _N_WRONG)
     shown += [ShownRow(row, WRONG) for row in worst]
@@ -222,13 +224,6 @@ def shown_rows(rows: Rows, labels: NDArray, familiarity: Familiarity | None) -> 
             members = members[top[members] >= np.median(top[members])]
             shown.append(ShownRow(int(members[strange[members].argmin()]), f"Typical of {label}"))
     return shown
-
-
-def least_certain(rows: Rows, n: int) -> list[int]:
-    """The distinct rows whose two most probable classes are closest."""
-    ordered = np.sort(rows.probability, axis=1)
-    order = np.argsort(ordered[:, -1] - ordered[:, -2], kind="stable")
-    return _distinct(rows.X, order, n)
 
 
 def _distinct(X: pd.DataFrame, order: NDArray[np.intp], n: int) -> list[int]:
@@ -297,7 +292,7 @@ class Importance:
         candidates = known if len(known) else np.arange(len(rows.X))
         n_rows = min(_MAX_ROWS_PERMUTED, _MAX_CELLS_PERMUTED // len(model.features) + 1)
         chosen = candidates[evenly(len(candidates), n_rows)]
-        network, names = model.network, model.table.names
+        network, names = model.network, model.network.table.names
         cells = checked_cells(model.classifier, model.classified(rows.X.iloc[chosen]))
         cells = np.asarray(cells, np.float64)
         largest = np.argsort(-attributions, kind="stable")[:_MAX_COLUMNS_PERMUTED]
@@ -349,8 +344,3 @@ class HyperplaneEffects:
         spread = standard_deviations(planes.mapped(explanations.samples))
         attributions = np.abs(explanations.attributions).mean(axis=0)
         return cls(effects, planes.weights * spread, attributions)
-
-    @property
-    def order(self) -> NDArray[np.intp]:
-        """The hyperplanes by their effect, largest first."""
-        return np.argsort(-self.effects, kind="stable")

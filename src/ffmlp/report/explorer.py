@@ -76,6 +76,7 @@ def explorer_data(model: TableModel, rows: Rows, data_name: str) -> dict[str, An
     tables = [data_table(model, rows, importance, data_name)]
     tables += [design_table(model), meaning_table(model, effects)]
     chosen = shown_rows(rows, model.labels, familiarity)
+    curves = effect_curves(clf, model.classified(rows.X), importance.columns[:_MAX_CURVES])
     return {
         "target": model.target,
         "labels": list(map(str, model.labels.tolist())),
@@ -89,7 +90,7 @@ def explorer_data(model: TableModel, rows: Rows, data_name: str) -> dict[str, An
         "curves": _curves(rows),
         "importance": _importance(importance),
         "importanceText": _importance_text(model, rows, importance),
-        "effects": _effects(model, rows, importance),
+        "effects": list(map(_effect, curves)),
         "rows": [_row(row, rows) for row in chosen],
         **_live(model, rows, cells, chosen),
         "tables": [asdict(table) for table in tables],
@@ -105,7 +106,8 @@ def blobs_form(clf: FFMLPClassifier) -> dict[str, Any]:
 
 def _live(model: TableModel, rows: Rows, cells: Floats, chosen: list[ShownRow]) -> dict[str, str | None]:
     """The model as compressed text, or why the page cannot predict with it."""
-    packed = _packed(_model(model, rows, cells, chosen))
+    text = json.dumps(_model(model, rows, cells, chosen), allow_nan=False, separators=(",", ":"))
+    packed = b64encode(compress(text.encode(), 6)).decode()
     if len(packed) <= _MAX_CHARACTERS:
         return {"model": packed, "unavailable": ""}
     text = f"The network is too large for this page: it would take {len(packed) / 1e6:.0f} MB."
@@ -125,18 +127,12 @@ def _model(model: TableModel, rows: Rows, cells: Floats, chosen: list[ShownRow])
         "units": write(feature_units(clf.blobs_, clf.network_.hyperplanes)),
         "ranges": [
             _range(cells[:, number]) if isinstance(part, NumberColumn) else None
-            for number, part in enumerate(model.table.parts)
+            for number, part in enumerate(model.network.table.parts)
         ],
         "missing": np.isnan(cells).any(axis=0).tolist(),
         "cells": write(cells[numbers]),
         "changes": proved_changes(clf, model.classified(rows.X.iloc[numbers])),
     }
-
-
-def _packed(value: Any) -> str:
-    """JSON values, compressed, as text."""
-    text = json.dumps(value, allow_nan=False, separators=(",", ":"))
-    return b64encode(compress(text.encode(), 6)).decode()
 
 
 def _range(column: Floats) -> dict[str, Any]:
@@ -218,12 +214,6 @@ def _importance_text(model: TableModel, rows: Rows, importance: Importance) -> s
     if n_shuffled < len(model.features):
         text += f" Only the {n_shuffled} columns with the largest mean attributions were shuffled."
     return text
-
-
-def _effects(model: TableModel, rows: Rows, importance: Importance) -> list[dict[str, Any]]:
-    columns = importance.columns[:_MAX_CURVES]
-    curves = effect_curves(model.classifier, model.classified(rows.X), columns)
-    return [_effect(curve) for curve in curves]
 
 
 def _effect(curve: EffectCurve) -> dict[str, Any]:

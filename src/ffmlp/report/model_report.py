@@ -45,7 +45,7 @@ def alerts(
     """All alerts; ``notes`` say which rows the numbers are about."""
     found = []
     if rows.labelled.any():
-        found += leakage(model.table, cells[rows.labelled], rows.truth[rows.labelled])
+        found += leakage(model.network.table, cells[rows.labelled], rows.truth[rows.labelled])
     if shown is not None and shown.interval[0] <= shown.majority:
         found.append(
             f"The model may be no better than always predicting the most frequent class: its accuracy, "
@@ -245,10 +245,11 @@ def meaning_table(model: TableModel, effects: HyperplaneEffects) -> Table:
     """The neurons of l_2, and the hyperplanes with the largest effects on the decisions."""
     network = model.classifier.network_
     n_planes, n_second = len(network.hyperplanes), network.layer_sizes[2]
+    order = np.argsort(-effects.effects, kind="stable")
     lines = [
         [f"hyperplane {plane}", short_number(effects.effects[plane], 3), network.half_space(plane),
          _drivers(model, effects, plane)]
-        for plane in effects.order[:_MAX_HYPERPLANES].tolist()
+        for plane in order[:_MAX_HYPERPLANES].tolist()
     ]  # fmt: skip
     neurons = "two neurons in the first layer, one for each side"
     if network.layer_sizes[1] == n_planes:

@@ -38,7 +38,11 @@ def write(value: Any, array: Callable[[str, NDArray], Any] | None = None, place:
     if isinstance(value, dict):
         return {name: write(part, array, f"{place}.{name}") for name, part in value.items()}
     if isinstance(value, np.ndarray) and value.dtype.kind in "biufU":
-        return _lists(value) if array is None else array(place.lstrip("."), value)
+        if array is not None:
+            return array(place.lstrip("."), value)
+        if value.dtype.kind == "f" and np.isnan(value).any():
+            value = np.where(np.isnan(value), np.array(None), value)
+        return value.tolist()
     if isinstance(value, np.ndarray | np.generic):
         value = value.tolist()
     if isinstance(value, list | tuple):
@@ -48,12 +52,6 @@ def write(value: Any, array: Callable[[str, NDArray], Any] | None = None, place:
     if value is None or isinstance(value, str | bool | int | float):
         return value
     raise ValueError(f"{place.lstrip('.') or 'a value'} of type {type(value).__name__} is not stored")
-
-
-def _lists(array: NDArray) -> Any:
-    if array.dtype.kind == "f" and np.isnan(array).any():
-        array = np.where(np.isnan(array), np.array(None), array)
-    return array.tolist()
 
 
 class Arrays(Protocol):
@@ -131,7 +129,7 @@ class Reader:
         if origin is Annotated:
             return self.value(form, arguments[0], place, sizes, arguments[1:])
         if origin in (Union, UnionType) and form is None and NoneType in arguments:
-            return _nothing
+            return lambda: None
         if origin in (Union, UnionType):
             kinds = [part for part in arguments if part is not NoneType]
             named = isinstance(form, dict) and form.get("type")
@@ -216,10 +214,6 @@ def read(form: Any, kind: Any, place: str) -> Any:
     make = reader.value(form, kind, place)
     reader.check_indices()
     return make()
-
-
-def _nothing() -> None:
-    return None
 
 
 def _wrong(form: Any, place: str) -> ValueError:

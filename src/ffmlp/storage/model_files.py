@@ -12,8 +12,8 @@ import io
 import json
 import math
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -108,11 +108,16 @@ def save(
         arrays[f"{place}.npy"] = array
         return f"{place}.npy"
 
+    names = [name for name in _attribute_kinds() if name != "parameters"]
+    attributes = {name: getattr(classifier, f"{name}_", None) for name in names}
     form = {
         "metadata": _plain_json(metadata),
         "network": write(classifier.network_, stored, "network"),
         "has_column_names": hasattr(classifier, "feature_names_in_"),
-        "classifier": _classifier_form(classifier, stored),
+        "classifier": {
+            "parameters": _parameters_form(classifier),
+            **write(attributes, stored, "classifier"),
+        },
     }
     payload = _packed(form, arrays, zipfile.ZIP_DEFLATED)
     try:
@@ -208,17 +213,6 @@ def _attribute_kinds() -> dict[str, Any]:
     }
 
 
-def _classifier_form(clf: FFMLPClassifier, stored: Callable[[str, NDArray], str]) -> dict[str, Any]:
-    attributes = {
-        "blobs": clf.blobs_,
-        "pruning_path": clf.pruning_path_,
-        "selection": clf.selection_,
-        "timings": clf.timings_,
-        "statistics": getattr(clf, "statistics_", None),
-    }
-    return {"parameters": _parameters_form(clf), **write(attributes, stored, "classifier")}
-
-
 def _classifier(saved: SavedNetwork, parts: dict[str, Any]) -> FFMLPClassifier:
     """A fitted classifier, or an error if its parts are inconsistent."""
     from ffmlp.classifier import FFMLPClassifier
@@ -303,7 +297,9 @@ def _plain_json(metadata: dict[str, Any] | None) -> dict[str, Any]:
 
 def _opened(source: Path) -> tuple[dict[str, Any], Reader]:
     """The JSON of a file, and the reader of its arrays."""
-    if is_json(source):
+    with source.open("rb") if source.is_file() else nullcontext(io.BytesIO()) as file:
+        is_json = file.read(1) == b"{"
+    if is_json:
         form, reader = _json_form(source), Reader()
     else:
         payload = _payload(source)
@@ -316,14 +312,6 @@ def _opened(source: Path) -> tuple[dict[str, Any], Reader]:
         if not isinstance(form["has_column_names"], bool):
             raise ValueError("has_column_names is not true or false")
     return form, reader
-
-
-def is_json(source: Path) -> bool:
-    """Whether a file begins as JSON does."""
-    if not source.is_file():
-        return False
-    with source.open("rb") as file:
-        return file.read(1) == b"{"
 
 
 def _payload(source: Path) -> bytes:

@@ -46,7 +46,9 @@ def whole_file(path: Path, replace: bool = True) -> Iterator[Path]:
     """
     if path.exists() and not path.is_file():  # a device would be replaced by a file
         raise ValueError(f"{path} is not a regular file. Choose another name.")
-    mode = path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask()
+    mask = os.umask(0o077)  # the permissions that new files do not get; to read it is to set it
+    os.umask(mask)
+    mode = path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~mask
     with _errors_about(path), temporary_file(path.parent) as temporary:
         yield temporary
         temporary.chmod(mode)  # before, only the owner had access
@@ -99,7 +101,13 @@ def whole_folder(path: Path, replace: bool = True) -> Iterator[Path]:
             if not replace:
                 raise _made_meanwhile(path) from None
             if not _exchanged(new, path):
-                _replace_folder(path, new, temporary / "old")
+                old = temporary / "old"
+                path.rename(old)
+                try:
+                    new.rename(path)
+                except BaseException:
+                    old.rename(path)
+                    raise
 
 
 def _take_permissions(new: Path, old: Path) -> None:
@@ -118,16 +126,6 @@ def _exchanged(first: Path, second: Path) -> bool:
     rename = getattr(ctypes.CDLL(None), "renameat2", None) if sys.platform == "linux" else None
     names = os.fsencode(first), os.fsencode(second)
     return rename is not None and rename(_HERE, names[0], _HERE, names[1], _EXCHANGE) == 0
-
-
-def _replace_folder(path: Path, new: Path, old: Path) -> None:
-    """Move a folder, after the one that it replaces."""
-    path.rename(old)
-    try:
-        new.rename(path)
-    except BaseException:
-        old.rename(path)
-        raise
 
 
 @contextmanager
@@ -244,10 +242,3 @@ def _link(temporary: Path, path: Path) -> None:
         os.link(temporary, path, src_dir_fd=folder)
     finally:
         os.close(folder)
-
-
-def _umask() -> int:
-    """The permissions that new files do not get; the only way to read it is to set it."""
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask

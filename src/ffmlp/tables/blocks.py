@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ffmlp.arrays import Floats
 from ffmlp.inputs.columns import IndexedColumn
-from ffmlp.tables.tables import NUMBER, Dialect, Kinds, pandas
+from ffmlp.tables.tables import Dialect, pandas
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -54,32 +54,6 @@ class Block:
 Part = Callable[[], Block]
 
 
-def frames(parts: Iterable[Part], n_rows: int, kinds: Kinds) -> Iterator[pd.DataFrame]:
-    """The rows of parts with columns of these kinds, in frames of ``n_rows`` rows."""
-    numbers, texts = split(kinds)
-    rest: list[pd.DataFrame] = []
-    for part in parts:
-        rest.append(part().frame(numbers, texts)[list(kinds)])
-        while sum(map(len, rest)) >= n_rows:
-            frame = joined(rest)
-            yield frame[:n_rows]
-            rest = [frame[n_rows:]]
-    if sum(map(len, rest)):
-        yield joined(rest)
-
-
-def joined(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """The rows of frames of the same columns; their categories are united, which pandas does not do."""
-    columns = {}
-    for name in frames[0]:
-        parts = [frame[name] for frame in frames]
-        if frames[0].dtypes[name] == "category":
-            columns[name] = pandas().Series(pandas().api.types.union_categoricals(parts))
-        else:
-            columns[name] = pandas().concat(parts, ignore_index=True)
-    return pandas().DataFrame(columns)
-
-
 def values(array: Any, missing: float) -> NDArray:
     """The values of an Arrow array of numbers; its own `to_numpy` would import pandas."""
     if not len(array):
@@ -90,9 +64,3 @@ def values(array: Any, missing: float) -> NDArray:
         return found
     is_valid = np.unpackbits(np.frombuffer(valid, np.uint8), bitorder="little")[own]
     return np.where(is_valid, found, found.dtype.type(missing))
-
-
-def split(kinds: Kinds) -> tuple[list[str], list[str]]:
-    """The names of the numeric and of the text columns."""
-    numbers = [name for name, kind in kinds.items() if kind == NUMBER]
-    return numbers, [name for name in kinds if name not in numbers]

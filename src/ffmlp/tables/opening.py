@@ -82,7 +82,13 @@ def open_table(path: Path, dialect: Dialect = Dialect()) -> DataFile:  # noqa: B
     if path == STANDARD_INPUT:
         path, (kind, source) = Path("standard input"), _copied_input()
     else:
-        kind, source = _checked_type(path), path
+        if path.is_dir():
+            raise ValueError(f"{path} is a folder. Give the name of a file.")
+        kind, source = file_type(path), path
+        if not path.exists():
+            raise ValueError(f"{path} does not exist.")
+        if not path.is_file():
+            raise ValueError(f"{path} is not a regular file, so it cannot be read twice.")
     if kind == PARQUET:
         from ffmlp.tables.parquet_tables import ParquetTable
 
@@ -90,18 +96,6 @@ def open_table(path: Path, dialect: Dialect = Dialect()) -> DataFile:  # noqa: B
     from ffmlp.tables.text_tables import TextTable
 
     return TextTable.of(path, dialect, TEXT_FILES[kind], source)
-
-
-def _checked_type(path: Path) -> str:
-    """The type of a file; an error if it is not a file, or of a type that is not known."""
-    if path.is_dir():
-        raise ValueError(f"{path} is a folder. Give the name of a file.")
-    kind = file_type(path)
-    if not path.exists():
-        raise ValueError(f"{path} does not exist.")
-    if not path.is_file():
-        raise ValueError(f"{path} is not a regular file, so it cannot be read twice.")
-    return kind
 
 
 def _copied_input() -> tuple[str, Path]:
@@ -149,21 +143,13 @@ _ROWS_AT_ONCE = 100_000
 
 
 @dataclass(frozen=True)
-class JoinedTable:
-    """Files with the same columns, one after the other; ``path`` is what messages call them."""
+class JoinedTable(DataFile):
+    """Files with the same columns, one after the other, in the order of the first file."""
 
     path: Path
+    columns: tuple[str, ...]
+    dialect: Dialect
     files: tuple[DataFile, ...]
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The column names, in the order of the first file."""
-        return self.files[0].columns
-
-    @property
-    def dialect(self) -> Dialect:
-        """How cells are written, alike in all files."""
-        return self.files[0].dialect
 
     @property
     def names(self) -> list[str]:
@@ -186,11 +172,6 @@ class JoinedTable:
         each = [file.n_rows for file in self.files]
         known = [n_rows for n_rows in each if n_rows is not None]
         return sum(known) if len(known) == len(each) else None
-
-    @property
-    def whole(self) -> JoinedTable:
-        """All files."""
-        return self
 
     def sections(self, n_rows: int) -> Iterator[DataTable]:
         """Tables of about ``n_rows`` rows each; none has rows of two files."""
@@ -232,7 +213,8 @@ def open_tables(given: Sequence[Path], dialect: Dialect = Dialect()) -> DataFile
     files = tuple(open_table(path, dialect) for path in paths)
     _require_same_columns(files)
     others = "" if len(given) == 1 else f" and {counted(len(paths) - 1, 'other file')}"
-    return JoinedTable(Path(f"{given[0] if len(given) == 1 else paths[0]}{others}"), files)
+    path = Path(f"{given[0] if len(given) == 1 else paths[0]}{others}")
+    return JoinedTable(path, files[0].columns, dialect, files)
 
 
 def is_one_file(given: Sequence[Path]) -> bool:

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow
@@ -22,12 +22,9 @@ from pyarrow import parquet, types
 
 from ffmlp.arrays import Floats
 from ffmlp.inputs.columns import IndexedColumn
-from ffmlp.tables.blocks import Block, Part, frames, numbers_of, split, trimmed, values
-from ffmlp.tables.tables import Dialect, Kinds, LocatedError, check_names
+from ffmlp.tables.blocks import Block, Part, numbers_of, trimmed, values
+from ffmlp.tables.tables import DataFile, Dialect, Kinds, LocatedError, check_names, split
 from ffmlp.tables.text_files import LONGEST_ROW
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 # What pandas calls an index without a name: it labels rows and is not data.
 _INDEX_WITHOUT_NAME = re.compile(r"__index_level_\d+__")
@@ -45,11 +42,8 @@ _MOST_BYTES, _FIRST_ROWS, _GROWTH = 2**25, 4, 128
 
 
 @dataclass(frozen=True)
-class ParquetTable:
-    """A Parquet file; ``path`` is its name in messages.
-
-    ``rows`` are the first row and the end of a section of it.
-    """
+class ParquetTable(DataFile):
+    """A Parquet file; ``rows`` are the first row and the end of a section of it."""
 
     path: Path
     source: Path
@@ -57,7 +51,7 @@ class ParquetTable:
     rows: tuple[int, int] | None = None
 
     @cached_property
-    def columns(self) -> tuple[str, ...]:
+    def columns(self) -> tuple[str, ...]:  # type: ignore[override]
         """The column names, and the name of a pandas index if it has one."""
         with self._opened() as file:
             stored = file.schema_arrow.names
@@ -74,19 +68,10 @@ class ParquetTable:
                     found[name] = self._texts(column) if name in texts else self._inferred(column)
             yield found
 
-    def blocks(self, n_rows: int, kinds: Kinds) -> Iterator[pd.DataFrame]:
-        """Blocks of rows with the columns of the given kinds: floats, or text with NaN for missing."""
-        return frames(self.parts(n_rows, kinds), n_rows, kinds)
-
     def parts(self, n_rows: int, kinds: Kinds, kept: Sequence[str] = ()) -> Iterator[Part]:
         """Functions that return the blocks; any thread may call them."""
         for start, columns in self._batches(n_rows, [*dict.fromkeys((*kinds, *kept))]):
             yield partial(self._block, columns, start, kinds, kept)
-
-    @property
-    def names(self) -> list[str]:
-        """The name of the file."""
-        return [str(self.path)]
 
     @property
     def cell_types(self) -> dict[str, str]:
@@ -157,7 +142,7 @@ class ParquetTable:
             if types.is_string(column.type) or types.is_large_string(column.type):
                 content = column.cast(pyarrow.large_string()).view(pyarrow.large_binary())
                 for row, cell in enumerate(content.to_pylist(), start=start):
-                    if cell is not None and not _is_text(cell):
+                    if cell is not None and cell.decode(errors="ignore").encode() != cell:
                         problem = f"not valid UTF-8, got {cell!r}. Write the column as text in UTF-8."
                         raise LocatedError(f"{self.location(row, name)}: {problem}") from None
             raise
@@ -235,7 +220,6 @@ class ParquetTable:
             text = texts.distinct[texts.indices[first]]
             problem = f"expected a number, got {text!r}. {self.dialect.remedy(text)}"
             raise LocatedError(f"{self.location(start + first, name)}: {problem}") from None
-            raise
         infinite = np.flatnonzero(np.isinf(numbers)).tolist()
         if infinite:
             place = self.location(start + infinite[0], name)
@@ -262,7 +246,9 @@ class ParquetTable:
         return np.where(np.isin(numbers, missing), np.nan, numbers) if missing else numbers
 
     def _texts(self, column: Any) -> IndexedColumn:
-        return trimmed(_written(column), self.dialect.missing_texts)
+        encoded, texts = _encoded(column)
+        indexed = IndexedColumn(values(encoded.indices, -1), texts)
+        return trimmed(indexed, self.dialect.missing_texts)
 
 
 def _rows(file: Any, first: int, end: int, n_rows: int, names: Sequence[str]) -> Iterator[Any]:
@@ -332,14 +318,6 @@ def _word(arrow_type: Any) -> str:
     return next(found, "texts")
 
 
-def _is_text(cell: bytes) -> bool:
-    try:
-        cell.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
 def _plain(column: Any) -> Any:
     """The values themselves of a dictionary-encoded column, such as a pandas categorical."""
     if types.is_null(column.type):  # pandas writes a column of None so
@@ -360,12 +338,6 @@ def _strings(column: Any) -> Any:
     buffers = map(pyarrow.py_buffer, (ends, b"".join(content)))
     distinct = pyarrow.StringArray.from_buffers(len(texts), *buffers)
     return pyarrow.DictionaryArray.from_arrays(encoded.indices, distinct).dictionary_decode()
-
-
-def _written(column: Any) -> IndexedColumn:
-    """What pandas would write to a CSV file."""
-    encoded, texts = _encoded(column)
-    return IndexedColumn(values(encoded.indices, -1), texts)
 
 
 def _encoded(column: Any) -> tuple[Any, list[str]]:

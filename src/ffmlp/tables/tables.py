@@ -113,19 +113,15 @@ class LocatedError(ValueError):
 
 
 class DataTable(Protocol):
-    """A data file whose header has been read."""
+    """A data file whose header has been read.
 
-    @property
-    def path(self) -> Path:
-        """The name of the file, for messages."""
+    ``path`` is its name in messages, ``columns`` are the column names (empty for columns without one),
+    and ``dialect`` is how its cells are written.
+    """
 
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The column names; empty for columns without one."""
-
-    @property
-    def dialect(self) -> Dialect:
-        """How its cells are written."""
+    path: Path
+    columns: tuple[str, ...]
+    dialect: Dialect
 
     def inferred(self, n_rows: int, texts: Sequence[str]) -> Iterator[dict[str, Floats | IndexedColumn]]:
         """The columns of blocks of about ``n_rows`` rows: numbers unless some cells are not, or texts.
@@ -135,6 +131,16 @@ class DataTable(Protocol):
 
     def blocks(self, n_rows: int, kinds: Kinds) -> Iterator[pd.DataFrame]:
         """Blocks of ``n_rows`` rows with the columns of the given kinds: floats, or text or NaN."""
+        numbers, texts = split(kinds)
+        rest: list[pd.DataFrame] = []
+        for part in self.parts(n_rows, kinds):
+            rest.append(part().frame(numbers, texts)[list(kinds)])
+            while sum(map(len, rest)) >= n_rows:
+                frame = joined(rest)
+                yield frame[:n_rows]
+                rest = [frame[n_rows:]]
+        if sum(map(len, rest)):
+            yield joined(rest)
 
     def parts(self, n_rows: int, kinds: Kinds, kept: Sequence[str] = ()) -> Iterator[Part]:
         """Functions that return the blocks, of about ``n_rows`` rows; any thread may call them.
@@ -148,6 +154,7 @@ class DataTable(Protocol):
     @property
     def whole(self) -> DataTable:
         """The file that this is a section of; a table that is no section is whole."""
+        return self
 
 
 class DataFile(DataTable, Protocol):
@@ -156,10 +163,12 @@ class DataFile(DataTable, Protocol):
     @property
     def names(self) -> list[str]:
         """The names of all its files."""
+        return [str(self.path)]
 
     @property
     def cell_types(self) -> dict[str, str]:
         """What the cells of columns are, in words, where the file says it."""
+        return {}
 
     @property
     def n_bytes(self) -> int:
@@ -168,6 +177,7 @@ class DataFile(DataTable, Protocol):
     @property
     def n_rows(self) -> int | None:
         """The number of its rows, where the file says it."""
+        return None
 
     def sections(self, n_rows: int) -> Iterator[DataTable]:
         """Tables of about ``n_rows`` successive rows each, which can be read wherever the file is."""
@@ -220,3 +230,21 @@ def check_names(path: Path, names: Sequence[str], line: str) -> None:
 def pandas() -> Any:
     """The module, imported when it is needed."""
     return imported("pandas", "data files")
+
+
+def joined(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """The rows of frames of the same columns; their categories are united, which pandas does not do."""
+    columns = {}
+    for name in frames[0]:
+        parts = [frame[name] for frame in frames]
+        if frames[0].dtypes[name] == "category":
+            columns[name] = pandas().Series(pandas().api.types.union_categoricals(parts))
+        else:
+            columns[name] = pandas().concat(parts, ignore_index=True)
+    return pandas().DataFrame(columns)
+
+
+def split(kinds: Kinds) -> tuple[list[str], list[str]]:
+    """The names of the numeric and of the text columns."""
+    numbers = [name for name, kind in kinds.items() if kind == NUMBER]
+    return numbers, [name for name in kinds if name not in numbers]

@@ -14,15 +14,25 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ffmlp.arrays import Floats
 from ffmlp.extras import imported
 from ffmlp.inputs.columns import IndexedColumn
-from ffmlp.tables.blocks import Block, Part, frames, numbers_of, split, trimmed, values
-from ffmlp.tables.tables import COMPRESSIONS, NUMBER, TEXT, Dialect, Kinds, LocatedError, check_names
+from ffmlp.tables.blocks import Block, Part, numbers_of, trimmed, values
+from ffmlp.tables.tables import (
+    COMPRESSIONS,
+    NUMBER,
+    TEXT,
+    DataFile,
+    Dialect,
+    Kinds,
+    LocatedError,
+    check_names,
+    split,
+)
 from ffmlp.tables.text_files import (
     blocks_of_rows,
     detected_delimiter,
@@ -35,9 +45,6 @@ from ffmlp.tables.text_files import (
     without_leading_spaces,
 )
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 # Bytes of text in a byte of a compressed file, and the most that are read in one piece.
 _COMPRESSION, _MOST_BYTES_IN_ONE = 5, 2**30
 # The kind of a column whose cells are copied.
@@ -45,8 +52,8 @@ _KEPT = "kept"
 
 
 @dataclass(frozen=True)
-class TextTable:
-    """A CSV or TSV file; ``path`` is its name in messages, and its rows begin at byte ``start``.
+class TextTable(DataFile):
+    """A CSV or TSV file; its rows begin at byte ``start``.
 
     All rows may have a trailing delimiter, and so one cell more than there are columns. ``section`` are
     the first byte and the end of some rows of the file.
@@ -96,10 +103,6 @@ class TextTable:
                 kinds |= {name: TEXT for name in kinds if isinstance(columns[name], IndexedColumn)}
                 yield {name: self._without_missing(column) for name, column in columns.items()}
 
-    def blocks(self, n_rows: int, kinds: Kinds) -> Iterator[pd.DataFrame]:
-        """Blocks of rows with the columns of the given kinds: floats, or text with NaN for missing."""
-        return frames(self.parts(n_rows, kinds), n_rows, kinds)
-
     def parts(self, n_rows: int, kinds: Kinds, kept: Sequence[str] = ()) -> Iterator[Part]:
         """Functions that return the blocks, of about ``n_rows`` rows; any thread may call them."""
         with self._located(kinds):
@@ -107,25 +110,10 @@ class TextTable:
                 yield partial(self._block, lines, kinds, kept)
 
     @property
-    def names(self) -> list[str]:
-        """The name of the file."""
-        return [str(self.path)]
-
-    @property
-    def cell_types(self) -> dict[str, str]:
-        """A text file does not say what its columns hold."""
-        return {}
-
-    @property
     def n_bytes(self) -> int:
         """The memory that all cells take: about as much as their text."""
         size = self.source.stat().st_size
         return size * _COMPRESSION if self._is_compressed else size
-
-    @property
-    def n_rows(self) -> None:
-        """A text file does not say how many rows it has."""
-        return
 
     @property
     def whole(self) -> TextTable:
@@ -227,8 +215,8 @@ class TextTable:
         lines = without_leading_spaces(lines, self.delimiter)
         pyarrow = imported("pyarrow", "data files")
         text = pyarrow.dictionary(pyarrow.int32(), pyarrow.string())
-        types = {NUMBER: pyarrow.float64(), TEXT: text, _KEPT: pyarrow.string()}
-        wanted = {name: types[kind] for name, kind in kinds.items()}
+        type_of = {NUMBER: pyarrow.float64(), TEXT: text, _KEPT: pyarrow.string()}
+        wanted = {name: type_of[kind] for name, kind in kinds.items()}
         try:
             table = self._parsed(lines, wanted)
         except pyarrow.ArrowInvalid:
@@ -236,7 +224,9 @@ class TextTable:
             if not numbers:
                 raise
             found = self._parsed(lines, wanted | dict.fromkeys(numbers))
-            odd = [name for name in numbers if not _is_numeric(found[name].type)]
+            types = pyarrow.types  # of columns whose cells are all numbers or missing
+            numeric = (types.is_null, types.is_integer, types.is_floating)
+            odd = [name for name in numbers if not any(test(found[name].type) for test in numeric)]
             table = self._parsed(lines, wanted | dict.fromkeys(odd, text))
         return {name: _cells(table[name].combine_chunks()) for name in kinds}
 
@@ -281,7 +271,12 @@ class TextTable:
         numbers = [column for column, name in enumerate(self.columns) if kinds.get(name) == NUMBER]
         for line, cells in self.lines():
             for column in numbers:
-                self._check_number(line, column, cells[column])
+                cell, place = cells[column], self.location_in_line(line, column)
+                if not self.dialect.is_number(cell):
+                    remedy = self.dialect.remedy(cell)
+                    raise LocatedError(f"{place}: expected a number, got {cell!r}. {remedy}")
+                if np.isinf(self.dialect.number(cell)):
+                    raise LocatedError(f"{place}: numbers must be finite, got {cell.strip()}.")
         with opened(self.source, self.dialect.encoding, self.path) as file:
             for _ in numbered_lines(file, self.path, "bytes"):  # Arrow ends lines at line feeds only
                 pass
@@ -296,21 +291,6 @@ class TextTable:
                 f"{place}: this line has {n_cells} cells, earlier lines have {n_before}. A trailing "
                 "delimiter must be on every line or on none."
             )
-
-    def _check_number(self, line: int, column: int, cell: str) -> None:
-        if not self.dialect.is_number(cell):
-            problem = f"expected a number, got {cell!r}. {self.dialect.remedy(cell)}"
-        elif np.isinf(self.dialect.number(cell)):
-            problem = f"numbers must be finite, got {cell.strip()}."
-        else:
-            return
-        raise LocatedError(f"{self.location_in_line(line, column)}: {problem}")
-
-
-def _is_numeric(arrow_type: Any) -> bool:
-    """Whether Arrow takes all cells of a column for numbers or missing."""
-    types = imported("pyarrow", "data files").types
-    return any(test(arrow_type) for test in (types.is_null, types.is_integer, types.is_floating))
 
 
 def _cells(column: Any) -> Any:

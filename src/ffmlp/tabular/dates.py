@@ -9,17 +9,13 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ffmlp.arrays import Floats
 from ffmlp.inputs.columns import IndexedColumn
-from ffmlp.tables.blocks import Block, Part, frames
+from ffmlp.tables.blocks import Block, Part
 from ffmlp.tables.tables import NUMBER, TEXT, DataTable, Dialect, Kinds, LocatedError
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 # What may come first, and an example. A date that begins with its year fits all of them.
 YMD, DMY, MDY = "year, month, day", "day, month, year", "month, day, year"
@@ -190,34 +186,18 @@ class DateTally:
 
 
 @dataclass(frozen=True)
-class DatedTable:
+class DatedTable(DataTable):
     """A data file whose columns of dates are read as numbers, under the names of their parts."""
 
+    path: Path
+    columns: tuple[str, ...]
+    dialect: Dialect
     table: DataTable
     dates: tuple[DateColumn, ...]
-
-    @property
-    def path(self) -> Path:
-        """The file."""
-        return self.table.path
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The column names of the file."""
-        return self.table.columns
-
-    @property
-    def dialect(self) -> Dialect:
-        """How the cells of the file are written."""
-        return self.table.dialect
 
     def inferred(self, n_rows: int, texts: Sequence[str]) -> Iterator[dict[str, Floats | IndexedColumn]]:
         """The columns of blocks as they are in the file."""
         return self.table.inferred(n_rows, texts)
-
-    def blocks(self, n_rows: int, kinds: Kinds) -> Iterator[pd.DataFrame]:
-        """Blocks of rows with the columns of the given kinds."""
-        return frames(self.parts(n_rows, kinds), n_rows, kinds)
 
     def parts(self, n_rows: int, kinds: Kinds, kept: Sequence[str] = ()) -> Iterator[Part]:
         """Functions that return the blocks."""
@@ -227,11 +207,6 @@ class DatedTable:
     def location(self, row: int, column: str) -> str:
         """Where a cell is, for messages."""
         return self.table.location(row, column)
-
-    @property
-    def whole(self) -> DatedTable:
-        """The file of a section."""
-        return replace(self, table=self.table.whole)
 
     def _read(self, kinds: Kinds) -> dict[str, str]:
         """What is read from the file: texts, in the end, in place of the parts."""
@@ -269,4 +244,4 @@ class DatedTable:
 
 def with_dates(table: DataTable, dates: tuple[DateColumn, ...]) -> DataTable:
     """A data file as a model with these columns of dates reads it."""
-    return DatedTable(table, dates) if dates else table
+    return DatedTable(table.path, table.columns, table.dialect, table, dates) if dates else table

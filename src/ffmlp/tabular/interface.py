@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from ffmlp.inputs.columns import CategoryColumn
-from ffmlp.network.network import Network
 from ffmlp.storage.form import read, write
 from ffmlp.storage.model_files import SavedNetwork, usable
 from ffmlp.tables.tables import Dialect
@@ -40,16 +39,8 @@ class Interface(Features):
 
     def to_metadata(self) -> dict[str, Any]:
         """Plain JSON values to store with a model."""
-        table: dict[str, Any] = {
-            "numbers": self.numbers,
-            "categories": self.categories,
-            "dates": self.dates,
-            "target": self.target,
-            "id_column": self.id_column,
-            "missing": self.dialect.missing,
-            "decimal": self.dialect.decimal,
-        }
-        return {"table": write(table), **self.facts}
+        values = vars(self) | vars(self.dialect)
+        return {"table": write({name: values[name] for name in _TABLE}), **self.facts}
 
 
 def interface_of(saved: SavedNetwork, path: Path) -> Interface:
@@ -59,16 +50,18 @@ def interface_of(saved: SavedNetwork, path: Path) -> Interface:
     """
     if saved.network.columns is None:
         raise _nameless(path)
+    parts = saved.network.table.parts
     with usable(path):
         table = saved.metadata.get("table")
         if isinstance(table, dict) and table.keys() >= _TABLE.keys():
             interface = _from_metadata(saved.metadata)
-            _check_columns(interface, saved.network)
+            of_table = {name: name in interface.categories for name in interface.features}
+            if of_table != {part.name: isinstance(part, CategoryColumn) for part in parts}:
+                raise ValueError("the columns of the network are not those of the table")
             return interface
     if not saved.has_column_names:
         raise _nameless(path)
     facts = {"metadata": saved.metadata} if saved.metadata else {}
-    parts = saved.network.table.parts
     numbers = tuple(part.name for part in parts if not isinstance(part, CategoryColumn))
     categories = tuple(part.name for part in parts if isinstance(part, CategoryColumn))
     return Interface(numbers, categories, "class", None, Dialect(), facts)
@@ -85,10 +78,3 @@ def _from_metadata(metadata: dict[str, Any]) -> Interface:
     del facts["table"]
     dialect = Dialect(table.pop("missing"), table.pop("decimal"))
     return Interface(**table, dialect=dialect, facts=facts)
-
-
-def _check_columns(interface: Interface, network: Network) -> None:
-    """Raise a ValueError unless the columns of a table are those of the network that predicts it."""
-    of_network = {part.name: isinstance(part, CategoryColumn) for part in network.table.parts}
-    if of_network != {name: name in interface.categories for name in interface.features}:
-        raise ValueError("the columns of the network are not those of the table")

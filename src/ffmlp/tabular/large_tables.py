@@ -6,7 +6,7 @@ Nothing here is imported unless such a table is fitted: it needs Dask (extra ``d
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
 from operator import add
@@ -36,6 +36,11 @@ if TYPE_CHECKING:
 _ROWS_AT_ONCE = 100_000
 # Each section counts the predictions of each class as each class.
 _MOST_CLASSES = 1000
+
+
+def _tasks(function: Callable[[DataTable], Any], sections: Sequence[DataTable]) -> list[Any]:
+    task = delayed(function, pure=False, traverse=False)
+    return [task(section) for section in sections]
 
 
 @dataclass(frozen=True)
@@ -80,8 +85,8 @@ def first_look(
     passes: Passes,
 ) -> FirstLook:
     """The columns and the labels of all sections, in one pass."""
-    look = delayed(partial(FirstLook.of, target, texts, left_out), pure=False, traverse=False)
-    total = summed([look(section) for section in sections], passes) if sections else None
+    look = partial(FirstLook.of, target, texts, left_out)
+    total = summed(_tasks(look, sections), passes) if sections else None
     return total or FirstLook(Tallies(0, {}), Counter(), 0)
 
 
@@ -115,7 +120,7 @@ class Reader:
         """All labelled rows of a section."""
         kinds = {**self.columns.kinds, self.target: TEXT}
         blocks = with_dates(section, self.columns.dates).blocks(_ROWS_AT_ONCE, kinds)
-        frame = pandas().concat([self._nothing(kinds), *blocks], ignore_index=True)
+        frame = pandas().concat([_nothing(kinds), *blocks], ignore_index=True)
         frame = frame[frame[self.target].notna()].reset_index(drop=True)
         y = frame[self.target].to_numpy(dtype=str).astype(self.labels.dtype)
         return Block(frame[self.features], y)
@@ -133,14 +138,11 @@ class Reader:
         drawn = mixed(row_hashes(cells) ^ salt)
         return drawn.astype(np.float64) < self.test_size * 2.0**64
 
-    @property
-    def example(self) -> pd.DataFrame:
-        """A frame without rows that has the features."""
-        return self._nothing(self.columns.kinds)[self.features]
 
-    def _nothing(self, kinds: dict[str, str]) -> pd.DataFrame:
-        dtypes = {name: object if kind == TEXT else float for name, kind in kinds.items()}
-        return pandas().DataFrame({name: pandas().Series(dtype=kind) for name, kind in dtypes.items()})
+def _nothing(kinds: dict[str, str]) -> pd.DataFrame:
+    """A frame without rows that has columns of these kinds."""
+    dtypes = {name: object if kind == TEXT else float for name, kind in kinds.items()}
+    return pandas().DataFrame({name: pandas().Series(dtype=kind) for name, kind in dtypes.items()})
 
 
 def fitted(
@@ -152,11 +154,11 @@ def fitted(
     to_all: bool,
 ) -> FFMLPClassifier:
     """A classifier with the parameters of ``model``, fitted to all rows or to those not held out."""
-    read = delayed(reader.rows if to_all else reader.training_rows, pure=False, traverse=False)
-    parts = [read(section) for section in sections]
+    parts = _tasks(reader.rows if to_all else reader.training_rows, sections)
     clf = DaskClassifier(**model.get_params())
     try:
-        return clf.fit_blocks(parts, reader.example, passes).to_local()
+        example = _nothing(reader.columns.kinds)[reader.features]
+        return clf.fit_blocks(parts, example, passes).to_local()
     except PartitionError as error:
         if isinstance(error.__cause__, LocatedError):  # it names the file, the row and the column
             raise error.__cause__ from None
@@ -197,5 +199,4 @@ def last_look(
     model: FFMLPClassifier | None, sections: Sequence[DataTable], reader: Reader, passes: Passes
 ) -> LastLook:
     """The last look at all sections, in one pass."""
-    look = delayed(partial(LastLook.of, reader, model), pure=False, traverse=False)
-    return summed([look(section) for section in sections], passes)
+    return summed(_tasks(partial(LastLook.of, reader, model), sections), passes)

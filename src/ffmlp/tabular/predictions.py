@@ -153,7 +153,7 @@ def output_columns(model: Predictor, kept: Sequence[str], added: Added) -> list[
     """The column names of the output."""
     names = [*(["row"] if added.row_numbers else []), *kept, f"predicted_{model.target}"]
     if added.proba:
-        names += [f"probability_{label}" for label in model.labels.tolist()]
+        names += [f"probability_{label}" for label in model.network.labels.tolist()]
     return names if added.keep is None else [*names, "unfamiliar"]
 
 
@@ -177,13 +177,14 @@ def write_predictions(
     the active cluster.
     """
     # An input of the classifier takes half the memory of a cell that is read.
-    n_cells = len(files[0][0].columns) + model.n_inputs // 2
+    n_cells = len(files[0][0].columns) + model.network.layer_sizes[0] // 2
     n_threads, usual = threads_and_rows(os.cpu_count() or 1, n_cells)
     names = output_columns(model, kept, added)
     render = renderer(files[0][1], names)
     task = _Prediction(model, kept, added, usual if n_rows is None else n_rows, render)
     tables = [table for table, _ in files]
-    blocks = _on_workers(task, tables) if on_cluster else _in_threads(task, tables, n_threads)
+    parts = chain.from_iterable(map(task.parts, enumerate(tables)))
+    blocks = _on_workers(task, tables) if on_cluster else _in_parallel(task.of_part, parts, n_threads)
     total = Written(0, [])
     with closing(blocks):
         for (table, output), of_file in zip(files, _by_file(blocks, len(files)), strict=True):
@@ -229,19 +230,12 @@ class _Prediction:
             return _Rendered(file, Written(0, []), None)
         content = _predicted(self.model, block, self.added)
         flagged = 0 if content.unfamiliar is None else int(content.unfamiliar.sum())
-        written = Written(len(block), unknown_categories(self.model.table, block.texts), flagged)
+        written = Written(len(block), unknown_categories(self.model.network.table, block.texts), flagged)
         # The numbers of its rows are known when the blocks before it are.
         return _Rendered(file, written, content if self.added.row_numbers else self.render(content))
 
     def of_section(self, numbered: tuple[int, DataTable]) -> list[_Rendered]:
         return list(map(self.of_part, self.parts(numbered)))
-
-
-def _in_threads(
-    task: _Prediction, tables: Sequence[DataFile], n_threads: int
-) -> Generator[_Rendered, None, None]:
-    parts = chain.from_iterable(map(task.parts, enumerate(tables)))
-    return _in_parallel(task.of_part, parts, n_threads)
 
 
 def _on_workers(task: _Prediction, tables: Sequence[DataFile]) -> Generator[_Rendered, None, None]:
@@ -289,7 +283,7 @@ def _predicted(model: Predictor, block: Block, added: Added) -> Predictions:
     probability = model.probabilities(block) if added.proba else None
     classes = model.classes(block) if probability is None else probability.argmax(axis=1)
     unfamiliar = None if added.keep is None else ~model.familiarity(block, added.keep).familiar
-    return Predictions(block.kept, classes, model.labels, probability, unfamiliar)
+    return Predictions(block.kept, classes, model.network.labels, probability, unfamiliar)
 
 
 def _no_predictions(model: Predictor, n_kept: int, added: Added) -> Predictions:
@@ -297,8 +291,8 @@ def _no_predictions(model: Predictor, n_kept: int, added: Added) -> Predictions:
     pyarrow = imported("pyarrow", "data files")
     kept = (pyarrow.nulls(0, pyarrow.string()),) * n_kept
     flags = None if added.keep is None else np.zeros(0, bool)
-    probability = np.empty((0, len(model.labels))) if added.proba else None
-    nothing = Predictions(kept, np.zeros(0, np.intp), model.labels, probability, flags)
+    probability = np.empty((0, len(model.network.labels))) if added.proba else None
+    nothing = Predictions(kept, np.zeros(0, np.intp), model.network.labels, probability, flags)
     return _numbered(nothing, 0) if added.row_numbers else nothing
 
 

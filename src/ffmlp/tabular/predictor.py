@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ffmlp.arrays import AnyFloats
-from ffmlp.inputs.columns import CategoryColumn, Columns
+from ffmlp.inputs.columns import CategoryColumn
 from ffmlp.network.blobs import Familiarity
 from ffmlp.network.network import Network
 from ffmlp.storage.model_files import read_network
@@ -25,21 +25,6 @@ class Predictor(Interface):
     """What a model says of the rows of a table."""
 
     network: Network
-
-    @property
-    def labels(self) -> NDArray:
-        """The classes, as they are written in the file."""
-        return self.network.labels
-
-    @property
-    def n_inputs(self) -> int:
-        """The number of inputs of the network."""
-        return self.network.layer_sizes[0]
-
-    @property
-    def table(self) -> Columns:
-        """The columns as the network knows them."""
-        return self.network.table
 
     def probabilities(self, block: Block) -> NDArray[np.float64]:
         """The probability of each class, for rows of features."""
@@ -61,9 +46,9 @@ class Predictor(Interface):
             texts[part.name].cells(part.categories)
             if isinstance(part, CategoryColumn)
             else numbers[part.name]
-            for part in self.table.parts
+            for part in self.network.table.parts
         ]
-        return self.table.inputs(np.vstack(cells).T)
+        return self.network.table.inputs(np.vstack(cells).T)
 
 
 def read_predictor(path: Path) -> Predictor:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import reduce
+from operator import add
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -227,28 +229,25 @@ def evaluate(
     start = perf_counter()
     values, counts = np.unique(y, return_counts=True)
     check_rows(values, counts, 2 if n_folds is None else n_folds)
-    scores, truths, probabilities = [], [], []
+    folds = list[HeldOutSums]()
     for training, held in _folds(y, test_size, n_folds, seed):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # the fit to all rows gives the same warnings
             fitted = clone(model).fit(X.iloc[training], y[training])
             probability = fitted.predict_proba(X.iloc[held])
-        truth, others = (np.searchsorted(values, y[rows]) for rows in (held, training))
-        fold = Confusion.of(truth, probability.argmax(axis=1), len(values))
-        majority = float(np.mean(truth == np.bincount(others).argmax()))
-        scores.append([fold.accuracy, fold.balanced_accuracy, log_loss(truth, probability), majority])
-        truths.append(truth)
-        probabilities.append(probability)
+        folds.append(HeldOutSums.of(np.searchsorted(values, y[held]), probability))
         on_fold()
-    accuracy, balanced, loss, majority = np.mean(scores, axis=0).tolist()
-    truth, probability = np.concatenate(truths), np.concatenate(probabilities)
-    confusion = Confusion.of(truth, probability.argmax(axis=1), len(values))
-    deviation = float(np.std(scores, axis=0, ddof=1)[0]) if len(scores) > 1 else 0.0
-    method = HELD_OUT if n_folds is None else f"{n_folds}-fold cross-validation"
-    return Evaluation(
-        method, len(truth), accuracy, deviation, balanced, loss, majority, confusion.to_json(),
-        Reliability.of(truth, probability).to_json(), perf_counter() - start,
-    )  # fmt: skip
+    whole = reduce(add, folds).evaluation(counts, perf_counter() - start)
+    if n_folds is None:
+        return whole
+    each = [fold.evaluation(counts, 0.0) for fold in folds]
+    means: dict[str, Any] = {
+        name: float(np.mean([getattr(fold, name) for fold in each]))
+        for name in ("accuracy", "balanced_accuracy", "log_loss", "majority")
+    }
+    deviation = float(np.std([fold.accuracy for fold in each], ddof=1))
+    method = f"{n_folds}-fold cross-validation"
+    return replace(whole, method=method, accuracy_deviation=deviation, **means)
 
 
 def check_rows(values: NDArray, counts: NDArray[np.intp], needed: int) -> None:
@@ -361,7 +360,7 @@ def score_file(model: Predictor, table: DataTable, on_block: Callable[[int], obj
 
     ``on_block`` is called with the number of rows of each block.
     """
-    index_of = {str(label): index for index, label in enumerate(model.labels.tolist())}
+    index_of = {str(label): index for index, label in enumerate(model.network.labels.tolist())}
     n_classes, truths, probabilities = len(index_of), list[NDArray[np.intp]](), list[Floats]()
     unknown = list[UnknownCategories]()
     for part in table.parts(_ROWS_AT_ONCE, {**model.kinds, model.target: TEXT}):
@@ -370,7 +369,7 @@ def score_file(model: Predictor, table: DataTable, on_block: Callable[[int], obj
             truths.append(_indices(block.texts[-1], index_of))
             block = replace(block, texts=block.texts[:-1])
             probabilities.append(model.probabilities(block))
-            unknown += unknown_categories(model.table, block.texts)
+            unknown += unknown_categories(model.network.table, block.texts)
             on_block(len(block))
     if not truths:
         raise ValueError(f"{table.path} has a header but no rows.")
@@ -404,11 +403,9 @@ def _indices(labels: IndexedColumn, index_of: dict[str, int]) -> NDArray[np.intp
 
 def _of_probabilities(truth: NDArray[np.intp], probability: Floats) -> tuple[float | None, float | None]:
     """Log-loss and AUC of rows of known classes, if there are any."""
-    return (
-        (log_loss(truth, probability), area_under_curve(truth, probability))
-        if len(truth)
-        else (None, None)
-    )
+    if not len(truth):
+        return None, None
+    return log_loss(truth, probability), area_under_curve(truth, probability)
 
 
 def _majority(

@@ -30,11 +30,6 @@ _FEWEST_WITH_UNIT = 5
 _MANY_CLASSES = 20
 
 
-def is_id_name(name: str) -> bool:
-    """Whether the name of a column ends like the name of an id."""
-    return _ID_NAME.search(name) is not None
-
-
 def number_with_unit(texts: Iterable[str]) -> str | None:
     """One of some distinct texts, such as 39.1 mm, if most of them are numbers with the same unit."""
     of_units, n_texts = defaultdict(list), 0
@@ -100,15 +95,6 @@ class Tallies:
         }
         return cls(len(next(iter(block.values()))), columns)
 
-    @classmethod
-    def of_table(cls, table: DataTable, texts: Sequence[str], left_out: Sequence[str]) -> Tallies:
-        """The tallies of all rows; columns of ``texts`` are not read as numbers."""
-        names = [name for name in table.columns if name and name not in left_out]
-        none = cls(0, {name: Tally() for name in names})
-        inferred = table.inferred(_ROWS_AT_ONCE, texts)
-        blocks = (cls.of(block, table.dialect, left_out) for block in inferred)
-        return reduce(add, blocks, none)
-
     def __add__(self, later: Tallies) -> Tallies:
         columns = {
             name: tally.followed_by(later.columns[name], self.n_rows)
@@ -142,12 +128,8 @@ class Tally:
     @classmethod
     def of(cls, cells: Floats | IndexedColumn, dialect: Dialect) -> Tally:
         """The tally of some successive cells."""
-        return (
-            cls._of_texts(cells, dialect) if isinstance(cells, IndexedColumn) else cls._of_numbers(cells)
-        )
-
-    @classmethod
-    def _of_numbers(cls, cells: Floats) -> Tally:
+        if isinstance(cells, IndexedColumn):
+            return cls._of_texts(cells, dialect)
         present = cells[~np.isnan(cells)]
         distinct = np.unique(present)
         return cls(
@@ -247,7 +229,7 @@ class Tally:
             return self._notes_on_dates(name)
         if kind == NUMBER:
             distinct = self.n_distinct == self.n_compared >= _FEWEST_IDS
-            if not (self.all_integers and distinct and (self.ascending or is_id_name(name))):
+            if not (self.all_integers and distinct and (self.ascending or _ID_NAME.search(name))):
                 return []
             return [
                 f"{name!r} is an integer that differs in every row, as an id does, and is used as a "
@@ -344,7 +326,11 @@ def infer(table: DataTable, categorical: Sequence[str], left_out: Sequence[str])
     A ValueError if a column has mostly numbers, but not only numbers, or mostly dates; or if there is no
     feature.
     """
-    return columns_of(table, Tallies.of_table(table, categorical, left_out), categorical)
+    names = [name for name in table.columns if name and name not in left_out]
+    nothing = Tallies(0, {name: Tally() for name in names})
+    inferred = table.inferred(_ROWS_AT_ONCE, categorical)
+    blocks = (Tallies.of(block, table.dialect, left_out) for block in inferred)
+    return columns_of(table, reduce(add, blocks, nothing), categorical)
 
 
 def columns_of(table: DataTable, tallies: Tallies, categorical: Sequence[str]) -> Columns:

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from ffmlp.arrays import Floats
 from ffmlp.classifier import FFMLPClassifier
-from ffmlp.inputs.columns import Columns
 from ffmlp.network.network import Network
 from ffmlp.storage.model_files import load_with_metadata, save
 from ffmlp.tables.tables import Dialect
@@ -49,11 +48,6 @@ class TableModel(Interface):
         return self.classifier.classes_
 
     @property
-    def table(self) -> Columns:
-        """The columns as the classifier knows them."""
-        return self.network.table
-
-    @property
     def network(self) -> Network:
         """The network of the classifier."""
         return self.classifier.network_
@@ -64,7 +58,7 @@ class TableModel(Interface):
 
     def classified(self, features: pd.DataFrame) -> pd.DataFrame:
         """The columns in the order in which the classifier knows them."""
-        return features[list(self.table.names)]
+        return features[list(self.network.table.names)]
 
 
 def labels(cells: pd.Series) -> NDArray:
