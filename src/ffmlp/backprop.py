@@ -102,7 +102,16 @@ class BackpropClassifier(ClassifierMixin, BaseEstimator):
     ) -> BackpropClassifier:
         """Train the network.
 
-        ``X_test`` and ``y_test`` are for the test accuracy by epoch; training does not use them.
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        X_test, y_test : array-like, default=None
+            Samples to compute the test accuracy by epoch; training does not use them.
+
+        Returns
+        -------
+        self
         """
         self._check_parameters()
         samples, targets = validate_data(self, X, y, dtype=np.float64)

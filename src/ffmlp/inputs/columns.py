@@ -208,7 +208,8 @@ class CategoryColumn:
 class Columns:
     """All columns of a table, in order.
 
-    ``imputation`` replaces missing numbers, if training samples had any.
+    ``imputation`` replaces missing numbers, if training samples had any and there are not too many inputs;
+    otherwise each column's ``fill`` does.
     """
 
     parts: Annotated[tuple[NumberColumn | CategoryColumn, ...], Shape("M")]
