@@ -109,7 +109,7 @@ def share_rows(cells: AnyFloats, categories: Sequence[str]) -> Indices:
 
 @dataclass(frozen=True)
 class NumberColumn:
-    """A column of numbers; ``fill`` replaces missing ones if no training sample had any.
+    """A column of numbers; ``fill`` replaces missing ones where there is no imputation.
 
     It is the median, or the mean of given blobs.
     """
@@ -208,8 +208,8 @@ class CategoryColumn:
 class Columns:
     """All columns of a table, in order.
 
-    ``imputation`` replaces missing numbers, if training samples had any and there are not too many inputs;
-    otherwise each column's ``fill`` does.
+    ``imputation`` replaces missing numbers, if training samples had any and there are not too many
+    inputs; otherwise the ``fill`` of each column does.
     """
 
     parts: Annotated[tuple[NumberColumn | CategoryColumn, ...], Shape("M")]
