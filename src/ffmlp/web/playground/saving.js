@@ -4,66 +4,20 @@ import { isAbove } from "../design/regions.js";
 
 /** The whole file as text; JSON has null for NaN. */
 export function savedText(bench) {
-  const { blobs, path, settings, table, network, inputs } = bench;
+  const { settings, table } = bench;
   const areNumbers = table.labels.every(Number.isSafeInteger);
-  const labels = areNumbers ? table.labels : table.labels.map(String);
-  const isPaper = settings.design === "paper";
+  const labels = Array.from(areNumbers ? table.labels : table.labels.map(String));
   const whole = {
     ffmlp: "classifier",
     version: 1,
     metadata: {},
-    network: {
-      type: "Network",
-      hyperplanes: planesForm(network.planes),
-      stages: stagesForm(network),
-      labels: Array.from(labels),
-      blob_classes: Array.from(blobs.classes),
-      feature_names: inputs.map((input) => table.names[input]),
-      columns: table.parts ? { type: "Columns", parts: tableParts(bench), imputation: null } : null,
-      familiar: null,
-    },
+    network: networkForm(bench, labels),
     has_column_names: Boolean(table.parts),
     classifier: {
       parameters: parametersForm(settings, labels),
-      blobs: {
-        type: "Blobs",
-        classes: Array.from(blobs.classes),
-        means: inRows(blobs.means, blobs.N),
-        covariances: inRows(blobs.covariances, blobs.N * blobs.N).map((one) => inRows(one, blobs.N)),
-        weights: Array.from(blobs.weights),
-        axes: null,
-      },
-      pruning_path: {
-        type: "PruningPath",
-        deleted: Array.from(path.deleted),
-        error_rates: Array.from(path.errorRates),
-        initial_error_rate: path.initialErrorRate,
-        kept: Array.from(path.kept),
-        proved_minimum: 1,
-      },
-      selection: {
-        type: "Selection",
-        plans: [
-          {
-            type: "Plan",
-            design: settings.design,
-            gaussianise: false,
-            discriminant: isPaper ? "drawn_lda" : "lda",
-            n_components: new Array(table.C).fill(settings.k),
-            error_threshold: settings.threshold,
-            pruning: "greedy",
-            time_limit: 60,
-            penalty: settings.penalty,
-            max_neurons: null,
-            shrink: !isPaper,
-            all_pairs: false,
-            max_leaves: 0,
-          },
-        ],
-        log_losses: [null],
-        accuracies: [null],
-        best: 0,
-      },
+      blobs: blobsForm(bench.blobs),
+      pruning_path: pathForm(bench.path),
+      selection: selectionForm(settings, table.C),
       timings: {},
       statistics: null,
     },
@@ -71,10 +25,67 @@ export function savedText(bench) {
   return JSON.stringify(whole);
 }
 
+function networkForm(bench, labels) {
+  const { blobs, table, network, inputs } = bench;
+  return {
+    type: "Network",
+    hyperplanes: planesForm(network.planes),
+    stages: stagesForm(network),
+    labels,
+    blob_classes: Array.from(blobs.classes),
+    feature_names: inputs.map((input) => table.names[input]),
+    columns: table.parts ? { type: "Columns", parts: tableParts(bench), imputation: null } : null,
+    familiar: null,
+  };
+}
+
+function blobsForm({ N, classes, means, covariances, weights }) {
+  return {
+    type: "Blobs",
+    classes: Array.from(classes),
+    means: inRows(means, N),
+    covariances: inRows(covariances, N * N).map((covariance) => inRows(covariance, N)),
+    weights: Array.from(weights),
+    axes: null,
+  };
+}
+
+function pathForm({ deleted, errorRates, initialErrorRate, kept }) {
+  return {
+    type: "PruningPath",
+    deleted: Array.from(deleted),
+    error_rates: Array.from(errorRates),
+    initial_error_rate: initialErrorRate,
+    kept: Array.from(kept),
+    proved_minimum: 1,
+  };
+}
+
+/** The one plan, which was compared with no others. */
+function selectionForm({ design, k, threshold, penalty }, nClasses) {
+  const isPaper = design === "paper";
+  const plan = {
+    type: "Plan",
+    design,
+    gaussianise: false,
+    discriminant: isPaper ? "drawn_lda" : "lda",
+    n_components: new Array(nClasses).fill(k),
+    error_threshold: threshold,
+    pruning: "greedy",
+    time_limit: 60,
+    penalty,
+    max_neurons: null,
+    shrink: !isPaper,
+    all_pairs: false,
+    max_leaves: 0,
+  };
+  return { type: "Selection", plans: [plan], log_losses: [null], accuracies: [null], best: 0 };
+}
+
 /** All parameters of the classifier; a dict is a list of pairs, because labels may be numbers. */
 function parametersForm({ design, k, threshold, penalty }, labels) {
   return {
-    n_components: { dict: Array.from(labels, (label) => [label, k]) },
+    n_components: { dict: labels.map((label) => [label, k]) },
     design,
     gaussianise: false,
     discriminant: "lda",
