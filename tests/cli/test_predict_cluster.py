@@ -192,10 +192,17 @@ def test_a_cluster_without_workers_is_not_waited_for(trained, data, capsys, monk
     monkeypatch.setattr(partitions, "_itself", slow_itself)
     options = {"n_workers": 1, "threads_per_worker": 1, "protocol": "tcp", "dashboard_address": None}
     with distributed.LocalCluster(processes=False, silence_logs="CRITICAL", **options) as running:
-        leaving = threading.Timer(0.5, running.scale, (0,))
+
+        def leave():
+            """The worker leaves once it has work, however long the command takes to begin."""
+            while not running.scheduler.tasks:
+                time.sleep(0.01)
+            running.scale(0)
+
+        leaving = threading.Thread(target=leave, daemon=True)
         leaving.start()
         address = running.scheduler_address
         error = refused(capsys, "predict", trained[0], "data", "-o", "out", "--scheduler", address)
-        leaving.join()
+        leaving.join(10)
     assert "No worker has been left for 0.5 seconds." in error
     assert names_in(data) == ["all.csv", "data"]

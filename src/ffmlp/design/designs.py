@@ -87,7 +87,7 @@ def design_network(
     blobs, planes, upper = _stages(samples, plan, rng, progress)
     left_out, axes = upper.left_out, tree_axes(upper.hyperplanes)
     if left_out is not None and len(axes):
-        with progress.step("regions"):
+        with progress.step("trees"):
             parts, rows, fold = dealt(samples)
             left_out = left_out[rows]
             if len(samples.y) <= FEW_SAMPLES:

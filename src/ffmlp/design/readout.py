@@ -339,7 +339,7 @@ def readout_design(
             path = prune_readout(planes, *data, n_classes, plan.error_threshold)
             planes = planes.select(path.kept)
             progress.say(f"{len(planes)} hyperplanes left")
-    with progress.step("regions"):
+    with progress.step("readout"):
         readout = fit_readout(planes, samples, leave_out=plan.max_leaves > 0)
         progress.say(f"ridge {readout.ridge:.2g}, leave-one-out error {readout.error_rate:.2%}")
     if path is None or not len(path.deleted):
@@ -347,7 +347,7 @@ def readout_design(
     if plan.max_neurons is not None:
         n_allowed = plan.max_neurons - 2 * n_classes  # l_2 and l_out have a neuron for each class
         if 2 * len(planes) > n_allowed:
-            with progress.step("regions"):
+            with progress.step("readout"):
                 few, stages, rows, rate = fit_small_readout(planes, readout, *data, n_allowed)
                 progress.say(f"{len(few)} half-spaces, training error {rate:.2%}")
             with progress.step("classes"):
