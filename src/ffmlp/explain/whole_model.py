@@ -105,8 +105,8 @@ def export_text(clf: FFMLPClassifier, *, max_items: int = 20) -> str:
     clf : FFMLPClassifier
         Fitted.
     max_items : int, default=20
-        The number of blobs, hyperplanes and regions that are listed; the others are counted. Regions
-        are listed in descending order of training samples, those beside a readout by what they add.
+        The number of blobs, hyperplanes, regions and leaves that are listed; the others are counted.
+        Regions are listed in descending order of training samples, leaves of trees by what they add.
 
     Returns
     -------
